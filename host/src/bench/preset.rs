@@ -10,56 +10,32 @@ use super::results::{Results, Size};
 use crate::report::or_dash;
 use gpu_gemm::Shape;
 
-/// A row of the report's table, and what computes the same here.
-struct Row {
-    /// What the report calls it.
-    theirs: &'static str,
-    seconds: f64,
-    tflops: f64,
-    /// Of cuBLAS.
-    percent: f64,
-    /// Our kernel; `None` for cuBLAS itself.
-    kernel: Option<&'static str>,
-}
+/// A row of the report's table: what it calls the kernel, seconds, TFLOP/s, percent of cuBLAS, and
+/// what computes the same here; `None` for cuBLAS itself.
+type Row = (&'static str, f64, f64, f64, Option<&'static str>);
 
 const THEIR_GPU: &str = "RTX 4070";
 
 #[rustfmt::skip]
 const TABLE: [Row; 10] = [
-    row("CUBLAS",                0.001023, 16.792684, 100.00, None),
-    row("naiveGEMM",             0.009086,  1.890818,  11.26, Some("naive")),
-    row("blockGEMM_sn8",         0.001568, 10.956499,  65.25, Some("register-blocked-sn8")),
-    row("blockGEMM_sn16",        0.001625, 10.573978,  62.97, Some("register-blocked-sn16")),
-    row("vec_GEMM_sn8",          0.001234, 13.921037,  82.90, Some("vectorized-sn8")),
-    row("vec_GEMM_sn16",         0.001249, 13.750360,  81.88, Some("vectorized-sn16")),
-    row("conflictFreeGEMM_sn8",  0.001097, 15.658899,  93.25, Some("conflict-free-sn8")),
-    row("conflictFreeGEMM_sn16", 0.001043, 16.466607,  98.06, Some("conflict-free-sn16")),
-    row("doubleBufferGEMM_sn8",  0.000980, 17.538562, 104.44, Some("double-buffer-sn8")),
-    row("doubleBufferGEMM_sn16", 0.000943, 18.214506, 108.47, Some("double-buffer-sn16")),
+    ("CUBLAS",                0.001023, 16.792684, 100.00, None),
+    ("naiveGEMM",             0.009086,  1.890818,  11.26, Some("naive")),
+    ("blockGEMM_sn8",         0.001568, 10.956499,  65.25, Some("register-blocked-sn8")),
+    ("blockGEMM_sn16",        0.001625, 10.573978,  62.97, Some("register-blocked-sn16")),
+    ("vec_GEMM_sn8",          0.001234, 13.921037,  82.90, Some("vectorized-sn8")),
+    ("vec_GEMM_sn16",         0.001249, 13.750360,  81.88, Some("vectorized-sn16")),
+    ("conflictFreeGEMM_sn8",  0.001097, 15.658899,  93.25, Some("conflict-free-sn8")),
+    ("conflictFreeGEMM_sn16", 0.001043, 16.466607,  98.06, Some("conflict-free-sn16")),
+    ("doubleBufferGEMM_sn8",  0.000980, 17.538562, 104.44, Some("double-buffer-sn8")),
+    ("doubleBufferGEMM_sn16", 0.000943, 18.214506, 108.47, Some("double-buffer-sn16")),
 ];
-
-const fn row(
-    theirs: &'static str,
-    seconds: f64,
-    tflops: f64,
-    percent: f64,
-    kernel: Option<&'static str>,
-) -> Row {
-    Row {
-        theirs,
-        seconds,
-        tflops,
-        percent,
-        kernel,
-    }
-}
 
 /// The shape that the report measured.
 pub const SHAPE: Shape = Shape::cube(2048);
 
 /// The kernels of the report's rows, in their order.
 pub fn kernels() -> impl Iterator<Item = &'static str> {
-    TABLE.iter().filter_map(|row| row.kernel)
+    TABLE.iter().filter_map(|row| row.4)
 }
 
 /// The table, as Markdown: the report's figures, and those of `results` at the same shape. What
@@ -71,20 +47,17 @@ pub fn table(results: &Results) -> String {
         "| the report's name | kernel here | {THEIR_GPU}: ms | TFLOP/s | of cuBLAS | {device}: ms | TFLOP/s | of cuBLAS |\n\
          | --- | --- | ---: | ---: | ---: | ---: | ---: | ---: |\n"
     );
-    for row in &TABLE {
+    for (theirs, seconds, tflops, percent, kernel) in TABLE {
         let [milliseconds, speed, share] = size
-            .and_then(|size| measured(size, row.kernel))
+            .and_then(|size| measured(size, kernel))
             .map_or_else(|| ["-"; 3].map(String::from), figures);
-        let kernel = match row.kernel {
+        let kernel = match kernel {
             None => "cuBLAS fp32".to_string(),
             Some(name) => format!("`{name}`"),
         };
         table += &format!(
-            "| {} | {kernel} | {:.3} | {:.1} | {:.0} % | {milliseconds} | {speed} | {share} |\n",
-            row.theirs,
-            row.seconds * 1e3,
-            row.tflops,
-            row.percent
+            "| {theirs} | {kernel} | {:.3} | {tflops:.1} | {percent:.0} % | {milliseconds} | {speed} | {share} |\n",
+            seconds * 1e3
         );
     }
     table
@@ -129,12 +102,11 @@ mod tests {
 
     #[test]
     fn the_reports_figures_agree_with_each_other() {
-        let cublas = &TABLE[0];
-        for row in &TABLE {
-            let tflops = SHAPE.flops() / row.seconds / 1e12;
-            assert!((tflops / row.tflops - 1.0).abs() < 2e-3, "{}", row.theirs);
-            let percent = row.tflops / cublas.tflops * 100.0;
-            assert!((percent - row.percent).abs() < 0.01, "{}", row.theirs);
+        for (theirs, seconds, tflops, percent, _) in TABLE {
+            let computed = SHAPE.flops() / seconds / 1e12;
+            assert!((computed / tflops - 1.0).abs() < 2e-3, "{theirs}");
+            let share = tflops / TABLE[0].2 * 100.0;
+            assert!((share - percent).abs() < 0.01, "{theirs}");
         }
     }
 

@@ -41,32 +41,26 @@ pub struct Named {
     pub origin: Origin,
 }
 
-/// From DeepBench's own (M, N, K), column-major.
-const fn deep(name: &'static str, (m, n, k): (usize, usize, usize)) -> Named {
-    let shape = Shape { m: n, n: m, k };
-    Named {
-        name,
-        shape,
-        origin: Origin::DeepBench,
-    }
-}
-
-const fn llm(name: &'static str, tokens: usize, (n, k): (usize, usize)) -> Named {
-    let shape = Shape { m: tokens, n, k };
-    Named {
-        name,
-        shape,
-        origin: Origin::Llm,
-    }
-}
-
-const fn odd(name: &'static str, m: usize, n: usize, k: usize) -> Named {
+const fn named(name: &'static str, origin: Origin, m: usize, n: usize, k: usize) -> Named {
     let shape = Shape { m, n, k };
     Named {
         name,
         shape,
-        origin: Origin::Odd,
+        origin,
     }
+}
+
+/// From DeepBench's own (M, N, K), column-major.
+const fn deep(name: &'static str, (m, n, k): (usize, usize, usize)) -> Named {
+    named(name, Origin::DeepBench, n, m, k)
+}
+
+const fn llm(name: &'static str, tokens: usize, (n, k): (usize, usize)) -> Named {
+    named(name, Origin::Llm, tokens, n, k)
+}
+
+const fn odd(name: &'static str, m: usize, n: usize, k: usize) -> Named {
+    named(name, Origin::Odd, m, n, k)
 }
 
 /// An LLM's weights, `n x k`.

@@ -525,27 +525,10 @@ mod tests {
     fn only_a_kernel_that_is_slower_than_allowed_fails() {
         let compared = |verdict, change, is_yardstick| Compared {
             kernel: "naive".into(),
-            device_label: None,
             is_yardstick,
-            name: None,
-            dtype: "f32".into(),
-            m: 8,
-            n: 8,
-            k: 8,
-            batch: None,
-            transpose_a: false,
-            transpose_b: false,
-            lda: 8,
-            ldb: 8,
-            ldc: 8,
-            alpha: 1.0,
-            beta: 0.0,
-            earlier_time_median_s: 1.0,
-            time_median_s: 1.0 + change,
             change,
-            p_value: Some(0.01),
             verdict,
-            reason: None,
+            ..Compared::default()
         };
         let quiet = compared(Verdict::NoChange, 0.001, false);
         for (other, most, code) in [

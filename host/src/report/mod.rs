@@ -121,7 +121,6 @@ mod tests {
             results: vec![right, wrong, native],
             yardsticks: vec![Yardstick {
                 name: "cublas-fp32".into(),
-                device_label: None,
                 runs: 20,
                 time_median_s: 10e-6,
                 time_min_s: Some(9.5e-6),
@@ -133,7 +132,7 @@ mod tests {
                 frobenius_error: Some(2.5e-7),
                 largest_error_units: Some(5.0),
                 flops_per_s: 26.84e12,
-                sustained: None,
+                ..Yardstick::default()
             }],
         }
     }

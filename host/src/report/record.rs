@@ -35,7 +35,7 @@ pub struct Report {
 
 /// The times of something that is not ours, on the same problem, in the same process, with runs
 /// that alternated with those of the kernels.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Yardstick {
     /// The library and the precision, such as `cublas-fp32` or `cublaslt-bf16`. Kernels are compared
     /// with the faster library; not with f32 rounded to TF32, `cublas-tf32` and `cublaslt-tf32`.

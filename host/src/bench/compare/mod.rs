@@ -35,7 +35,7 @@ pub const SIGNIFICANCE: f64 = 0.05;
 pub const NOISE: f64 = 0.01;
 
 /// A kernel or yardstick at a shape, in both benchmarks.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Compared {
     pub kernel: String,
     /// What the later benchmark calls the device, if there were several.
@@ -72,7 +72,7 @@ pub struct Compared {
 }
 
 /// What a comparison comes to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Verdict {
     #[serde(rename = "faster")]
     Faster,
@@ -81,6 +81,7 @@ pub enum Verdict {
     /// What differs is noise.
     #[serde(rename = "no change")]
     NoChange,
+    #[default]
     #[serde(rename = "unknown")]
     Unknown,
 }
