@@ -85,6 +85,10 @@ mod published {
             elements
         }
 
+        pub unsafe fn load4_read_only(source: *const f32) -> [f32; 4] {
+            load4(source)
+        }
+
         pub unsafe fn load4(source: *const f32) -> [f32; 4] {
             source.cast::<[f32; 4]>().read()
         }

@@ -165,7 +165,7 @@ unsafe fn mainloop<
                 a[i] = gemm.a4::<true>(tile_row + a_row + i * a_rows, k0 + a_col);
                 gemm.copy_b4_predicated(k0 + b_row + i * b_rows, tile_col + b_col, b_target);
             } else {
-                a[i] = Float4::read(a_global.wrapping_add(i * a_rows * gemm.lda));
+                a[i] = Float4::read_only(a_global.wrapping_add(i * a_rows * gemm.lda));
                 let b = b_global.wrapping_add(i * b_rows * gemm.ldb);
                 pipeline::memcpy_async(b_target.cast::<Float4>(), b.cast());
             }

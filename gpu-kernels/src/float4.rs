@@ -5,6 +5,8 @@
 //! register from the start, and the alignment lets libNVVM join the four accesses into one
 //! `ld.v4.f32` or `st.v4.f32`.
 
+use crate::compat::global;
+
 /// Four consecutive elements of a row, at a multiple of 16 bytes.
 #[derive(Clone, Copy)]
 #[repr(C, align(16))]
@@ -27,6 +29,17 @@ impl Float4 {
             (*source).0[2],
             (*source).0[3],
         ])
+    }
+
+    /// Loads 16 bytes of A or B, which nothing writes while the kernel runs: libNVVM joins such
+    /// loads in every second place only.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Self::read`], and `source` is in global memory.
+    #[inline(always)]
+    pub unsafe fn read_only(source: *const f32) -> Self {
+        Self(global::load4_read_only(source))
     }
 
     /// Stores 16 bytes.

@@ -228,7 +228,7 @@ impl Gemm<'_, f32> {
             };
             float4_or_zeros(self.a, row * self.lda + col, valid)
         } else {
-            Float4::read(self.a.as_ptr().add(row * self.lda + col))
+            Float4::read_only(self.a.as_ptr().add(row * self.lda + col))
         }
     }
 
@@ -247,7 +247,7 @@ impl Gemm<'_, f32> {
             };
             float4_or_zeros(self.b, row * self.ldb + col, valid)
         } else {
-            Float4::read(self.b.as_ptr().add(row * self.ldb + col))
+            Float4::read_only(self.b.as_ptr().add(row * self.ldb + col))
         }
     }
 

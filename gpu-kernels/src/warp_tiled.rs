@@ -135,8 +135,8 @@ unsafe fn mainloop<const PREDICATED: bool>(
                 a[i] = gemm.a4::<true>(tile_row + a_row + i * a_rows, k0 + a_col);
                 b[i] = gemm.b4::<true>(k0 + b_row + i * b_rows, tile_col + b_col);
             } else {
-                a[i] = Float4::read(a_global.wrapping_add(i * a_rows * gemm.lda));
-                b[i] = Float4::read(b_global.wrapping_add(i * b_rows * gemm.ldb));
+                a[i] = Float4::read_only(a_global.wrapping_add(i * a_rows * gemm.lda));
+                b[i] = Float4::read_only(b_global.wrapping_add(i * b_rows * gemm.ldb));
             }
         }
         a_global = a_global.wrapping_add(BK);
