@@ -25,12 +25,8 @@ use crate::kernel::kernel;
 // `kernel!` writes the entry point that every rung has, and its row in the table:
 //
 //     #[kernel]
-//     pub unsafe fn naive(
-//         m: usize, n: usize, k: usize,
-//         alpha: f32, a: &[f32], lda: usize, b: &[f32], ldb: usize,
-//         beta: f32, c: *mut f32, ldc: usize,
-//     ) {
-//         let gemm = Gemm { m, n, k, alpha, a, lda, b, ldb, beta, c, ldc };
+//     pub unsafe fn naive(gemm: Gemm<'_, f32>) { // sizes, scalars, matrices and strides
+//         let gemm = gemm.of_cta(); // of the batch, the product that is this CTA's
 //         multiply(gemm)
 //     }
 kernel! {

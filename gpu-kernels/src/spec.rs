@@ -570,7 +570,7 @@ impl OperandLayout {
 pub enum Allocation {
     /// As the caller has them.
     AsGiven,
-    /// In copies whose rows begin where the driver says is best (`cuMemAllocPitch`).
+    /// In copies whose rows begin at multiples of 512 bytes, as `cuMemAllocPitch` would place them.
     Pitched,
 }
 

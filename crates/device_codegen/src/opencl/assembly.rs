@@ -40,7 +40,9 @@ impl Body<'_, '_> {
                 | "griddepcontrol.launch_dependents",
                 [],
             ) => Ok(()),
-            ("ld.global.v4.f32" | "ld.global.nc.v4.f32", [pointer]) => self.load_float4(result, pointer),
+            ("ld.global.v4.f32" | "ld.global.nc.v4.f32", [pointer]) => {
+                self.load_float4(result, pointer)
+            }
             ("st.global.v4.f32", [pointer, a, b, c, d]) => self.store_float4(pointer, [a, b, c, d]),
             ("cp.async.ca.shared.global" | "cp.async.cg.shared.global", [to, from, rest @ ..]) => {
                 self.copy(&text, to, from, rest)

@@ -245,7 +245,13 @@ impl Chooser {
         match data_type.inputs.bytes() {
             2 => {
                 let mut predictions = mapped::predictions(data_type, call, &self.facts);
-                if predictions.is_empty() {
+                // They multiply the products of a batch one after the other, and the kernels on
+                // warps all in one launch.
+                let count = call.batch.count;
+                for (_, seconds) in &mut predictions {
+                    *seconds *= count as f64;
+                }
+                if predictions.is_empty() || count > 1 {
                     predictions.extend(candidates::on_warps(data_type, *call, &self.facts));
                 }
                 predictions.extend(candidates::of_few_rows(data_type, *call, &self.facts));
@@ -360,6 +366,7 @@ mod tests {
     use super::*;
     use gpu_kernels::spec::ElementType;
 
+    use crate::call::Batch;
     use crate::tests::{h200, t4};
 
     fn compact(shape: Shape) -> Call {
@@ -370,6 +377,25 @@ mod tests {
         let call = compact(Shape { m, n, k });
         let plan = choose(call, &h200(), None, usize::MAX).unwrap();
         Choice::of(&plan)
+    }
+
+    #[test]
+    fn many_small_products_in_16_bits_are_one_launch_and_few_large_ones_are_not() {
+        let chooser = Chooser::untuned(h200());
+        let no = Transpose::No;
+        let launches = |shape: Shape, count: usize| {
+            let batch = Batch {
+                count,
+                strides: [shape.m * shape.k, shape.k * shape.n, shape.m * shape.n],
+            };
+            let call = Call::compact(shape, no, no, ElementType::Bf16);
+            let call = call.batched(batch, ElementType::Bf16);
+            let plan = chooser.plan(DataType::BF16, call, usize::MAX).unwrap();
+            plan.repeats()
+        };
+        assert_eq!(launches(Shape::cube(256), 512), 1);
+        assert_eq!(launches(Shape::new(128, 128, 64), 4096), 1);
+        assert_eq!(launches(Shape::cube(8192), 2), 2);
     }
 
     #[test]
