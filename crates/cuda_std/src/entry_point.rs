@@ -85,12 +85,10 @@ pub fn __cluster_dim<const X: u32, const Y: u32, const Z: u32>() {
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __entry_point {
-    ($name:literal { $($for_cpu:tt)* } { $for_gpu:item } { $left_out:item }) => {
-        #[cfg(any(not(cuda_kernels_named), cuda_kernel = $name))]
+    ({ $($for_cpu:tt)* } { $for_gpu:item } { $left_out:item }) => {
         #[unsafe(no_mangle)]
         #[unsafe(link_section = ".nvvm.kernel")]
         $for_gpu
-        #[cfg(not(any(not(cuda_kernels_named), cuda_kernel = $name)))]
         #[inline]
         $left_out
     };
@@ -101,7 +99,7 @@ macro_rules! __entry_point {
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __entry_point {
-    ($name:literal { $for_cpu:item } { $($for_gpu:tt)* } { $($left_out:tt)* }) => {
+    ({ $for_cpu:item } { $($for_gpu:tt)* } { $($left_out:tt)* }) => {
         $for_cpu
     };
 }

@@ -15,7 +15,7 @@ mod signature;
 
 use proc_macro2::{Span, TokenStream};
 use quote::quote;
-use syn::{Error, ItemFn, token::Brace};
+use syn::{Error, ItemFn, parse_quote, token::Brace};
 
 use arguments::Arguments;
 use parameters::Received;
@@ -62,11 +62,14 @@ fn entry_point(function: ItemFn, properties: &TokenStream) -> syn::Result<TokenS
         ..function.clone()
     };
     // Where other kernels alone are compiled, the table of a crate may still name this one.
-    let left_out = ItemFn {
+    let mut left_out = ItemFn {
         block: syn::parse_quote!({}),
         ..with(for_gpu.clone(), &TokenStream::new())
     };
+    let is_in = quote! { any(not(cuda_kernels_named), cuda_kernel = #name) };
+    left_out.attrs.push(parse_quote! { #[cfg(not(#is_in))] });
     let for_cpu = with(for_cpu, &checks);
-    let for_gpu = with(for_gpu, &quote! { #receives #checks });
-    Ok(quote! { ::cuda_std::__entry_point! { #name { #for_cpu } { #for_gpu } { #left_out } } })
+    let mut for_gpu = with(for_gpu, &quote! { #receives #checks });
+    for_gpu.attrs.push(parse_quote! { #[cfg(#is_in)] });
+    Ok(quote! { ::cuda_std::__entry_point! { { #for_cpu } { #for_gpu } { #left_out } } })
 }
