@@ -44,19 +44,21 @@ pub fn with_one_kernel(ptx: &str, entry: &str) -> Option<String> {
     found.then_some(text)
 }
 
-/// A module without its line tables: only what is executed.
+/// A module without its line tables and comments: only what is executed.
 pub fn without_lines(ptx: &str) -> String {
     // Files and sections come last.
     let is_table = |line: &str| {
         let line = line.trim_start();
         line.starts_with(".file") || line.starts_with(".section")
     };
-    let code = ptx
-        .lines()
-        .take_while(|line| !is_table(line))
-        .filter(|line| !line.trim_start().starts_with(".loc"));
+    let is_executed = |line: &&str| {
+        let line = line.trim_start();
+        !line.starts_with(".loc") && !line.starts_with("//")
+    };
+    let code = ptx.lines().take_while(|line| !is_table(line));
+    let code = code.filter(is_executed);
     let mut text = String::with_capacity(ptx.len());
-    let mut was_blank = false;
+    let mut was_blank = true;
     for line in code {
         let is_blank = line.trim().is_empty();
         if !(is_blank && was_blank) {
