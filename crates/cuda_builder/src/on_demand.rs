@@ -39,18 +39,18 @@ impl CudaBuilder {
         compiled.map_err(|error| toolchain::explain(error, &script))
     }
 
-    /// A kernel in OpenCL C, or the reason why it has none. It needs no libNVVM.
+    /// The kernels of these names in OpenCL C, or the reason why one has none. It needs no libNVVM.
     ///
     /// # Errors
     ///
     /// As [`build`](Self::build).
     pub fn opencl(
         &self,
-        name: &str,
+        names: &[&str],
         folder: &Path,
-    ) -> Result<Option<Result<String, String>>, CudaBuilderError> {
+    ) -> Result<BTreeMap<String, Result<String, String>>, CudaBuilderError> {
         let mut script = BuildScript::of_a_program(folder);
-        let compiled = self.opencl_in(name, &mut script);
+        let compiled = self.opencl_in(names, &mut script);
         compiled.map_err(|error| toolchain::explain(error, &script))
     }
 
@@ -104,24 +104,42 @@ impl CudaBuilder {
 
     fn opencl_in(
         &self,
-        name: &str,
+        names: &[&str],
         script: &mut BuildScript,
-    ) -> Result<Option<Result<String, String>>, CudaBuilderError> {
+    ) -> Result<BTreeMap<String, Result<String, String>>, CudaBuilderError> {
         let crate_folder = self.crate_folder()?;
-        let folder = script.out_dir.join(format!("opencl.{name}"));
-        let settings = format!("{self:?} {crate_folder:?} {name} opencl");
-        let record = Record::new(script, settings, vec![folder.clone()]);
-        if !record.holds(script) {
-            let only = [name.to_owned()];
+        let own = |name: &str| {
+            let folder = script.out_dir.join(format!("opencl.{name}"));
+            let settings = format!("{self:?} {crate_folder:?} {name} opencl");
+            let record = Record::new(script, settings, vec![folder.clone()]);
+            (folder, record)
+        };
+        let all: Vec<_> = names.iter().map(|name| (*name, own(name))).collect();
+        let mut missing = Vec::new();
+        for (name, (folder, record)) in &all {
+            if !record.holds(script) {
+                missing.push((*name, folder, record));
+            }
+        }
+        if !missing.is_empty() {
+            let only: Vec<String> = missing.iter().map(|(name, ..)| name.to_string()).collect();
             let options = device_build::Options {
                 only: &only,
                 ..self.cargo_options()
             };
             let crates = device_build::build(&crate_folder, options, script)?;
-            let kernels = ptx::lower_opencl(&crates, self.contraction())?;
-            kernel_files::write_opencl(&folder, &kernels)?;
-            record.write(script)?;
+            let mut kernels = ptx::lower_opencl(&crates, self.contraction())?;
+            for (name, folder, record) in missing {
+                let of_name = kernels.extract_if(.., |(kernel, _)| kernel == name);
+                let of_name = of_name.collect();
+                kernel_files::write_opencl(folder, &of_name)?;
+                record.write(script)?;
+            }
         }
-        Ok(kernel_files::read_opencl(&folder, name))
+        let found = all.iter().filter_map(|(name, (folder, _))| {
+            let text = kernel_files::read_opencl(folder, name)?;
+            Some((name.to_string(), text))
+        });
+        Ok(found.collect())
     }
 }

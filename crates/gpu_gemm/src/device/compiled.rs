@@ -310,6 +310,18 @@ pub(super) fn opencl(
     }
 }
 
+/// Compiles these kernels to OpenCL C, which takes less time together than when each is asked for.
+///
+/// # Errors
+///
+/// One does not compile.
+pub fn prepare_opencl(entries: &[&str]) -> Result<(), DeviceError> {
+    #[cfg(kernels_on_demand)]
+    on_demand::compile_opencl(entries)?;
+    let _ = entries;
+    Ok(())
+}
+
 /// How many kernels this build has in OpenCL C, if that is known before they are compiled.
 pub(super) fn opencl_count() -> Option<usize> {
     let are_there = COMPILED.opencl.iter().filter(|(_, text)| text.is_ok());
@@ -378,16 +390,22 @@ mod on_demand {
         if let Some(text) = texts.get(entry) {
             return Ok(*text);
         }
-        // The oldest has the least that OpenCL lacks.
-        let builder = builder(ARCHITECTURES[0].0);
-        let text = builder.opencl(entry, Path::new(env!("OUT_DIR")));
         let leaked = |text: Result<String, String>| match text {
             Ok(text) => Ok(&*text.leak()),
             Err(reason) => Err(&*reason.leak()),
         };
-        let text = text.map_err(not_compiled)?.map(leaked);
+        let text = compile_opencl(&[entry])?.remove(entry).map(leaked);
         texts.insert(entry.to_owned(), text);
         Ok(text)
+    }
+
+    pub(super) fn compile_opencl(
+        entries: &[&str],
+    ) -> Result<BTreeMap<String, Result<String, String>>, DeviceError> {
+        // The oldest has the least that OpenCL lacks.
+        let builder = builder(ARCHITECTURES[0].0);
+        let compiled = builder.opencl(entries, Path::new(env!("OUT_DIR")));
+        compiled.map_err(not_compiled)
     }
 }
 
