@@ -13,7 +13,8 @@ use crate::plan::Plan;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Space {
     Gpu,
-    OpenCl,
+    /// A device of OpenCL, by the address of its context: another one cannot use its memory.
+    OpenCl(usize),
     Host,
 }
 
@@ -22,7 +23,7 @@ impl Space {
     pub(crate) fn name(self) -> &'static str {
         match self {
             Space::Gpu => "the GPU's",
-            Space::OpenCl => "the OpenCL device's",
+            Space::OpenCl(_) => "the OpenCL device's",
             Space::Host => "the host's",
         }
     }
@@ -63,7 +64,12 @@ impl Allocated {
 }
 
 /// A device, or a stream of one.
-pub trait Backend: Send + Sync {
+///
+/// # Safety
+///
+/// Safe code relies on what the methods say: that memory is as large as was asked for, and that
+/// two devices which cannot use each other's memory differ in their [`Space`].
+pub unsafe trait Backend: Send + Sync {
     /// What plans need to know about it.
     fn facts(&self) -> DeviceFacts;
 
@@ -79,15 +85,15 @@ pub trait Backend: Send + Sync {
         Ok(())
     }
 
-    /// So many bytes of its memory, one at least, with unspecified contents. They begin where the
-    /// device's allocations do: at a multiple of 128 bytes or more.
+    /// Memory of at least `bytes` bytes, with unspecified contents. It begins where the device's
+    /// allocations do: at a multiple of 128 bytes or more.
     ///
     /// # Errors
     ///
-    /// There is not enough memory for them.
+    /// There is not enough memory.
     fn allocate(&self, bytes: usize) -> Result<Allocated, DeviceError>;
 
-    /// Copies so many bytes, and waits for it.
+    /// Copies `bytes` bytes, and waits for it.
     ///
     /// # Errors
     ///
@@ -95,8 +101,8 @@ pub trait Backend: Send + Sync {
     ///
     /// # Safety
     ///
-    /// Both sides have them, in the memories that `way` names, and do not overlap; nothing writes
-    /// the source or touches the target meanwhile.
+    /// Both sides are at least as long, in the memories that `way` names, and do not overlap;
+    /// nothing writes the source or touches the target meanwhile.
     unsafe fn copy(
         &self,
         from: *const u8,

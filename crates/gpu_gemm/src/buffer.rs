@@ -16,7 +16,7 @@ pub struct Buffer<T: Element> {
 }
 
 impl<T: Element> Buffer<T> {
-    /// Room for so many elements, whose values are left open. A GPU's context is current.
+    /// Memory for `length` elements with unspecified values. A GPU's context is current.
     ///
     /// # Errors
     ///
@@ -54,7 +54,7 @@ impl<T: Element> Buffer<T> {
     ///
     /// # Panics
     ///
-    /// If it has not so many.
+    /// If the buffer is shorter, or belongs to a device of another [`Space`].
     pub fn write(
         &mut self,
         backend: &dyn Backend,
@@ -63,7 +63,7 @@ impl<T: Element> Buffer<T> {
     ) -> Result<(), DeviceError> {
         self.check(backend, first, elements.len());
         let to = self.start().wrapping_add(first).cast();
-        // SAFETY: both sides have so many elements, of which every pattern of bits is one.
+        // SAFETY: both sides are as long as `elements`, whose every pattern of bits is a value.
         unsafe {
             backend.copy(
                 elements.as_ptr().cast(),
@@ -82,7 +82,7 @@ impl<T: Element> Buffer<T> {
     ///
     /// # Panics
     ///
-    /// If it has not so many.
+    /// As for [`Buffer::write`].
     pub fn read(
         &self,
         backend: &dyn Backend,
@@ -103,11 +103,15 @@ impl<T: Element> Buffer<T> {
     /// # Errors
     ///
     /// There is not enough memory for it, or the device fails.
+    ///
+    /// # Panics
+    ///
+    /// As for [`Buffer::write`].
     pub fn duplicate(&self, backend: &dyn Backend) -> Result<Buffer<T>, DeviceError> {
         let copy = Buffer::new(backend, self.length)?;
         self.check(backend, 0, self.length);
         let bytes = self.length * size_of::<T>();
-        // SAFETY: both have so many elements.
+        // SAFETY: both have `length` elements.
         unsafe {
             backend.copy(self.memory.start(), copy.memory.start(), bytes, Way::Within)?;
         }

@@ -86,7 +86,8 @@ struct Line {
     _bytes: [u8; 256],
 }
 
-impl Backend for Observed<'_> {
+// SAFETY: allocations are vectors of the host.
+unsafe impl Backend for Observed<'_> {
     fn facts(&self) -> DeviceFacts {
         DeviceFacts::simulator()
     }

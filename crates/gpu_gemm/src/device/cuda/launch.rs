@@ -42,7 +42,8 @@ impl<'a> CudaStream<'a> {
     }
 }
 
-impl Backend for CudaStream<'_> {
+// SAFETY: allocations are the driver's, and with unified addressing all GPUs have one space.
+unsafe impl Backend for CudaStream<'_> {
     fn facts(&self) -> DeviceFacts {
         DeviceFacts::of(self.device.properties())
     }

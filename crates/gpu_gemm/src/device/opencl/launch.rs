@@ -13,7 +13,8 @@ use crate::gpu::DeviceFacts;
 use crate::launch::{Bindings, Launch, Map, NO_MAP};
 use crate::plan::Plan;
 
-impl Backend for &OpenClDevice {
+// SAFETY: allocations are those of OpenCL, which belong to a context.
+unsafe impl Backend for &OpenClDevice {
     /// On PoCL one CTA has all tiles of a stream-K kernel, so that no tile is split: it miscompiles
     /// the kernel that adds the segments.
     fn facts(&self) -> DeviceFacts {
@@ -24,7 +25,7 @@ impl Backend for &OpenClDevice {
     }
 
     fn space(&self) -> Space {
-        Space::OpenCl
+        Space::OpenCl(self.session().context().addr())
     }
 
     fn allocate(&self, bytes: usize) -> Result<Allocated, DeviceError> {
