@@ -66,8 +66,8 @@ pub const fn elements_of_block(groups: usize) -> usize {
 }
 
 /// The argument block. `tile_m`, `tile_n`, `tile_k`, `ctas` and `data_parallel_waves` are those of
-/// the launch before, in which each CTA had a k-iteration of the stream-K tiles at least. `depth` is
-/// 0 where `alpha` is, else k. `T` holds an element of C.
+/// the launch before, in which each CTA had a k-iteration of the stream-K tiles at least. `depth`
+/// is 0 where `alpha` is, else k. `T` holds an element of C.
 #[derive(Clone, Copy)]
 #[repr(C)]
 pub struct FixUp<T> {

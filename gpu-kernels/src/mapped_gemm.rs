@@ -2,15 +2,15 @@
 //! elements of 16 bits, with a C of the same type or of f32, of f32 that are rounded to tf32, of
 //! f64, and of f32 that have been split into two elements of 16 bits.
 
+use core::ops::Deref;
+
 use crate::compat::TensorMap;
 use crate::element::Element;
 use crate::half::{self, Half};
 use crate::stream_k::Division;
 
 /// The argument block of a GEMM whose A and B the copy engine reads, as tensor maps describe them.
-///
-/// A kernel gets its address, since the copy engine takes the addresses of the maps. Whatever the
-/// types, each field after the maps is one word of 8 bytes.
+/// A kernel gets its address, since the copy engine takes the addresses of the maps.
 #[derive(Clone, Copy)]
 #[repr(C, align(64))]
 pub struct MappedBlock<C = u16, Scalar = f32> {
@@ -18,6 +18,15 @@ pub struct MappedBlock<C = u16, Scalar = f32> {
     pub b: TensorMap,
     /// C, for the copy engine, if it can write it.
     pub c_boxes: TensorMap,
+    pub arguments: MappedArguments<C, Scalar>,
+}
+
+/// What follows the maps. Whatever the types, each field is one word of 8 bytes. As in
+/// [`Gemm`](crate::gemm::Gemm), `beta == 0` does not read `C`, and `alpha == 0` reads neither `A`
+/// nor `B`.
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub struct MappedArguments<C = u16, Scalar = f32> {
     pub m: usize,
     pub n: usize,
     pub k: usize,
@@ -35,8 +44,8 @@ pub struct MappedBlock<C = u16, Scalar = f32> {
     pub b_scales: *const f32,
 }
 
-impl<C, Scalar: Copy> MappedBlock<C, Scalar> {
-    /// What a kernel works with. It loads the scalars once: where they were loaded again at each
+impl<C: Copy, Scalar: Copy> MappedBlock<C, Scalar> {
+    /// What a kernel works with. It loads the arguments once: where they were loaded again at each
     /// use, `warp-specialized` took a quarter more instructions.
     #[inline(always)]
     pub fn gemm(&self) -> MappedGemm<'_, C, Scalar> {
@@ -44,39 +53,27 @@ impl<C, Scalar: Copy> MappedBlock<C, Scalar> {
             a: &self.a,
             b: &self.b,
             c_boxes: &self.c_boxes,
-            m: self.m,
-            n: self.n,
-            k: self.k,
-            alpha: self.alpha,
-            c: self.c,
-            ldc: self.ldc,
-            beta: self.beta,
-            partials: self.partials,
-            data_parallel_waves: self.data_parallel_waves,
-            a_scales: self.a_scales,
-            b_scales: self.b_scales,
+            arguments: self.arguments,
         }
     }
 }
 
-/// A [`MappedBlock`], its maps by their addresses. As in [`Gemm`](crate::gemm::Gemm), `beta == 0`
-/// does not read `C`, and `alpha == 0` reads neither `A` nor `B`.
+/// A [`MappedBlock`], its maps by their addresses.
 #[derive(Clone, Copy)]
 pub struct MappedGemm<'a, C = u16, Scalar = f32> {
     pub a: &'a TensorMap,
     pub b: &'a TensorMap,
     pub c_boxes: &'a TensorMap,
-    pub m: usize,
-    pub n: usize,
-    pub k: usize,
-    pub alpha: Scalar,
-    pub c: *mut C,
-    pub ldc: usize,
-    pub beta: Scalar,
-    pub partials: *mut Scalar,
-    pub data_parallel_waves: usize,
-    pub a_scales: *const f32,
-    pub b_scales: *const f32,
+    arguments: MappedArguments<C, Scalar>,
+}
+
+impl<C, Scalar> Deref for MappedGemm<'_, C, Scalar> {
+    type Target = MappedArguments<C, Scalar>;
+
+    #[inline(always)]
+    fn deref(&self) -> &Self::Target {
+        &self.arguments
+    }
 }
 
 impl<C, Scalar: Element> MappedGemm<'_, C, Scalar> {

@@ -7,9 +7,9 @@
 /// An entry point of the PTX, and the same kernel as a function, for the simulator.
 ///
 /// Every GEMM kernel computes `C = alpha * A * B + beta * C` for each product of a batch, all
-/// matrices row-major. `A` is `m x k` with leading dimension `lda >= k`, `B` is `k x n` with `ldb >=
-/// n`, `C` is `m x n` with `ldc >= n`; dimensions and leading dimensions are in elements. As in BLAS,
-/// `beta == 0` does not read `C`, and `alpha == 0` reads neither `A` nor `B`.
+/// matrices row-major. `A` is `m x k` with leading dimension `lda >= k`, `B` is `k x n` with
+/// `ldb >= n`, `C` is `m x n` with `ldc >= n`; dimensions and leading dimensions are in elements.
+/// As in BLAS, `beta == 0` does not read `C`, and `alpha == 0` reads neither `A` nor `B`.
 #[derive(Clone, Copy, Debug)]
 pub struct EntryPoint {
     /// Its name in the PTX.
@@ -24,9 +24,9 @@ pub struct EntryPoint {
 ///
 /// # Safety
 ///
-/// The block is one of the kernel's, aligned as its type is. It runs as one thread of a launch of the
-/// shape that its [`Variant`] gives, with as many CTAs along z as the batch has products. For each
-/// product `a` holds `(m - 1) * lda + k` elements and `b` holds `(k - 1) * ldb + n`, or as the
+/// The block is one of the kernel's, aligned as its type is. It runs as one thread of a launch of
+/// the shape that its [`Variant`] gives, with as many CTAs along z as the batch has products. For
+/// each product `a` holds `(m - 1) * lda + k` elements and `b` holds `(k - 1) * ldb + n`, or as the
 /// [`OperandLayout`]s of the variant say; `c` is valid for reads and writes of `(m - 1) * ldc + n`
 /// elements that nothing else touches. The maps of a mapped kernel describe A and B as the
 /// [`OperandLayout`]s say, and C, in boxes of its [`Staging::Ring`]; a map of a matrix without
@@ -37,19 +37,12 @@ pub type EntryFn = unsafe fn(*const u8);
 /// `&`, by reference (`#[grid_constant]`).
 macro_rules! entry {
     ($kernel:ident(&$block:ty)) => {
-        $crate::spec::EntryPoint {
-            name: stringify!($kernel),
-            argument_bytes: size_of::<$block>(),
-            function: |_block| {
-                // SAFETY: as the caller vouches.
-                #[cfg(not(cuda_device))] // there the parameter is another
-                unsafe {
-                    $kernel(&*_block.cast::<$block>())
-                }
-            },
-        }
+        $crate::spec::entry!($kernel, $block, block => &*block)
     };
     ($kernel:ident($block:ty)) => {
+        $crate::spec::entry!($kernel, $block, block => block.read())
+    };
+    ($kernel:ident, $block:ty, $at:ident => $argument:expr) => {
         $crate::spec::EntryPoint {
             name: stringify!($kernel),
             argument_bytes: size_of::<$block>(),
@@ -57,7 +50,8 @@ macro_rules! entry {
                 // SAFETY: as the caller vouches.
                 #[cfg(not(cuda_device))] // there the parameter is another
                 unsafe {
-                    $kernel(_block.cast::<$block>().read())
+                    let $at = _block.cast::<$block>();
+                    $kernel($argument)
                 }
             },
         }

@@ -131,16 +131,8 @@ unsafe fn write_pair(hi: *mut u32, lo: *mut u32, elements: [f32; 2], scale: Scal
 #[kernel]
 pub unsafe fn split_rows(split: Split<'_>) {
     launch_bounds::<{ ROW_THREADS as u32 }, 1>();
-    let Split {
-        rows,
-        depth,
-        leading,
-        target,
-        target_depth,
-        scales,
-        ..
-    } = split;
-    let source = global::read_only(split.source);
+    let (source, leading) = (global::read_only(split.source), split.leading);
+    let (rows, depth, target_depth) = (split.rows, split.depth, split.target_depth);
     let maxima = shared_array![u32; ROW_THREADS / 32];
     let thread = thread::thread_idx_x() as usize;
     let row = thread::block_idx_x() as usize;
@@ -172,9 +164,9 @@ pub unsafe fn split_rows(split: Split<'_>) {
     }
     let scale = Scale::of(largest);
     if thread == 0 {
-        *scales.add(row) = scale.down;
+        *split.scales.add(row) = scale.down;
     }
-    let hi = target.add(row * target_depth);
+    let hi = split.target.add(row * target_depth);
     let lo = hi.add(target_depth / 2);
     let mut pair = thread;
     while pair < target_depth / 2 {
@@ -195,16 +187,8 @@ pub unsafe fn split_rows(split: Split<'_>) {
 #[kernel]
 pub unsafe fn split_columns(split: Split<'_>) {
     launch_bounds::<{ (COLUMNS * COLUMNS) as u32 }, 1>();
-    let Split {
-        rows,
-        depth,
-        leading,
-        target,
-        target_depth,
-        scales,
-        ..
-    } = split;
-    let source = global::read_only(split.source);
+    let (source, leading) = (global::read_only(split.source), split.leading);
+    let (rows, depth, target_depth) = (split.rows, split.depth, split.target_depth);
     let maxima = shared_array![u32; COLUMNS * STRIDE];
     let staged = shared_array![f32; CHUNK * STRIDE]; // (CHUNK, COLUMNS)
     let (x, y) = (
@@ -235,7 +219,7 @@ pub unsafe fn split_columns(split: Split<'_>) {
     let scale = Scale::of(warp::warp_reduce(u32::MAX, largest, WarpReductionOp::Max));
     let column = first + y;
     if x == 0 && column < rows {
-        *scales.add(column) = scale.down;
+        *split.scales.add(column) = scale.down;
     }
     let mut k0 = 0;
     while k0 < target_depth {
@@ -247,7 +231,9 @@ pub unsafe fn split_columns(split: Split<'_>) {
         for i in 0..CHUNK / COLUMNS / 2 {
             let in_chunk = 2 * (x + i * COLUMNS);
             if column < rows && k0 + in_chunk < target_depth {
-                let hi = target.add(column * target_depth + (k0 + in_chunk) / 2);
+                let hi = split
+                    .target
+                    .add(column * target_depth + (k0 + in_chunk) / 2);
                 let lo = hi.add(target_depth / 2);
                 let elements = [0, 1].map(|next| *staged.add((in_chunk + next) * STRIDE + y));
                 write_pair(hi, lo, elements, scale);

@@ -20,6 +20,28 @@ pub(crate) fn product(block: *const u8) -> usize {
     bytes.checked_div(stride).unwrap_or(0)
 }
 
+/// Writes each element of C: what `of` makes of the product, a row and a column.
+pub(crate) fn write_each(block: *const u8, of: impl Fn(&Gemm<'_, f32>, usize, usize) -> f32) {
+    let gemm = gemm(block);
+    for row in 0..gemm.m {
+        for col in 0..gemm.n {
+            // SAFETY: within the m rows of n elements, ldc apart, that C has; there is one thread.
+            unsafe { *gemm.c.add(row * gemm.ldc + col) = of(&gemm, row, col) };
+        }
+    }
+}
+
+/// The sum of what `term` makes of the elements of a row of A and a column of B.
+pub(crate) fn sum(
+    gemm: &Gemm<'_, f32>,
+    row: usize,
+    col: usize,
+    term: impl Fn(f32, f32) -> f32,
+) -> f32 {
+    let terms = (0..gemm.k).map(|i| term(gemm.a[row * gemm.lda + i], gemm.b[i * gemm.ldb + col]));
+    terms.sum()
+}
+
 /// A kernel of f32 with one thread for all of a small C, called `planted`.
 pub(crate) fn kernel(function: EntryFn) -> Choice {
     named("planted", Tile { m: 64, n: 64, k: 1 }, function)

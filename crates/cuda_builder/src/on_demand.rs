@@ -11,7 +11,7 @@ use crate::{
 };
 
 impl CudaBuilder {
-    /// As [`build`](Self::build), for a program: `folder` stands for `OUT_DIR`.
+    /// As [`build`](Self::build), for a program: `folder` is used in place of `OUT_DIR`.
     ///
     /// # Errors
     ///

@@ -79,7 +79,7 @@ pub fn __cluster_dim<const X: u32, const Y: u32, const Z: u32>() {
 }
 
 /// A kernel's function, where `cuda_std` is compiled for a GPU. The second of the three takes its
-/// parameters as a launch passes them; the third, without a body, stands for it where
+/// parameters as a launch passes them; the third, without a body, takes its place where
 /// `cuda_builder` compiles other kernels alone.
 #[cfg(cuda_device)]
 #[doc(hidden)]

@@ -89,13 +89,12 @@ pub unsafe fn load4_read_only(source: *const f32) -> [f32; 4] {
     #[cfg(cuda_device)]
     {
         let (x, y, z, w): (f32, f32, f32, f32);
-        // SAFETY: the caller vouches for the pointer. What nothing writes depends on the address
-        // alone, so that the compiler may move the load.
+        // SAFETY: the caller vouches for the pointer.
         unsafe {
             asm!(
                 "ld.global.nc.v4.f32 {{{}, {}, {}, {}}}, [{}];",
                 out(xmm_reg) x, out(xmm_reg) y, out(xmm_reg) z, out(xmm_reg) w, in(reg) source,
-                options(pure, nomem, nostack, preserves_flags)
+                options(pure, readonly, nostack, preserves_flags)
             );
         }
         [x, y, z, w]

@@ -35,8 +35,9 @@
 //! addition to 0.2 there are atomic integers, launch bounds, clusters and instances of generic
 //! kernels as arguments of [`#[kernel]`](kernel), [`unroll`](fn@unroll), shuffles, votes, matches
 //! and reductions of a warp, reductions of a block ([`block`]), tensor cores ([`mma`],
-//! [`wgmma`]), asynchronous copies ([`pipeline`], [`tma`]), barriers for them ([`mbarrier`]), 16-byte accesses ([`global`]), and kernels that
-//! begin before the previous kernel has ended ([`grid_dependency`]).
+//! [`wgmma`]), asynchronous copies ([`pipeline`], [`tma`]), barriers for them ([`mbarrier`]),
+//! 16-byte accesses and read-only loads ([`global`]), and kernels that begin before the previous
+//! kernel has ended ([`grid_dependency`]).
 //!
 //! What `cuda_std` 0.2.2 has and this crate has not, or has otherwise:
 //!

@@ -57,6 +57,7 @@ mod opencl;
 mod panics;
 mod parameter_memory;
 mod parser;
+mod pointers;
 mod print;
 mod ptxas;
 mod read_only;

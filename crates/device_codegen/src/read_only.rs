@@ -15,9 +15,9 @@ use std::collections::HashSet;
 
 use crate::intrinsics::READ_ONLY;
 use crate::ir::{
-    Attachments, CastOperation, Function, Instruction, LocalId, MetadataNode, Module, Operation,
-    Value,
+    Attachments, Function, Instruction, LocalId, MetadataNode, Module, Operation, Value,
 };
+use crate::pointers;
 
 /// The kind of metadata of a load whose memory nothing writes.
 const INVARIANT: &str = "invariant.load";
@@ -67,12 +67,12 @@ fn read_only_pointers(function: &Function) -> HashSet<LocalId> {
     let calls = instructions
         .filter(|instruction| is_call(&instruction.operation))
         .filter_map(|instruction| instruction.result);
-    pointers_from(function, calls.collect())
+    pointers::computed_from(function, calls.collect())
 }
 
 /// Whether all that is done with a pointer is to read memory that nothing writes.
 pub(crate) fn is_read_only(function: &Function, pointer: LocalId) -> bool {
-    let pointers = pointers_from(function, HashSet::from([pointer]));
+    let pointers = pointers::computed_from(function, HashSet::from([pointer]));
     let is_one = |value: &Value| matches!(value, Value::Local(id) if pointers.contains(id));
     let mut instructions = function.blocks.iter().flat_map(|block| &block.instructions);
     instructions.all(|instruction| match &instruction.operation {
@@ -89,56 +89,9 @@ pub(crate) fn is_read_only(function: &Function, pointer: LocalId) -> bool {
     })
 }
 
-/// These pointers, and those that are computed from them alone.
-fn pointers_from(function: &Function, roots: HashSet<LocalId>) -> HashSet<LocalId> {
-    if roots.is_empty() {
-        return roots;
-    }
-    let instructions = || function.blocks.iter().flat_map(|block| &block.instructions);
-    // A phi may depend on itself, so assume all and take away those with another origin.
-    let mut pointers = roots;
-    pointers.extend(
-        instructions()
-            .filter(|instruction| !origins(&instruction.operation).is_empty())
-            .filter_map(|instruction| instruction.result),
-    );
-    loop {
-        let is_known = |value: &&Value| matches!(value, Value::Local(id) if pointers.contains(id));
-        let others: Vec<LocalId> = instructions()
-            .filter(|instruction| !origins(&instruction.operation).iter().all(is_known))
-            .filter_map(|instruction| instruction.result)
-            .filter(|id| pointers.contains(id))
-            .collect();
-        if others.is_empty() {
-            return pointers;
-        }
-        for other in others {
-            pointers.remove(&other);
-        }
-    }
-}
-
 fn is_call(operation: &Operation) -> bool {
     match operation {
         Operation::Call(call) => call.symbol().is_some_and(|symbol| **symbol == *READ_ONLY),
         _ => false,
-    }
-}
-
-/// The pointers of which an operation makes a pointer into the same memory.
-fn origins(operation: &Operation) -> Vec<&Value> {
-    match operation {
-        Operation::ElementPointer { base, .. } => vec![&base.value],
-        Operation::Freeze(pointer) => vec![&pointer.value],
-        Operation::Cast {
-            operation: CastOperation::Bitcast,
-            from,
-            ..
-        } => vec![&from.value],
-        Operation::Select {
-            then, otherwise, ..
-        } => vec![then, otherwise],
-        Operation::Phi { incoming, .. } => incoming.iter().map(|(value, _)| value).collect(),
-        _ => Vec::new(),
     }
 }

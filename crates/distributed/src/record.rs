@@ -61,7 +61,7 @@ pub struct Timing {
 }
 
 impl Timing {
-    /// Of a product of so many flops.
+    /// The times of a product of `flops` operations.
     pub fn new(times_s: Vec<f64>, flops: f64) -> Timing {
         let median_s = (!times_s.is_empty()).then(|| statistics::median(&times_s));
         let seconds = median_s.filter(|seconds| flops > 0.0 && *seconds > 0.0);

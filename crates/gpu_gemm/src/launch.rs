@@ -101,7 +101,8 @@ impl ArgumentBlock {
     }
 }
 
-/// A field of a kernel's argument block. Addresses and scalars are known only when the launch is made.
+/// A field of a kernel's argument block. Addresses and scalars are known only when the launch is
+/// made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Argument {
     /// A number of rows, columns or elements.

@@ -68,9 +68,9 @@ fn results() -> Result<Report, String> {
     }
 }
 
-/// A figure of a layout on so many ranks: `scatter-rows 2 speed-up`; `waits`, to distribute and
-/// beside the product; or `compute-ratio`, of the slowest rank's product on one rank to that here. Or of all: `conditions`, or `farthest`, by how
-/// much the model is off at most.
+/// A figure of a layout on a number of ranks: `scatter-rows 2 speed-up`; `waits`, to distribute and
+/// beside the product; or `compute-ratio`, of the slowest rank's product on one rank to that here.
+/// Or of all: `conditions`, or `farthest`, by how much the model is off at most.
 ///
 /// # Errors
 ///

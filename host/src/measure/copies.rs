@@ -21,7 +21,7 @@ pub(super) struct Room {
 
 impl Room {
     /// As many copies as together have twice the bytes of the cache, in a quarter of the free
-    /// memory: launches read so many bytes of one that takes `allocated`.
+    /// memory: launches read `read` bytes of a copy that takes `allocated`.
     pub fn copies(self, read: usize, allocated: usize) -> usize {
         let enough = (2 * self.cache).div_ceil(read.max(1)) + 1;
         enough

@@ -8,8 +8,8 @@
 //!   cores are among these.
 //! - Each launch gets different copies of the matrices from the launch before, together twice
 //!   the L2, so that no launch finds its operands there.
-//! - On a GPU the host never waits between launches; what a run records is read when all have ended.
-//!   A run of a short kernel consists of as many launches as take a tenth of a millisecond, so
+//! - On a GPU the host never waits between launches; what a run records is read when all have
+//!   ended. A run of a short kernel consists of as many launches as take a tenth of a millisecond, so
 //!   that the gaps around events do not count, and the GPU does not begin before all of them are
 //!   queued (`Gate`): a call of cuBLAS takes the host longer than a small product takes the GPU.
 //! - What is timed is checked: afterwards each contender launches once more, by the same calls, on
@@ -52,8 +52,8 @@ struct Pace {
     runs: u32,
     /// Seconds that all runs of one contender may take.
     budget: f64,
-    /// Runs before the timed ones at most, of which a slow kernel gets one in so many of those that
-    /// the budget affords, and so many at least.
+    /// Runs before the timed ones: `warmup` at most. A slow kernel gets one for each
+    /// `one_warmup_in` runs that the budget affords, and `least_warmup` at least.
     warmup: u32,
     one_warmup_in: u32,
     least_warmup: u32,
@@ -621,7 +621,7 @@ impl Span {
 mod tests {
     use super::*;
 
-    /// Warm-up, runs and launches of each, for launches of so many seconds.
+    /// Warm-up, runs and launches of each, for launches that take `seconds`.
     fn repeats(pace: Pace, seconds: f64) -> (u32, u32, u32) {
         let Repeats {
             warmup,

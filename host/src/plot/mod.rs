@@ -121,7 +121,7 @@ fn stroke(sheet: &Sheet<'_>, points: Vec<(i32, i32)>, colour: Colour, width: u32
     sheet.draw(&PathElement::new(points, colour.stroke_width(width)))
 }
 
-/// A dashed line, with dashes and gaps of so many pixels.
+/// A dashed line, with dashes and gaps of `length` pixels.
 fn dash(sheet: &Sheet<'_>, points: &[(i32, i32)], colour: Colour, length: f64) -> Drawn {
     for ends in points.windows(2) {
         let [from, to] = [ends[0], ends[1]].map(|(x, y)| (f64::from(x), f64::from(y)));

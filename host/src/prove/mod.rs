@@ -188,7 +188,6 @@ mod tests {
     use crate::measure::Effort;
     use crate::planted;
     use crate::rung::Rung;
-    use gpu_gemm::gpu_kernels::gemm::Gemm;
     use gpu_gemm::gpu_kernels::spec::{EntryFn, Tile};
     use gpu_gemm::{Choice, DeviceChoice, Shape, gpu_kernels};
 
@@ -204,26 +203,9 @@ mod tests {
     fn truncating() -> Rung {
         let tile = Tile { m: 16, n: 16, k: 1 };
         let function: EntryFn = |block| {
-            let Gemm {
-                m,
-                n,
-                k,
-                alpha,
-                a,
-                lda,
-                b,
-                ldb,
-                c,
-                ldc,
-                ..
-            } = planted::gemm(block);
-            for (row, column) in (0..m).flat_map(|row| (0..n).map(move |column| (row, column))) {
-                let products = (0..k).map(|index| a[row * lda + index] * b[index * ldb + column]);
-                let sum: f32 = products.map(f32::trunc).sum();
-                // SAFETY: within the m rows of n elements, ldc apart, that C has; there is one
-                // thread.
-                unsafe { *c.add(row * ldc + column) = alpha * sum };
-            }
+            planted::write_each(block, |gemm, row, col| {
+                gemm.alpha * planted::sum(gemm, row, col, |a, b| (a * b).trunc())
+            });
         };
         Rung::Gpu(planted::named("truncating", tile, function))
     }
@@ -274,34 +256,18 @@ mod tests {
     macro_rules! off_by_a_bit {
         ($where:expr) => {{
             let function: EntryFn = |block| {
-                let Gemm {
-                    m,
-                    n,
-                    k,
-                    alpha,
-                    a,
-                    lda,
-                    b,
-                    ldb,
-                    beta,
-                    c,
-                    ldc,
-                    ..
-                } = planted::gemm(block);
-                for (row, col) in (0..m).flat_map(|row| (0..n).map(move |col| (row, col))) {
-                    let products = (0..k).map(|index| a[row * lda + index] * b[index * ldb + col]);
-                    let sum: f32 = products.sum();
-                    // SAFETY: within the m rows of n elements, ldc apart, that C has; there is one
-                    // thread.
-                    let c = unsafe { &mut *c.add(row * ldc + col) };
-                    let right = alpha * sum + if beta == 0.0 { 0.0 } else { beta * *c };
+                planted::write_each(block, |gemm, row, col| {
+                    let sum = planted::sum(gemm, row, col, |a, b| a * b);
+                    // SAFETY: as in `write_each`.
+                    let old = || unsafe { *gemm.c.add(row * gemm.ldc + col) };
+                    let (alpha, beta) = (gemm.alpha, gemm.beta);
+                    let right = alpha * sum + if beta == 0.0 { 0.0 } else { beta * old() };
                     let is_off: fn(f32, f32) -> bool = $where;
-                    *c = if is_off(alpha, beta) {
-                        right.next_up()
-                    } else {
-                        right
-                    };
-                }
+                    match is_off(alpha, beta) {
+                        true => right.next_up(),
+                        false => right,
+                    }
+                });
             };
             Rung::Gpu(planted::named("off", Tile { m: 16, n: 16, k: 1 }, function))
         }};
@@ -335,27 +301,10 @@ mod tests {
     /// Right on small integers: it keeps as many bits of A and B as tensor cores do.
     fn low_precision() -> Rung {
         let function: EntryFn = |block| {
-            let Gemm {
-                m,
-                n,
-                k,
-                alpha,
-                a,
-                lda,
-                b,
-                ldb,
-                c,
-                ldc,
-                ..
-            } = planted::gemm(block);
             let cut = |element: f32| f32::from_bits(element.to_bits() & !((1 << 13) - 1));
-            for (row, col) in (0..m).flat_map(|row| (0..n).map(move |col| (row, col))) {
-                let terms = (0..k).map(|index| (a[row * lda + index], b[index * ldb + col]));
-                let sum: f32 = terms.map(|(a, b)| cut(a) * cut(b)).sum();
-                // SAFETY: within the m rows of n elements, ldc apart, that C has; there is one
-                // thread.
-                unsafe { *c.add(row * ldc + col) = alpha * sum };
-            }
+            planted::write_each(block, |gemm, row, col| {
+                gemm.alpha * planted::sum(gemm, row, col, |a, b| cut(a) * cut(b))
+            });
         };
         let tile = Tile { m: 16, n: 16, k: 1 };
         Rung::Gpu(planted::named("low-precision", tile, function))
@@ -376,28 +325,12 @@ mod tests {
         static WRONG: AtomicUsize = AtomicUsize::new(0);
         WRONG.store(product.load(Ordering::Relaxed), Ordering::Relaxed);
         let function: EntryFn = |block| {
-            let Gemm {
-                m,
-                n,
-                k,
-                alpha,
-                a,
-                lda,
-                b,
-                ldb,
-                c,
-                ldc,
-                ..
-            } = planted::gemm(block);
-            let product = planted::product(block);
-            for (row, col) in (0..m).flat_map(|row| (0..n).map(move |col| (row, col))) {
-                let products = (0..k).map(|index| a[row * lda + index] * b[index * ldb + col]);
-                let sum: f32 = products.sum();
-                let is_wrong =
-                    product == WRONG.load(Ordering::Relaxed) && (row, col) == (m - 1, n - 1);
-                // SAFETY: as above.
-                unsafe { *c.add(row * ldc + col) = alpha * sum + f32::from(u8::from(is_wrong)) };
-            }
+            let is_product = planted::product(block) == WRONG.load(Ordering::Relaxed);
+            planted::write_each(block, |gemm, row, col| {
+                let is_wrong = is_product && (row, col) == (gemm.m - 1, gemm.n - 1);
+                let right = gemm.alpha * planted::sum(gemm, row, col, |a, b| a * b);
+                right + f32::from(u8::from(is_wrong))
+            });
         };
         Rung::Gpu(planted::named(
             "wrong-in-one",
@@ -475,26 +408,11 @@ mod tests {
     fn a_kernel_that_is_wrong_only_while_it_is_timed_is_refused() {
         static CALLS: AtomicUsize = AtomicUsize::new(0);
         let function: EntryFn = |block| {
-            let Gemm {
-                m,
-                n,
-                k,
-                alpha,
-                a,
-                lda,
-                b,
-                ldb,
-                c,
-                ldc,
-                ..
-            } = planted::gemm(block);
             let is_proven = CALLS.fetch_add(1, Ordering::Relaxed) < GATES;
-            for (row, col) in (0..m).flat_map(|row| (0..n).map(move |col| (row, col))) {
-                let products = (0..k).map(|index| a[row * lda + index] * b[index * ldb + col]);
-                let sum: f32 = products.sum();
-                // SAFETY: as above.
-                unsafe { *c.add(row * ldc + col) = if is_proven { alpha * sum } else { 0.0 } };
-            }
+            planted::write_each(block, |gemm, row, col| match is_proven {
+                true => gemm.alpha * planted::sum(gemm, row, col, |a, b| a * b),
+                false => 0.0,
+            });
         };
         let rung = Rung::Gpu(planted::named(
             "late",

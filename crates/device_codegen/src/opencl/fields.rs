@@ -39,7 +39,7 @@ pub(crate) fn become_parameters(module: &mut Module) {
 fn places_in(function: &Function, parameter: LocalId) -> Option<HashMap<LocalId, u64>> {
     let instructions = || function.blocks.iter().flat_map(|block| &block.instructions);
     let mut places = HashMap::from([(parameter, 0_u64)]);
-    // Blocks may stand before those that they depend on.
+    // A block may come before one that it depends on.
     let mut known = 0;
     while known < places.len() {
         known = places.len();

@@ -57,8 +57,8 @@ pub(super) enum KnownError {
     Problem(#[from] ProblemError),
 }
 
-/// A problem of a C in `C`, and A and B as ranks multiply them, in `T`: copies, where the problem has
-/// them in another type, that of C.
+/// A problem of a C in `C`, and A and B as ranks multiply them, in `T`: copies, where the problem
+/// has them in another type, that of C.
 struct Posed<T, C> {
     /// If C is not gathered, it has no columns here.
     problem: Problem<C>,

@@ -81,8 +81,8 @@ pub trait Layout: Sync {
         }
     }
 
-    /// What ranks need memory for: rank 0 for all, another for its rows of A, columns of B and block
-    /// of C.
+    /// What ranks need memory for: rank 0 for all, another for its rows of A, columns of B and
+    /// block of C.
     fn memory(&self, case: &Case) -> Memory {
         let others = self.blocks(case).split_off(1);
         let largest = others.iter().max_by_key(|block| block.elements());
@@ -126,8 +126,8 @@ pub trait Layout: Sync {
     }
 }
 
-/// What rank 0 sends of `depth` columns of A and as many rows of B: to each other rank of a grid that
-/// has elements of C its rows of A and columns of B, in one message.
+/// What rank 0 sends of `depth` columns of A and as many rows of B: to each other rank of a grid
+/// that has elements of C its rows of A and columns of B, in one message.
 fn scattered(case: &Case, grid: Grid, depth: usize) -> Volume {
     let Shape { m, n, .. } = case.shape;
     let (p, q) = (m.min(grid.rows), n.min(grid.columns));

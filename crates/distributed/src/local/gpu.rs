@@ -110,7 +110,8 @@ impl Gpu {
     /// # Safety
     ///
     /// `host` is the start of the first row and the bytes from one row to the next. The rows exist,
-    /// and the copy may write them if it goes to the host. `device` has room for all of them, and no other stream uses it.
+    /// and the copy may write them if it goes to the host. `device` has room for all of them, and
+    /// no other stream uses it.
     unsafe fn copy(
         &self,
         (host, device): ((*mut u8, usize), u64),

@@ -72,8 +72,8 @@ fn find(places: Places, name: &str) -> Option<Place> {
     Some(places[found.ok()?].1)
 }
 
-/// Texts that were asked for before, by name. There are only so many, and they live as long as the
-/// program.
+/// Texts that were asked for before, by name: at most one for each kernel and file. They live as
+/// long as the program.
 type Kept<T> = Mutex<BTreeMap<String, T>>;
 
 fn kept<T: Copy>(texts: &Kept<T>, name: &str, make: impl FnOnce() -> T) -> T {

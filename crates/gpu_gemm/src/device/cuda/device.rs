@@ -91,8 +91,8 @@ impl CudaDevice {
     ///
     /// # Safety
     ///
-    /// Their entry points that have the name of a kernel of `gpu_kernels` are that kernel: they take
-    /// its parameters, and read and write what it does.
+    /// Their entry points that have the name of a kernel of `gpu_kernels` are that kernel: they
+    /// take its argument block, and read and write what it does.
     pub unsafe fn open_with(
         properties: Properties,
         kernels: Kernels,
