@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, OnceLock, PoisonError};
+use std::thread;
 
 use cuda_builder::{CudaBuilder, DebugInfo, NvvmArch};
 use gpu_gemm::device::compiled::Module;
@@ -35,11 +36,14 @@ impl Built {
     ///
     /// The kernels do not compile.
     pub fn ptx(self) -> &'static str {
-        static TEXTS: Mutex<BTreeMap<(&str, NvvmArch), &str>> = Mutex::new(BTreeMap::new());
-        let mut texts = TEXTS.lock().unwrap_or_else(PoisonError::into_inner);
-        texts
-            .entry((self.kernels, self.arch))
-            .or_insert_with(|| self.compile().leak())
+        type Texts = BTreeMap<(&'static str, NvvmArch), &'static OnceLock<String>>;
+        static TEXTS: Mutex<Texts> = Mutex::new(BTreeMap::new());
+        let text = {
+            let mut texts = TEXTS.lock().unwrap_or_else(PoisonError::into_inner);
+            let text = texts.entry((self.kernels, self.arch));
+            *text.or_insert_with(|| Box::leak(Box::default()))
+        };
+        text.get_or_init(|| self.compile())
     }
 
     fn compile(self) -> String {
@@ -67,6 +71,23 @@ pub fn built() -> impl Iterator<Item = Built> {
     let of = |kernels| move |arch| Built { kernels, arch };
     let ladder = ARCHITECTURES.into_iter().map(of(LADDER));
     ladder.chain(ARCHITECTURES.into_iter().map(of(PROBES)))
+}
+
+/// Compiles all of them, side by side: libNVVM uses one core.
+pub fn compile_all() {
+    let next = Mutex::new(built());
+    let compile = || {
+        let take = || next.lock().unwrap_or_else(PoisonError::into_inner).next();
+        while let Some(built) = take() {
+            built.ptx();
+        }
+    };
+    let cores = thread::available_parallelism().map_or(1, usize::from);
+    thread::scope(|scope| {
+        for _ in 0..cores {
+            scope.spawn(compile);
+        }
+    });
 }
 
 /// What the first of [`probes`] is compiled for.

@@ -18,13 +18,14 @@ use gpu_gemm::gpu_kernels::{self, variants};
 use host::listing::{self, Line, Place};
 use libtest_mimic::{Arguments, Failed, Trial};
 use nvvm::{NvvmArch, Toolkit, ptx_version, ptxas};
-use tests::built::{Built, built};
+use tests::built::{Built, built, compile_all};
 
 fn main() -> ExitCode {
     let can_assemble = toolkit().is_ok();
     if !can_assemble {
         println!("without a CUDA toolkit or wheel there is no ptxas, and no test of it here");
     }
+    compile_all();
     let mut trials = Vec::new();
     // ptxas takes minutes for all kernels.
     let assembling = |name: String, test: Box<dyn FnOnce() -> Result<(), Failed> + Send>| {
