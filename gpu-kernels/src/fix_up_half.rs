@@ -48,7 +48,7 @@ impl<T: Half> HalfC<T> {
             n: gemm.n,
             alpha: gemm.alpha,
             beta: gemm.beta,
-            c: gemm.c,
+            c: gemm.c_of_cta(),
             ldc: gemm.ldc,
             element: PhantomData,
         }

@@ -46,24 +46,48 @@ impl<T, C, Scalar: Element> Gemm<'_, T, C, Scalar> {
         }
     }
 
-    /// Of the batch, the product of the CTA: its place along z. A and B are read-only from here
-    /// on.
+    /// The same with A and B of one product of the batch, that of the CTA. They are read-only from
+    /// here on.
     ///
     /// # Safety
     ///
-    /// `a`, `b` and `c` hold the matrices of all products, and nothing writes A or B while the
-    /// kernel runs.
+    /// `a` and `b` hold the matrices of all products, and nothing writes them while the kernel
+    /// runs.
     #[inline(always)]
     pub unsafe fn of_cta(self) -> Self {
-        let product = thread::block_idx_z() as usize;
-        let [a, b, c] = self.batch_strides.map(|stride| product * stride);
+        let [a, b, _] = self.batch_strides.map(|stride| product_of_cta() * stride);
         Gemm {
             a: global::read_only(from(self.a, a)),
             b: global::read_only(from(self.b, b)),
-            c: self.c.wrapping_add(c),
             ..self
         }
     }
+
+    /// The C of the CTA's product. Asked for where C is written, and not before: an address that
+    /// is kept through the products costs two registers, which `double-buffer` for compute
+    /// capability 7.5 did not have.
+    #[inline(always)]
+    pub fn c_of_cta(&self) -> *mut C {
+        self.c
+            .wrapping_add(product_of_cta() * self.batch_strides[2])
+    }
+
+    /// The same with that C, for a kernel that has these two registers, but not the four in which
+    /// to multiply when it is asked for.
+    #[inline(always)]
+    pub fn with_c_of_cta(self) -> Self {
+        Gemm {
+            c: self.c_of_cta(),
+            batch_strides: [0; 3],
+            ..self
+        }
+    }
+}
+
+/// The product of the batch that the CTA computes: its place along z.
+#[inline(always)]
+fn product_of_cta() -> usize {
+    thread::block_idx_z() as usize
 }
 
 /// `matrices[first..]`, or nothing of a matrix that is not read, whose slice is empty.
@@ -126,7 +150,7 @@ impl<T: Element> Gemm<'_, T> {
     #[inline(always)]
     pub unsafe fn update(&self, row: usize, col: usize, sum: T) {
         if row < self.m && col < self.n {
-            let c = self.c.add(row * self.ldc + col);
+            let c = self.c_of_cta().add(row * self.ldc + col);
             let product = self.alpha.times(sum);
             *c = if self.beta == T::ZERO {
                 product
@@ -198,10 +222,11 @@ impl Gemm<'_, f32> {
         row + rows <= self.m && col + cols <= self.n
     }
 
-    /// Whether every row of C starts at a multiple of 16 bytes.
+    /// Whether every row of C starts at a multiple of 16 bytes, in each product.
     #[inline(always)]
     pub fn c_is_float4_aligned(&self) -> bool {
-        (self.c as usize).is_multiple_of(16) && self.ldc.is_multiple_of(4)
+        let distances = self.ldc | self.batch_strides[2];
+        (self.c as usize).is_multiple_of(16) && distances.is_multiple_of(4)
     }
 
     /// Whether every row of A, B and C starts at a multiple of 16 bytes. A function apart from
@@ -210,7 +235,8 @@ impl Gemm<'_, f32> {
     #[inline(always)]
     pub fn rows_are_float4_aligned(&self) -> bool {
         let addresses = self.a.as_ptr() as usize | self.b.as_ptr() as usize | self.c as usize;
-        addresses.is_multiple_of(16) && (self.lda | self.ldb | self.ldc).is_multiple_of(4)
+        let distances = self.lda | self.ldb | self.ldc | self.batch_strides[2];
+        addresses.is_multiple_of(16) && distances.is_multiple_of(4)
     }
 
     /// `A[row][col..col + 4]`, with zeros where A has no such elements.
@@ -284,7 +310,7 @@ impl Gemm<'_, f32> {
             }
             return;
         }
-        let c = self.c.add(row * self.ldc + col);
+        let c = self.c_of_cta().add(row * self.ldc + col);
         let mut result = sums.0.map(|sum| self.alpha * sum);
         if self.beta != 0.0 {
             let old = Float4::read(c);

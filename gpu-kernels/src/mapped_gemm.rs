@@ -4,6 +4,9 @@
 
 use core::ops::Deref;
 
+use cuda_std::mbarrier::Mbarrier;
+use cuda_std::tma;
+
 use crate::compat::TensorMap;
 use crate::element::Element;
 use crate::half::{self, Half};
@@ -42,6 +45,11 @@ pub struct MappedArguments<C = u16, Scalar = f32> {
     /// column of B.
     pub a_scales: *const f32,
     pub b_scales: *const f32,
+    /// Products of the batch. A grid's CTAs divide the tiles of all of them.
+    pub products: usize,
+    /// From the matrices of a product to those of the next: elements of A, B and C. Where it is 0,
+    /// all products share the matrix, and the map has one.
+    pub batch_strides: [usize; 3],
 }
 
 impl<C: Copy, Scalar: Copy> MappedBlock<C, Scalar> {
@@ -61,9 +69,9 @@ impl<C: Copy, Scalar: Copy> MappedBlock<C, Scalar> {
 /// A [`MappedBlock`], its maps by their addresses.
 #[derive(Clone, Copy)]
 pub struct MappedGemm<'a, C = u16, Scalar = f32> {
-    pub a: &'a TensorMap,
-    pub b: &'a TensorMap,
-    pub c_boxes: &'a TensorMap,
+    a: &'a TensorMap,
+    b: &'a TensorMap,
+    c_boxes: &'a TensorMap,
     arguments: MappedArguments<C, Scalar>,
 }
 
@@ -73,6 +81,73 @@ impl<C, Scalar> Deref for MappedGemm<'_, C, Scalar> {
     #[inline(always)]
     fn deref(&self) -> &Self::Target {
         &self.arguments
+    }
+}
+
+/// A or B of one product, or C, for the copy engine.
+#[derive(Clone, Copy)]
+pub struct Boxes<'a> {
+    map: &'a TensorMap,
+    /// Which of the matrices that the map describes.
+    matrix: u32,
+}
+
+impl Boxes<'_> {
+    /// Asks for the box whose first element is at column `x` of row `y`, as stored.
+    ///
+    /// # Safety
+    ///
+    /// As for [`tma::load_3d`].
+    #[inline(always)]
+    pub unsafe fn load<T>(self, shared: *mut T, x: u32, y: u32, barrier: *mut Mbarrier) {
+        tma::load_3d(shared, self.map, x, y, self.matrix, barrier);
+    }
+
+    /// Starts to store the box to column `x` of row `y`.
+    ///
+    /// # Safety
+    ///
+    /// As for [`tma::store_3d`].
+    #[inline(always)]
+    pub unsafe fn store<T>(self, x: u32, y: u32, shared: *const T) {
+        tma::store_3d(self.map, x, y, self.matrix, shared);
+    }
+}
+
+impl<'a, C, Scalar> MappedGemm<'a, C, Scalar> {
+    /// A of a product.
+    #[inline(always)]
+    pub fn a_of(&self, product: usize) -> Boxes<'a> {
+        self.boxes(self.a, product, self.batch_strides[0])
+    }
+
+    /// B of a product.
+    #[inline(always)]
+    pub fn b_of(&self, product: usize) -> Boxes<'a> {
+        self.boxes(self.b, product, self.batch_strides[1])
+    }
+
+    /// C of a product.
+    #[inline(always)]
+    pub fn c_of(&self, product: usize) -> Boxes<'a> {
+        self.boxes(self.c_boxes, product, self.batch_strides[2])
+    }
+
+    #[inline(always)]
+    fn boxes(&self, map: &'a TensorMap, product: usize, stride: usize) -> Boxes<'a> {
+        let matrix = if stride == 0 { 0 } else { product as u32 };
+        Boxes { map, matrix }
+    }
+}
+
+impl<C: Copy, Scalar: Copy> MappedGemm<'_, C, Scalar> {
+    /// The same with the C of a product of the batch, for what threads read and write themselves.
+    #[inline(always)]
+    pub fn of_product(&self, product: usize) -> Self {
+        let mut of_product = *self;
+        let first = product * self.batch_strides[2];
+        of_product.arguments.c = self.c.wrapping_add(first);
+        of_product
     }
 }
 
@@ -96,10 +171,10 @@ impl<C, Scalar: Element> MappedGemm<'_, C, Scalar> {
         self.beta == Scalar::ZERO && self.rows_are_aligned() && ends_aligned
     }
 
-    /// Whether every row of C begins at a multiple of 16 bytes.
+    /// Whether every row of C begins at a multiple of 16 bytes, in each product.
     #[inline(always)]
     pub fn rows_are_aligned(&self) -> bool {
-        let alignment = self.c as usize | (size_of::<C>() * self.ldc);
+        let alignment = self.c as usize | (size_of::<C>() * (self.ldc | self.batch_strides[2]));
         alignment.is_multiple_of(16)
     }
 }
@@ -127,6 +202,7 @@ impl<C> MappedGemm<'_, C> {
         Division {
             partials: self.partials,
             data_parallel_waves: self.data_parallel_waves,
+            products: self.products,
         }
     }
 }

@@ -204,7 +204,7 @@ unsafe fn multiply<
             let mut at = Ring::PRODUCER;
             let mut index = 0;
             while let Some(segment) = segments.get(index) {
-                let place = segments.stream_k.tile_position(segment.tile);
+                let place = segments.place(segment);
                 stages.load::<_, A, B>(&gemm, place, (segment.from, segment.to), &mut at);
                 index += 1;
             }
@@ -226,7 +226,7 @@ unsafe fn multiply<
         };
         let sums = stages.products::<T, A, B>(iterations, consumer, thread, &mut at);
         if segments.stream_k.covers_tile(segment) {
-            let place = segments.stream_k.tile_position(segment.tile);
+            let place = segments.place(segment);
             stages.store::<C>(&gemm, &sums, place, consumer, thread);
         } else {
             let partial = segments.partial(index).add(consumer * WM * tile.1);

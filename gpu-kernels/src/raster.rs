@@ -13,12 +13,29 @@ pub fn tile_position(index: usize, rows: usize, cols: usize) -> (usize, usize) {
     position(index, rows, cols)
 }
 
-/// The same by divisions of 32 bits, of which a GPU makes several in the time of one of 64: for
-/// persistent CTAs, which divide before each tile. There are fewer than 2^32 tiles.
+/// Where a tile is of a batch whose products all have a C of as many tiles.
+#[derive(Clone, Copy)]
+pub struct Place {
+    /// The product of the batch.
+    pub product: usize,
+    /// Row and column among the tiles of its C.
+    pub row: usize,
+    pub col: usize,
+}
+
+/// Where the tile is that comes at `index` among the `rows x cols` tiles of each product, one
+/// product after the other. By divisions of 32 bits, of which a GPU makes several in the time of
+/// one of 64: for persistent CTAs, which divide before each tile. There are fewer than 2^32 tiles.
 #[inline(always)]
-pub fn next_tile_position(index: usize, rows: usize, cols: usize) -> (usize, usize) {
-    let (row, col) = position(index as u32, rows as u32, cols as u32);
-    (row as usize, col as usize)
+pub fn place(index: usize, rows: usize, cols: usize) -> Place {
+    let (index, rows, cols) = (index as u32, rows as u32, cols as u32);
+    let product = index / (rows * cols);
+    let (row, col) = position(index - product * (rows * cols), rows, cols);
+    Place {
+        product: product as usize,
+        row: row as usize,
+        col: col as usize,
+    }
 }
 
 #[inline(always)]

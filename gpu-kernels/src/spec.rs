@@ -25,7 +25,8 @@ pub struct EntryPoint {
 /// # Safety
 ///
 /// The block is one of the kernel's, aligned as its type is. It runs as one thread of a launch of
-/// the shape that its [`Variant`] gives, with as many CTAs along z as the batch has products. For
+/// the shape that its [`Variant`] gives, with as many CTAs along z as the batch has products, or, if
+/// CTAs are persistent, with their number in the block. For
 /// each product `a` holds `(m - 1) * lda + k` elements and `b` holds `(k - 1) * ldb + n`, or as the
 /// [`OperandLayout`]s of the variant say; `c` is valid for reads and writes of `(m - 1) * ldc + n`
 /// elements that nothing else touches. The maps of a mapped kernel describe A and B as the
@@ -258,10 +259,9 @@ impl Variant {
         self
     }
 
-    /// Whether one launch can compute all products of a batch, each CTA along z one: a tensor map
-    /// describes the matrices of one product alone.
+    /// Whether one launch can compute all products of a batch: not if each has to be split first.
     pub const fn takes_batches(&self) -> bool {
-        !self.grid.is_persistent()
+        !self.splits_operands
     }
 
     /// Dynamic shared memory that a CTA needs whatever the product, in bytes.

@@ -32,14 +32,13 @@
 use cuda_std::mbarrier::{self, Mbarrier};
 use cuda_std::prelude::*;
 use cuda_std::shared;
-use cuda_std::tma;
 use cuda_std::wgmma::{self, Descriptor, KMajor};
 
 use crate::compat::grid_dependency;
 use crate::half::{Sums, F16};
 use crate::kernel::kernel;
 use crate::mapped_gemm::MappedGemm;
-use crate::raster;
+use crate::raster::{self, Place};
 use crate::warp_specialized::{Ring, BK, BOX, WARPGROUP, WM};
 use crate::warpgroup::warpgroup;
 
@@ -111,8 +110,9 @@ unsafe fn multiply(
         if thread == 0 {
             let lower = (iterations * BK) as u32; // where a row's lower halves begin
             let mut at = Ring::PRODUCER;
-            while tile < rows * cols {
-                let (row, col) = raster::next_tile_position(tile, rows, cols);
+            while tile < gemm.products * rows * cols {
+                let Place { product, row, col } = raster::place(tile, rows, cols);
+                let (of_a, of_b) = (gemm.a_of(product), gemm.b_of(product));
                 let (row, col) = ((row * BM) as u32, (col * BN) as u32);
                 for iteration in 0..iterations {
                     let full = full.add(at.stage);
@@ -120,10 +120,10 @@ unsafe fn multiply(
                     mbarrier::arrive_expect_tx(full, STAGE_BYTES as u32);
                     let stage = ring.add(at.stage * STAGE_BYTES);
                     let k = (iteration * BK) as u32;
-                    tma::load_2d(stage, gemm.a, k, row, full);
-                    tma::load_2d(stage.add(TILE_BYTES), gemm.a, lower + k, row, full);
-                    tma::load_2d(stage.add(2 * TILE_BYTES), gemm.b, k, col, full);
-                    tma::load_2d(stage.add(3 * TILE_BYTES), gemm.b, lower + k, col, full);
+                    of_a.load(stage, k, row, full);
+                    of_a.load(stage.add(TILE_BYTES), lower + k, row, full);
+                    of_b.load(stage.add(2 * TILE_BYTES), k, col, full);
+                    of_b.load(stage.add(3 * TILE_BYTES), lower + k, col, full);
                     at.advance(STAGES);
                 }
                 tile += ctas;
@@ -140,8 +140,8 @@ unsafe fn multiply(
     let hi_b = Descriptor::new(ring.add(2 * TILE_BYTES)).uniform();
     let lo_b = Descriptor::new(ring.add(3 * TILE_BYTES)).uniform();
     let mut at = Ring::CONSUMER;
-    while tile < rows * cols {
-        let (row, col) = raster::next_tile_position(tile, rows, cols);
+    while tile < gemm.products * rows * cols {
+        let Place { product, row, col } = raster::place(tile, rows, cols);
         let mut sums = [0.0_f32; SUMS];
         let mut interval = wgmma::unset_64();
         let mut cross = if iterations > 0 {
@@ -182,6 +182,7 @@ unsafe fn multiply(
             }
         }
         let (row, col) = (row * BM + consumer * WM, col * BN);
+        let gemm = gemm.of_product(product);
         for i in 0..SUMS {
             let (m, n) = wgmma::sum_place(thread as u32, i as u32);
             // Products of infinities with `lo` mean nothing.

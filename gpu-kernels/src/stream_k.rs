@@ -20,7 +20,7 @@
 
 use cuda_std::prelude::*;
 
-use crate::raster;
+use crate::raster::{self, Place};
 
 /// The work of a launch, and how its CTAs divide it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -186,12 +186,15 @@ pub struct Division {
     pub partials: *mut f32,
     /// W. The last wave may have fewer tiles than CTAs: then no tile is split.
     pub data_parallel_waves: usize,
+    /// Products of the batch: if there are several, no tile is split.
+    pub products: usize,
 }
 
 /// The segments of a persistent CTA: a tile of each data-parallel wave, and its part of the other
 /// tiles.
 pub struct Segments {
     pub stream_k: StreamK,
+    products: usize,
     tile_elements: usize,
     partials: *mut f32,
     cta: usize,
@@ -208,6 +211,7 @@ impl Segments {
         let ctas = thread::grid_dim_x() as usize;
         Segments {
             stream_k: StreamK::new(size, tile, ctas, division.data_parallel_waves),
+            products: division.products,
             tile_elements: tile.0 * tile.1,
             partials: division.partials,
             cta: thread::block_idx_x() as usize,
@@ -222,7 +226,7 @@ impl Segments {
         let (waves, k_iterations) = (stream_k.data_parallel_waves, stream_k.k_iterations);
         if index < waves {
             let tile = index * stream_k.ctas + self.cta;
-            let is_tile = tile < stream_k.tile_rows * stream_k.tile_cols;
+            let is_tile = tile < self.products * stream_k.tile_rows * stream_k.tile_cols;
             return is_tile.then_some(Segment {
                 tile,
                 from: 0,
@@ -249,6 +253,16 @@ impl Segments {
                 k_iterations
             },
         })
+    }
+
+    /// Where the tile of a segment is.
+    #[inline(always)]
+    pub fn place(&self, segment: Segment) -> Place {
+        raster::place(
+            segment.tile,
+            self.stream_k.tile_rows,
+            self.stream_k.tile_cols,
+        )
     }
 
     /// Where the sums of the segment after `index` others go, if it is a part of a tile: the first

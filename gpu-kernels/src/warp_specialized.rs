@@ -38,8 +38,8 @@ use cuda_std::wgmma::{self, KMajor, MnMajor};
 use crate::compat::grid_dependency;
 use crate::half::{Bf16, Half, Sums, F16};
 use crate::kernel::kernel;
-use crate::mapped_gemm::{Float2, MappedGemm};
-use crate::raster;
+use crate::mapped_gemm::{Boxes, Float2, MappedGemm};
+use crate::raster::{self, Place};
 use crate::warpgroup::{layout, warpgroup, Tiles};
 pub(crate) use crate::warpgroup::{BK, BOX, WARPGROUP, WM};
 
@@ -170,8 +170,8 @@ unsafe fn multiply<T: Half, C: Output, A: Tiles, B: Tiles>(
         wgmma::decrease_registers::<24>();
         if thread == 0 {
             let mut at = Ring::PRODUCER;
-            while tile < rows * cols {
-                let place = raster::next_tile_position(tile, rows, cols);
+            while tile < gemm.products * rows * cols {
+                let place = raster::place(tile, rows, cols);
                 stages.load::<_, A, B>(&gemm, place, (0, iterations), &mut at);
                 tile += ctas;
             }
@@ -182,9 +182,9 @@ unsafe fn multiply<T: Half, C: Output, A: Tiles, B: Tiles>(
     wgmma::increase_registers::<240>();
     let consumer = warpgroup - 1;
     let mut at = Ring::CONSUMER;
-    while tile < rows * cols {
-        let place = raster::next_tile_position(tile, rows, cols);
+    while tile < gemm.products * rows * cols {
         let sums = stages.products::<T, A, B>(iterations, consumer, thread, &mut at);
+        let place = raster::place(tile, rows, cols);
         stages.store::<C>(&gemm, &sums, place, consumer, thread);
         tile += ctas;
     }
@@ -222,25 +222,26 @@ where
         Stages { ring, full, empty }
     }
 
-    /// The producer's thread asks for the tiles of A and B that the tile of C at `(row, col)`
-    /// needs in k-iterations `from .. to`.
+    /// The producer's thread asks for the tiles of A and B that the tile of C at `place` needs in k-iterations `from .. to`.
     #[inline(always)]
     pub unsafe fn load<C, A: Tiles, B: Tiles>(
         &self,
         gemm: &MappedGemm<'_, C>,
-        (row, col): (usize, usize),
+        place: Place,
         (from, to): (usize, usize),
         at: &mut Ring,
     ) {
+        let (of_a, of_b) = (gemm.a_of(place.product), gemm.b_of(place.product));
         for iteration in from..to {
             let full = self.full.add(at.stage);
             mbarrier::wait(self.empty.add(at.stage), at.parity); // the stage has been read
             mbarrier::arrive_expect_tx(full, Self::STAGE_BYTES as u32);
             let a_tile = self.ring.add(at.stage * Self::STAGE_BYTES);
             let b_tile = a_tile.add(Self::A_BYTES);
-            let (m, n, k) = (row * Self::BM, col * Self::BN, (iteration * BK) as u32);
-            A::load(a_tile, gemm.a, m as u32, k, Self::BM / BOX, full);
-            B::load(b_tile, gemm.b, n as u32, k, Self::BN / BOX, full);
+            let (m, n) = (place.row * Self::BM, place.col * Self::BN);
+            let k = (iteration * BK) as u32;
+            A::load(a_tile, of_a, m as u32, k, Self::BM / BOX, full);
+            B::load(b_tile, of_b, n as u32, k, Self::BN / BOX, full);
             at.advance(Self::STAGES);
         }
     }
@@ -304,23 +305,25 @@ where
         sums
     }
 
-    /// A consumer stores its 64 rows of the tile of C at `(row, col)`.
+    /// A consumer stores its 64 rows of the tile of C at `place`.
     #[inline(always)]
     pub unsafe fn store<C: Output>(
         &self,
         gemm: &MappedGemm<'_, C::Bits>,
         sums: &[f32; SUMS],
-        (row, col): (usize, usize),
+        place: Place,
         consumer: usize,
         thread: usize,
     ) {
-        let (row, col) = (row * Self::BM + consumer * WM, col * Self::BN);
+        let (row, col) = (place.row * Self::BM + consumer * WM, place.col * Self::BN);
         if gemm.stores_boxes(col + Self::BN) {
             let boxes = self.ring.add(Self::STAGES * Self::STAGE_BYTES);
             let boxes = boxes.add(consumer * 2 * BOX_BYTES);
-            store_boxes::<C, SUMS>(gemm, sums, (row, col), boxes, consumer, thread);
+            let of_c = gemm.c_of(place.product);
+            store_boxes::<C, SUMS>(of_c, gemm.alpha, sums, (row, col), boxes, consumer, thread);
         } else {
-            store_pairs::<C, SUMS>(gemm, sums, row, col, thread);
+            let gemm = gemm.of_product(place.product);
+            store_pairs::<C, SUMS>(&gemm, sums, row, col, thread);
         }
     }
 }
@@ -328,7 +331,7 @@ where
 /// The type of C: how sums in f32 become its elements.
 pub(crate) trait Output {
     /// What holds an element.
-    type Bits;
+    type Bits: Copy;
 
     /// Columns of a box of C, 64 rows of 128 bytes.
     const COLUMNS: usize = BOX_BYTES / WM / size_of::<Self::Bits>();
@@ -434,7 +437,8 @@ impl Output for f32 {
 /// memory, as elements of C, and copied while the next is written.
 #[inline(always)]
 unsafe fn store_boxes<C: Output, const SUMS: usize>(
-    gemm: &MappedGemm<'_, C::Bits>,
+    of_c: Boxes<'_>,
+    alpha: f32,
     sums: &[f32; SUMS],
     (row, col): (usize, usize),
     boxes: *mut u8, // (2, 64, COLUMNS)
@@ -453,7 +457,7 @@ unsafe fn store_boxes<C: Output, const SUMS: usize>(
             }
         }
         thread::named_barrier(1 + consumer as u32, WARPGROUP as u32); // the box may be written
-        C::write(target, gemm.alpha, sums, sums_of_box * part, thread);
+        C::write(target, alpha, sums, sums_of_box * part, thread);
         tma::fence_shared(); // the copy engine sees the box
         thread::named_barrier(1 + consumer as u32, WARPGROUP as u32); // the box is complete
         if thread == 0 {
@@ -461,7 +465,7 @@ unsafe fn store_boxes<C: Output, const SUMS: usize>(
             for i in 0..WM / C::COLUMNS {
                 let (row, col) = (row + i * C::COLUMNS, col + part * C::COLUMNS);
                 let square = target.add(i * C::COLUMNS * BOX_ROW);
-                tma::store_2d(gemm.c_boxes, col as u32, row as u32, square);
+                of_c.store(col as u32, row as u32, square);
             }
             tma::commit_group();
         }

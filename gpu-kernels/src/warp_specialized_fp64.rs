@@ -34,13 +34,13 @@ use cuda_std::mbarrier::{self, Mbarrier};
 use cuda_std::mma;
 use cuda_std::prelude::*;
 use cuda_std::shared;
-use cuda_std::tma::{self, Swizzle};
+use cuda_std::tma::Swizzle;
 use cuda_std::wgmma;
 
 use crate::compat::grid_dependency;
 use crate::kernel::kernel;
 use crate::mapped_gemm::{MappedGemm, Pair};
-use crate::raster;
+use crate::raster::{self, Place};
 use crate::warp_specialized::{Ring, WARPGROUP};
 
 /// Rows of tiles in shared memory have 128 bytes, what a swizzle spreads over all banks.
@@ -151,8 +151,9 @@ impl<const WARPS_M: usize, const WARPS_N: usize, const STEPS_M: usize, const STE
             }
             if thread == 0 {
                 let mut at = Ring::PRODUCER;
-                while tile < rows * cols {
-                    let (row, col) = raster::next_tile_position(tile, rows, cols);
+                while tile < gemm.products * rows * cols {
+                    let Place { product, row, col } = raster::place(tile, rows, cols);
+                    let (of_a, of_b) = (gemm.a_of(product), gemm.b_of(product));
                     let (row, col) = ((row * Self::BM) as u32, (col * Self::BN) as u32);
                     for iteration in 0..iterations {
                         let full = full.add(at.stage);
@@ -161,10 +162,10 @@ impl<const WARPS_M: usize, const WARPS_N: usize, const STEPS_M: usize, const STE
                         let a_tile = ring.add(at.stage * Self::STAGE_BYTES); // (Self::BM, BK)
                         let b_tile = a_tile.add(Self::A_BYTES); // (Self::BN / 16, BK, 16)
                         let k = (iteration * BK) as u32;
-                        tma::load_2d(a_tile, gemm.a, k, row, full);
+                        of_a.load(a_tile, k, row, full);
                         for i in 0..Self::BN / 16 {
                             let of_box = b_tile.add(i * BOX_BYTES);
-                            tma::load_2d(of_box, gemm.b, col + 16 * i as u32, k, full);
+                            of_b.load(of_box, col + 16 * i as u32, k, full);
                         }
                         at.advance(STAGES);
                     }
@@ -185,7 +186,7 @@ impl<const WARPS_M: usize, const WARPS_N: usize, const STEPS_M: usize, const STE
                 .map(|is_odd| Self::A_BYTES + warp_col / 16 * BOX_BYTES + in_b_tile(lane, is_odd)),
         };
         let mut at = Ring::CONSUMER;
-        while tile < rows * cols {
+        while tile < gemm.products * rows * cols {
             let mut sums = [[[0.0_f64; 4]; STEPS_M]; STEPS_N];
             if iterations > 0 {
                 mbarrier::wait(full.add(at.stage), at.parity); // the first tiles have landed
@@ -218,9 +219,9 @@ impl<const WARPS_M: usize, const WARPS_N: usize, const STEPS_M: usize, const STE
                 }
                 at.advance(STAGES);
             }
-            let (row, col) = raster::next_tile_position(tile, rows, cols);
+            let Place { product, row, col } = raster::place(tile, rows, cols);
             Self::store(
-                &gemm,
+                &gemm.of_product(product),
                 &sums,
                 row * Self::BM + warp_row,
                 col * Self::BN + warp_col,

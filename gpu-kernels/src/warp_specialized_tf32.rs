@@ -39,8 +39,8 @@ use cuda_std::wgmma::{self, Descriptor};
 
 use crate::compat::grid_dependency;
 use crate::kernel::kernel;
-use crate::mapped_gemm::{Float2, MappedGemm};
-use crate::raster;
+use crate::mapped_gemm::{Boxes, Float2, MappedGemm};
+use crate::raster::{self, Place};
 use crate::warp_specialized::{Ring, WARPGROUP, WM};
 use crate::warpgroup::warpgroup;
 
@@ -180,10 +180,11 @@ unsafe fn multiply<const BY_REGISTERS: bool, const TRANSPOSED: bool>(
 
     let (bm, bn) = swapped_if::<_, TRANSPOSED>((LEFT, RIGHT));
     let (rows, cols) = (gemm.m.div_ceil(bm), gemm.n.div_ceil(bn));
-    // Where a tile begins: in `left`, and in `right`.
+    // The product of a tile, and where it begins: in `left`, and in `right`.
     let corner = |tile: usize| {
-        let (row, col) = raster::next_tile_position(tile, rows, cols);
-        swapped_if::<_, TRANSPOSED>((row * bm, col * bn))
+        let Place { product, row, col } = raster::place(tile, rows, cols);
+        let (left, right) = swapped_if::<_, TRANSPOSED>((row * bm, col * bn));
+        (product, left, right)
     };
     let mut tile = thread::block_idx_x() as usize;
     let ctas = thread::grid_dim_x() as usize;
@@ -191,10 +192,11 @@ unsafe fn multiply<const BY_REGISTERS: bool, const TRANSPOSED: bool>(
     if warpgroup == 0 {
         wgmma::decrease_registers::<24>();
         if thread == 0 {
-            let (of_left, of_right) = swapped_if::<_, TRANSPOSED>((gemm.a, gemm.b));
             let mut at = Ring::PRODUCER;
-            while tile < rows * cols {
-                let (left, right) = corner(tile);
+            while tile < gemm.products * rows * cols {
+                let (product, left, right) = corner(tile);
+                let operands = (gemm.a_of(product), gemm.b_of(product));
+                let (of_left, of_right) = swapped_if::<_, TRANSPOSED>(operands);
                 for iteration in 0..iterations {
                     let full = full.add(at.stage);
                     mbarrier::wait(empty.add(at.stage), at.parity); // the stage has been read
@@ -207,12 +209,12 @@ unsafe fn multiply<const BY_REGISTERS: bool, const TRANSPOSED: bool>(
                         for i in 0..LEFT / BOX {
                             let left = (left + i * BOX) as u32;
                             let of_box = left_tile.add(i * BK * BOX * 4);
-                            tma::load_2d(of_box, of_left, left, k, full);
+                            of_left.load(of_box, left, k, full);
                         }
                     } else {
-                        tma::load_2d(left_tile, of_left, k, left as u32, full); // (LEFT, BK)
+                        of_left.load(left_tile, k, left as u32, full); // (LEFT, BK)
                     }
-                    tma::load_2d(right_tile, of_right, k, right as u32, full);
+                    of_right.load(right_tile, k, right as u32, full);
                     at.advance(STAGES);
                 }
                 tile += ctas;
@@ -229,7 +231,7 @@ unsafe fn multiply<const BY_REGISTERS: bool, const TRANSPOSED: bool>(
     let left_tiles = Descriptor::new(ring.add(consumer * WM * BK * 4)).uniform();
     let right_tiles = Descriptor::new(ring.add(LEFT_BYTES)).uniform();
     let mut at = Ring::CONSUMER;
-    while tile < rows * cols {
+    while tile < gemm.products * rows * cols {
         let mut sums = if iterations > 0 {
             wgmma::unset_128()
         } else {
@@ -277,8 +279,8 @@ unsafe fn multiply<const BY_REGISTERS: bool, const TRANSPOSED: bool>(
             }
             left = next;
         }
-        let (left, right) = corner(tile);
-        let place = Place {
+        let (product, left, right) = corner(tile);
+        let place = SumsPlace {
             left: left + consumer * WM,
             right,
             warp,
@@ -291,8 +293,10 @@ unsafe fn multiply<const BY_REGISTERS: bool, const TRANSPOSED: bool>(
         };
         if gemm.stores_boxes(columns_end) {
             let pair = consumer * 2 + warp / 2;
-            store_boxes::<BY_REGISTERS, TRANSPOSED>(&gemm, &sums, place, boxes, pair);
+            let (of_c, alpha) = (gemm.c_of(product), gemm.alpha);
+            store_boxes::<BY_REGISTERS, TRANSPOSED>(of_c, alpha, &sums, place, boxes, pair);
         } else {
+            let gemm = gemm.of_product(product);
             for i in 0..SUMS {
                 let (row, col) = swapped_if::<_, TRANSPOSED>(place.of_sum::<BY_REGISTERS>(i));
                 gemm.update(row, col, sums[i]);
@@ -318,14 +322,14 @@ unsafe fn fragments(left_tile: *const u8, in_left: usize) -> [[f32; 4]; BK / 8] 
 
 /// Where a thread's sums are: those of a consumer's 64 rows of `left` and 256 columns of `right`.
 #[derive(Clone, Copy)]
-struct Place {
+struct SumsPlace {
     left: usize,
     right: usize,
     warp: usize,
     lane: usize,
 }
 
-impl Place {
+impl SumsPlace {
     /// The row of `left` and the column of `right` of sum `i`.
     #[inline(always)]
     fn of_sum<const BY_REGISTERS: bool>(&self, i: usize) -> (usize, usize) {
@@ -345,9 +349,10 @@ impl Place {
 /// thread's: sums 0 and 1 of four along `right`, or, transposed, 0 and 2 along `left`.
 #[inline(always)]
 unsafe fn store_boxes<const BY_REGISTERS: bool, const TRANSPOSED: bool>(
-    gemm: &MappedGemm<'_, f32>,
+    of_c: Boxes<'_>,
+    alpha: f32,
     sums: &[f32; SUMS],
-    place: Place,
+    place: SumsPlace,
     boxes: *mut u8, // (PAIRS, 2, 32, 32)
     pair: usize,
 ) {
@@ -369,7 +374,7 @@ unsafe fn store_boxes<const BY_REGISTERS: bool, const TRANSPOSED: bool>(
                 let (left, right) = place.of_sum::<BY_REGISTERS>(first);
                 let (row, col) = swapped_if::<_, TRANSPOSED>((left % BOX, right % BOX));
                 let at = Swizzle::Bytes128.place((row * BOX + col) * 4);
-                let pair = Float2([gemm.alpha * sums[first], gemm.alpha * sums[second]]);
+                let pair = Float2([alpha * sums[first], alpha * sums[second]]);
                 pair.write(target.add(at).cast());
             }
         }
@@ -379,7 +384,7 @@ unsafe fn store_boxes<const BY_REGISTERS: bool, const TRANSPOSED: bool>(
             let left = (place.left + place.warp / 2 * BOX) as u32;
             let right = (place.right + part * BOX) as u32;
             let (row, col) = swapped_if::<_, TRANSPOSED>((left, right));
-            tma::store_2d(gemm.c_boxes, col, row, target);
+            of_c.store(col, row, target);
             tma::commit_group();
         }
     }

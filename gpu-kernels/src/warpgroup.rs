@@ -30,15 +30,14 @@
 use cuda_std::mbarrier::{self, Mbarrier};
 use cuda_std::prelude::*;
 use cuda_std::shared;
-use cuda_std::tma::{self, TensorMap};
 use cuda_std::warp::warp_shuffle_idx;
 use cuda_std::wgmma::{self, Descriptor, KMajor, Major, MnMajor};
 
 use crate::compat::grid_dependency;
 use crate::half::{Bf16, Half, Sums, F16};
 use crate::kernel::kernel;
-use crate::mapped_gemm::MappedGemm;
-use crate::raster;
+use crate::mapped_gemm::{Boxes, MappedGemm};
+use crate::raster::{self, Place};
 
 /// Threads of a warpgroup.
 pub(crate) const WARPGROUP: usize = 128;
@@ -133,9 +132,10 @@ unsafe fn multiply<T: Half, A: Tiles, B: Tiles>(
     let iterations = gemm.depth().div_ceil(BK);
     let mut tile = thread::block_idx_x() as usize;
     let mut number = 0; // of the tiles of A and B that have been multiplied, in all tiles of C
-    while tile < rows * cols {
-        let (row, col) = raster::next_tile_position(tile, rows, cols);
+    while tile < gemm.products * rows * cols {
+        let Place { product, row, col } = raster::place(tile, rows, cols);
         let (row, col) = (row * BM, col * BN);
+        let (of_a, of_b) = (gemm.a_of(product), gemm.b_of(product));
         // Asks for the tiles of an iteration, by one thread.
         let load = |number: usize, iteration: usize| {
             if thread == 0 && iteration < iterations {
@@ -144,8 +144,8 @@ unsafe fn multiply<T: Half, A: Tiles, B: Tiles>(
                 let a_tile = ring.add(number % STAGES * STAGE_BYTES); // (BM, BK)
                 let b_tile = a_tile.add(A_BYTES); // (BN, BK)
                 let k = (iteration * BK) as u32;
-                A::load(a_tile, gemm.a, row as u32, k, BM / BOX, full);
-                B::load(b_tile, gemm.b, col as u32, k, BN / BOX, full);
+                A::load(a_tile, of_a, row as u32, k, BM / BOX, full);
+                B::load(b_tile, of_b, col as u32, k, BN / BOX, full);
             }
         };
         let mut sums = [0.0_f32; SUMS];
@@ -166,9 +166,10 @@ unsafe fn multiply<T: Half, A: Tiles, B: Tiles>(
             sums.wait::<0>(); // the tiles have been read: others may take their place
             number += 1;
         }
+        let c = gemm.of_product(product);
         for i in 0..SUMS {
             let (m, n) = wgmma::sum_place(thread as u32, i as u32);
-            gemm.update::<T>(row + m as usize, col + n as usize, sums[i]);
+            c.update::<T>(row + m as usize, col + n as usize, sums[i]);
         }
         tile += thread::grid_dim_x() as usize;
     }
@@ -192,7 +193,7 @@ pub(crate) trait Tiles: Major {
     /// Asks for a tile of BK along K and `boxes` times 64 along M or N, from `mn` and `k` on.
     unsafe fn load(
         tile: *mut u8,
-        map: &TensorMap,
+        matrix: Boxes<'_>,
         mn: u32,
         k: u32,
         boxes: usize,
@@ -207,13 +208,13 @@ impl Tiles for KMajor {
     #[inline(always)]
     unsafe fn load(
         tile: *mut u8, // (64 * boxes, BK)
-        map: &TensorMap,
+        matrix: Boxes<'_>,
         mn: u32,
         k: u32,
         _boxes: usize,
         full: *mut Mbarrier,
     ) {
-        tma::load_2d(tile, map, k, mn, full);
+        matrix.load(tile, k, mn, full);
     }
 
     #[inline(always)]
@@ -226,7 +227,7 @@ impl Tiles for MnMajor {
     #[inline(always)]
     unsafe fn load(
         tile: *mut u8, // (boxes, BK, 64)
-        map: &TensorMap,
+        matrix: Boxes<'_>,
         mn: u32,
         k: u32,
         boxes: usize,
@@ -234,7 +235,7 @@ impl Tiles for MnMajor {
     ) {
         for i in 0..boxes {
             let box_of_tile = tile.add(i * BK * BOX * 2);
-            tma::load_2d(box_of_tile, map, mn + (i * BOX) as u32, k, full);
+            matrix.load(box_of_tile, mn + (i * BOX) as u32, k, full);
         }
     }
 

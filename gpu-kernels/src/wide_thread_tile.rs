@@ -131,6 +131,7 @@ unsafe fn multiply(
         assert!(size_of::<Schedule>().is_multiple_of(size_of::<f32>()));
         assert!((STAGES * STAGE * 4).is_multiple_of(align_of::<Schedule>()));
     }
+    let gemm = gemm.with_c_of_cta();
     let parked = stages.add(STAGES * STAGE).cast::<Schedule>();
     grid_dependency::wait(); // for copies of A and B
     grid_dependency::launch_dependents(); // `fix_up` may start on SMs that become free

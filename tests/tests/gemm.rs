@@ -8,9 +8,11 @@ use std::process::ExitCode;
 
 use gpu_gemm::device::compiled;
 use gpu_gemm::device::opencl::source;
-use gpu_gemm::gpu_kernels::spec::Variant;
+use gpu_gemm::gpu_kernels::spec::{Major, Variant};
 use gpu_gemm::gpu_kernels::{self, KERNELS, variants};
-use gpu_gemm::{Bf16, Choice, Device, ElementType, F16, Shape, Simulator, Transpose};
+use gpu_gemm::{
+    Bf16, Call, Choice, Decomposition, Device, ElementType, F16, Shape, Simulator, Transpose,
+};
 use host::cpu::{self, Algorithm, Schedule, Settings, Team, Threads};
 use host::data::{Arithmetic, Data, Layout, Matrix, Number, Placement, Problem};
 use host::progress::Progress;
@@ -127,6 +129,16 @@ fn kernel_trials<T: Element>(variant: &'static Variant) -> Vec<Trial> {
         takes_more_rows_than_a_grid_has_blocks
     ] {
         add(Tier::Quick, Backend::Gpu, case);
+    }
+    if variant.grid.is_persistent() && variant.takes_batches() {
+        for case in claims![multiplies_a_batch_in_one_launch] {
+            let tier = match represents_others {
+                true => Tier::Quick,
+                false => Tier::Exhaustive,
+            };
+            add(tier, Backend::Simulator, case);
+            add(Tier::Quick, Backend::Gpu, case);
+        }
     }
     // Variants of a kernel that read the same types in the same layouts count in the same code, so
     // on the simulator, which takes a while, one stands for all.
@@ -430,6 +442,43 @@ fn multiplies_each_product_of_a_batch<T: Element>(bench: &Bench) -> Result<(), F
             })
             .map_err(|failure| format!("{batch} x {shape}, {transposes:?}, {data:?}: {failure}"))?;
         }
+    }
+    Ok(())
+}
+
+/// Persistent CTAs take the tiles of all products: at the edges of tiles, where C is written by the
+/// copy engine and where threads read it before.
+fn multiplies_a_batch_in_one_launch<T: Element>(bench: &Bench) -> Result<(), Failed> {
+    let variant = bench.rung.choice().ok_or("a CPU rung")?.variant;
+    let Shape { m, n, k } = bench.tile();
+    let shape = shape([m + 8, n + 8, k + 8]);
+    // As the kernel reads A and B, so that no copies are needed.
+    let is_transposed = [variant.a.major == Major::Mn, variant.b.major == Major::K];
+    let transposes = is_transposed.map(|is| Transpose::ALL[usize::from(is)]);
+    // Twelve tiles for five CTAs: some have the end of a product and the beginning of the next.
+    let choice = Choice {
+        variant,
+        decomposition: Some(Decomposition::rounds(12, 5)),
+    };
+    for (beta, padding) in [(0, 0), (1, 8)] {
+        let layout = Layout::padded(shape, [padding; 3], [0; 3]);
+        let scalars = (T::from_integer(2), T::from_integer(beta));
+        let data = Data::SmallIntegers { largest: 4 };
+        let problem = Problem {
+            transposes,
+            ..Problem::random_batch(3, shape, layout, data, 5, scalars)?
+        };
+        let problem = bench.as_read(&problem);
+        let element = variant.types.a;
+        let call = Call::padded(shape, transposes, padding, element).repeated(3, element);
+        let plan = choice.plan(call, &bench.device.facts())?;
+        assert_eq!((plan.repeats(), plan.launches().len()), (1, 1));
+        let rung = Rung::Gpu(choice);
+        let c = rung.run(bench.device, &bench.team, &problem, &|| ())?.c;
+        verify::each_product(&problem, &c, |_, problem, c| {
+            verify::exact(problem, c, rung.tile(), Coverage::of(shape, 1))
+        })
+        .map_err(|failure| format!("beta {beta}: {failure}"))?;
     }
     Ok(())
 }

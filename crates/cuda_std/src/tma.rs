@@ -17,6 +17,10 @@
 //!         +-------------------------------+
 //! ```
 //!
+//! A map may also describe several matrices of one shape, one [`Planes::bytes`] after the other:
+//! [`load_3d`] and [`store_3d`] name the matrix, too, by `z`. What lies behind the last row of a
+//! matrix is out of bounds all the same.
+//!
 //! # Swizzles
 //!
 //! Rows of a box that lie straight below each other begin in the same bank of shared memory. With a
@@ -78,11 +82,23 @@ pub struct Tiles {
     pub height: usize,
     /// From a row to the next: a multiple of 16.
     pub row_bytes: usize,
+    /// Matrices of this shape, for copies of three dimensions; `None` for copies of two.
+    pub planes: Option<Planes>,
     /// Elements of a box's row, and its rows: up to 256 each. A row of the box has a multiple of 16
     /// bytes, at most as many as the swizzle allows.
     pub box_width: usize,
     pub box_height: usize,
     pub swizzle: Swizzle,
+}
+
+/// Matrices of one shape.
+#[cfg(not(cuda_device))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Planes {
+    /// How many: one at least.
+    pub count: usize,
+    /// From the first element of a matrix to the first of the next: a multiple of 16.
+    pub bytes: usize,
 }
 
 #[cfg(not(cuda_device))]
@@ -103,7 +119,17 @@ impl Tiles {
                 "a matrix at {:p} with rows {} bytes apart; both must be multiples of 16",
                 self.global, self.row_bytes
             ))
-        } else if self.width == 0 || self.height == 0 {
+        } else if let Some(planes) = self.planes
+            && !planes.bytes.is_multiple_of(16)
+        {
+            Some(format!(
+                "matrices {} bytes apart; that must be a multiple of 16",
+                planes.bytes
+            ))
+        } else if self.width == 0
+            || self.height == 0
+            || self.planes.is_some_and(|planes| planes.count == 0)
+        {
             Some("a matrix without elements".to_owned())
         } else if sides.iter().any(|side| !(1..=256).contains(side)) {
             Some(format!(
@@ -140,6 +166,7 @@ impl Tiles {
             return Err(problem);
         }
         let mut words = [0; 16];
+        let planes = self.planes.unwrap_or(Planes { count: 0, bytes: 0 });
         let numbers = [
             SIMULATED as usize,
             self.global.expose_provenance(),
@@ -151,6 +178,8 @@ impl Tiles {
             self.box_height,
             self.swizzle as usize,
             self.rounds_to_tf32.into(),
+            planes.count,
+            planes.bytes,
         ];
         for (word, number) in words.iter_mut().zip(numbers) {
             *word = number as u64;
@@ -177,13 +206,17 @@ impl Tiles {
             box_height: numbers[7],
             swizzle: swizzles[numbers[8] % 4],
             rounds_to_tf32: numbers[9] == 1,
+            planes: (numbers[10] > 0).then_some(Planes {
+                count: numbers[10],
+                bytes: numbers[11],
+            }),
         })
     }
 }
 
 /// What a map of the simulator begins with.
 #[cfg(not(cuda_device))]
-const SIMULATED: u64 = u64::from_le_bytes(*b"tiles 2d");
+const SIMULATED: u64 = u64::from_le_bytes(*b"of tiles");
 
 /// How the 16-byte pieces of a box's rows lie in shared memory. The rows of a swizzled box have as
 /// many bytes as its name says, or fewer.
@@ -269,7 +302,43 @@ pub unsafe fn load_2d<T>(shared: *mut T, map: &TensorMap, x: u32, y: u32, barrie
     #[cfg(all(cuda_device, not(cuda_arch_at_least = "90")))]
     needs_architecture!("TMA needs compute_90", shared, map, x, y, barrier);
     #[cfg(not(cuda_device))]
-    crate::simulator::tma_load(shared.cast(), map, [x, y], barrier.addr());
+    crate::simulator::tma_load(shared.cast(), map, &[x, y], barrier.addr());
+}
+
+/// Starts to copy a box of the matrix `z` as [`load_2d`] does, of a map of several matrices.
+///
+/// # Safety
+///
+/// As for [`load_2d`]; the map has [`Tiles::planes`].
+#[inline(always)]
+#[cfg_attr(not(cuda_device), track_caller)]
+pub unsafe fn load_3d<T>(
+    shared: *mut T,
+    map: &TensorMap,
+    x: u32,
+    y: u32,
+    z: u32,
+    barrier: *mut Mbarrier,
+) {
+    #[cfg(all(cuda_device, cuda_arch_at_least = "90"))]
+    // SAFETY: the caller vouches for all of it.
+    unsafe {
+        asm!(
+            "cp.async.bulk.tensor.3d.shared::cluster.global.tile.mbarrier::complete_tx::bytes \
+             [{:e}], [{}, {{{:e}, {:e}, {:e}}}], [{:e}];",
+            in(reg) crate::device::__nvvm_shared_address(shared.cast_const().cast()),
+            in(reg) map,
+            in(reg) x,
+            in(reg) y,
+            in(reg) z,
+            in(reg) crate::device::__nvvm_shared_address(barrier.cast_const().cast()),
+            options(nostack, preserves_flags)
+        );
+    }
+    #[cfg(all(cuda_device, not(cuda_arch_at_least = "90")))]
+    needs_architecture!("TMA needs compute_90", shared, map, x, y, z, barrier);
+    #[cfg(not(cuda_device))]
+    crate::simulator::tma_load(shared.cast(), map, &[x, y, z], barrier.addr());
 }
 
 /// Starts to copy a box as [`load_2d`] does, to each block of the cluster whose bit is set in
@@ -307,7 +376,7 @@ pub unsafe fn load_2d_multicast<T>(
     #[cfg(all(cuda_device, not(cuda_arch_at_least = "90")))]
     needs_architecture!("TMA needs compute_90", shared, map, x, y, barrier, ranks);
     #[cfg(not(cuda_device))]
-    crate::simulator::tma_load_multicast(shared.cast(), map, [x, y], barrier.addr(), ranks);
+    crate::simulator::tma_load_multicast(shared.cast(), map, &[x, y], barrier.addr(), ranks);
 }
 
 /// Starts to copy a box from shared memory to column `x` of row `y`, in the group that the next
@@ -339,7 +408,35 @@ pub unsafe fn store_2d<T>(map: &TensorMap, x: u32, y: u32, shared: *const T) {
     #[cfg(all(cuda_device, not(cuda_arch_at_least = "90")))]
     needs_architecture!("TMA needs compute_90", map, x, y, shared);
     #[cfg(not(cuda_device))]
-    crate::simulator::tma_store(map, [x, y], shared.cast());
+    crate::simulator::tma_store(map, &[x, y], shared.cast());
+}
+
+/// Starts to copy a box to the matrix `z` as [`store_2d`] does, of a map of several matrices.
+///
+/// # Safety
+///
+/// As for [`store_2d`]; the map has [`Tiles::planes`].
+#[inline(always)]
+#[cfg_attr(not(cuda_device), track_caller)]
+pub unsafe fn store_3d<T>(map: &TensorMap, x: u32, y: u32, z: u32, shared: *const T) {
+    #[cfg(all(cuda_device, cuda_arch_at_least = "90"))]
+    // SAFETY: the caller vouches for all of it.
+    unsafe {
+        asm!(
+            "cp.async.bulk.tensor.3d.global.shared::cta.tile.bulk_group \
+             [{}, {{{:e}, {:e}, {:e}}}], [{:e}];",
+            in(reg) map,
+            in(reg) x,
+            in(reg) y,
+            in(reg) z,
+            in(reg) crate::device::__nvvm_shared_address(shared.cast()),
+            options(nostack, preserves_flags)
+        );
+    }
+    #[cfg(all(cuda_device, not(cuda_arch_at_least = "90")))]
+    needs_architecture!("TMA needs compute_90", map, x, y, z, shared);
+    #[cfg(not(cuda_device))]
+    crate::simulator::tma_store(map, &[x, y, z], shared.cast());
 }
 
 /// Puts the stores that this thread has issued since its last `commit_group` into a group.

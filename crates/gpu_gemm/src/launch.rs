@@ -1,10 +1,10 @@
 //! One kernel launch, as data: plans consist of launches, and backends run them.
 
-use cuda_std::tma::{Swizzle, TensorMap, Tiles};
+use cuda_std::tma::{Planes, Swizzle, TensorMap, Tiles};
 use cust::memory::DeviceCopy;
 use gpu_kernels::spec::{DataType, ElementType, EntryPoint};
 
-use crate::call::extent;
+use crate::call::{Batch, extent};
 use crate::device::error::DeviceError;
 use crate::half::{Bf16, F16};
 
@@ -130,6 +130,9 @@ pub struct Map {
     pub rows: usize,
     pub columns: usize,
     pub leading: usize,
+    /// Matrices, and elements from one to the next: 0 if all products share one.
+    pub count: usize,
+    pub stride: usize,
     /// Rows and columns of a box.
     pub box_rows: usize,
     pub box_columns: usize,
@@ -138,20 +141,37 @@ pub struct Map {
 impl Map {
     /// Elements from the first to the last.
     pub fn extent(&self) -> usize {
-        extent((self.rows, self.columns), self.leading)
+        let batch = Batch {
+            count: self.count,
+            strides: [self.stride; 3],
+        };
+        batch.extent(extent((self.rows, self.columns), self.leading), self.stride)
     }
 
     /// The same for the copy engine, at an address. `None` where it cannot move the matrix: where
     /// that has no elements, or rows that begin at no multiple of 16 bytes. Kernels that get such
     /// a map do not read it.
     pub fn tiles(&self, address: *mut u8) -> Option<Tiles> {
+        let row_bytes = self.leading.checked_mul(self.element.bytes())?;
+        let planes = match (self.count, self.stride) {
+            // The distance of one matrix from the next is not used, but must be possible.
+            (0 | 1, _) | (_, 0) => Planes {
+                count: 1,
+                bytes: row_bytes,
+            },
+            (count, stride) => Planes {
+                count,
+                bytes: stride.checked_mul(self.element.bytes())?,
+            },
+        };
         let tiles = Tiles {
             global: address,
             element_bytes: self.element.bytes(),
             rounds_to_tf32: self.rounds_to_tf32,
             width: self.columns,
             height: self.rows,
-            row_bytes: self.leading.checked_mul(self.element.bytes())?,
+            row_bytes,
+            planes: Some(planes),
             box_width: self.box_columns,
             box_height: self.box_rows,
             swizzle: Swizzle::Bytes128,

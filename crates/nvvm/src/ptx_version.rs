@@ -288,6 +288,10 @@ const INSTRUCTIONS: [(Version, &[&str]); 6] = [
              [%r1], [%rd1, {%r2, %r3}], [%r4]",
             "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes\
              .multicast::cluster [%r1], [%rd1, {%r2, %r3}], [%r4], %rs1",
+            "cp.async.bulk.tensor.3d.global.shared::cta.tile.bulk_group \
+             [%rd1, {%r2, %r3, %r4}], [%r1]",
+            "cp.async.bulk.tensor.3d.shared::cluster.global.tile.mbarrier::complete_tx::bytes \
+             [%r1], [%rd1, {%r2, %r3, %r4}], [%r5]",
             "fence.mbarrier_init.release.cluster",
             "fence.proxy.async.shared::cta",
             "mbarrier.arrive.release.cta.shared::cta.b64 _, [%r1]",

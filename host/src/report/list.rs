@@ -186,8 +186,8 @@ impl List {
             }
         }
         let text = format!(
-            "One launch can compute a batch of products (--batch) by {}.",
-            self.names(|variant| variant.batched)
+            "One launch can compute a batch of products (--batch), but by {}.",
+            self.names(|variant| !variant.batched)
         );
         writeln!(out, "\n{}", wrapped(&text, width))?;
         let by_maxima = ErrorScale::RowsAndColumns.name();
@@ -309,11 +309,11 @@ mod tests {
                     assert!(words.contains(&variant.name), "{}", variant.name);
                 }
             }
-            let (_, of_batches) = all.split_once("a batch of products (--batch) by ").unwrap();
+            let (_, of_batches) = all.split_once("of products (--batch), but by ").unwrap();
             let (of_batches, _) = of_batches.split_once('.').unwrap();
             let named: Vec<&str> = of_batches.split(", ").collect();
             let mut batched: Vec<&str> = gpu_gemm::gpu_kernels::variants()
-                .filter(|variant| variant.takes_batches())
+                .filter(|variant| !variant.takes_batches())
                 .map(|variant| variant.name)
                 .collect();
             batched.dedup();

@@ -15,16 +15,33 @@ struct Tile {
     tiles: Tiles,
     x: u32,
     y: u32,
+    /// The matrix, counted from the first.
+    z: u32,
     /// Where it begins in the block's shared memory.
     offset: usize,
 }
 
 impl Tile {
+    /// The first element of its matrix.
+    fn matrix(&self) -> *const u8 {
+        let bytes = self.tiles.planes.map_or(0, |planes| planes.bytes);
+        self.tiles.global.wrapping_add(self.z as usize * bytes)
+    }
+
+    /// Rows of its matrix: none of one that there is not.
+    fn height(&self) -> usize {
+        match self.tiles.planes {
+            Some(planes) if self.z as usize >= planes.count => 0,
+            _ => self.tiles.height,
+        }
+    }
+
     /// Whether the matrix ends in the box, and within 16 bytes.
     fn ends_within_a_piece(&self) -> bool {
         let Self { tiles, x, y, .. } = *self;
+        let height = self.height();
         let ends = (x as usize..x as usize + tiles.box_width).contains(&tiles.width);
-        let has_rows = (y as usize) < tiles.height;
+        let has_rows = (y as usize) < height;
         ends && has_rows && !(tiles.width * tiles.element_bytes).is_multiple_of(16)
     }
 
@@ -36,7 +53,9 @@ impl Tile {
             x,
             y,
             offset,
+            ..
         } = *self;
+        let height = self.height();
         let row_bytes = tiles.box_width * tiles.element_bytes;
         let first = x as usize * tiles.element_bytes;
         let width = tiles.width * tiles.element_bytes;
@@ -44,7 +63,7 @@ impl Tile {
             (0..row_bytes / 16).map(move |piece| {
                 let place = tiles.swizzle.place(offset + row * row_bytes + 16 * piece);
                 let byte = first + 16 * piece;
-                let valid = match y as usize + row < tiles.height {
+                let valid = match y as usize + row < height {
                     true => width.saturating_sub(byte).min(16),
                     false => 0,
                 };
@@ -65,15 +84,13 @@ impl Load {
 
     pub fn land(&self, block: &Block) {
         let mut shared = block.shared_memory.borrow_mut();
-        let Tiles {
-            global, row_bytes, ..
-        } = self.0.tiles;
+        let (matrix, row_bytes) = (self.0.matrix(), self.0.tiles.row_bytes);
         for (place, row, byte, valid) in self.0.pieces() {
             let mut piece = [0; 16];
             if valid > 0 {
                 // SAFETY: in bounds of the matrix that the map describes, which the kernel has
                 // vouched for until it waits.
-                let from = unsafe { global.add(row * row_bytes + byte) };
+                let from = unsafe { matrix.add(row * row_bytes + byte) };
                 // SAFETY: as above.
                 unsafe { piece.as_mut_ptr().copy_from_nonoverlapping(from, valid) };
             }
@@ -110,16 +127,14 @@ impl Store {
 
     fn write(mut self, block: &Block) {
         self.read(block);
-        let Tiles {
-            global, row_bytes, ..
-        } = self.tile.tiles;
+        let (matrix, row_bytes) = (self.tile.matrix(), self.tile.tiles.row_bytes);
         let pieces = self.tile.pieces().zip(self.read.iter().flatten());
         for ((_, row, byte, valid), piece) in pieces {
             if valid > 0 {
                 // SAFETY: in bounds of the matrix that the map describes, which the kernel has
                 // vouched for.
                 unsafe {
-                    let to = global.cast_mut().add(row * row_bytes + byte);
+                    let to = matrix.cast_mut().add(row * row_bytes + byte);
                     to.copy_from_nonoverlapping(piece.as_ptr(), valid);
                 }
             }
@@ -153,13 +168,19 @@ impl PendingStores {
 }
 
 /// What the map and the place in shared memory say, if a GPU could copy that.
-fn tile(
-    map: &TensorMap,
-    [x, y]: [u32; 2],
-    shared: *const u8,
-    block: &Block,
-) -> Result<Tile, String> {
+fn tile(map: &TensorMap, at: &[u32], shared: *const u8, block: &Block) -> Result<Tile, String> {
     let tiles = Tiles::of(map).ok_or("a tensor map that was not made for the simulator.")?;
+    let (x, y, z) = match (at, tiles.planes) {
+        (&[x, y], None) => (x, y, 0),
+        (&[x, y, z], Some(_)) => (x, y, z),
+        _ => {
+            return Err(format!(
+                "{} coordinates, by a map of {} dimensions.",
+                at.len(),
+                2 + usize::from(tiles.planes.is_some())
+            ));
+        }
+    };
     let bytes = tiles.box_bytes();
     let memory = block.shared_memory.borrow();
     let alignment = match tiles.swizzle.row_bytes() {
@@ -176,10 +197,11 @@ fn tile(
         tiles,
         x,
         y,
+        z,
         offset,
     };
     for (_, row, byte, valid) in tile.pieces() {
-        let address = tiles.global.addr() + row * tiles.row_bytes + byte;
+        let address = tile.matrix().addr() + row * tiles.row_bytes + byte;
         if valid > 0 && !is_readable(address, valid, block) {
             return Err(format!(
                 "a copy of {valid} bytes at row {row}, byte {byte} of its matrix, not all of which it may use."
@@ -190,7 +212,7 @@ fn tile(
 }
 
 #[track_caller]
-pub(crate) fn tma_load(shared: *mut u8, map: &TensorMap, at: [u32; 2], barrier: usize) {
+pub(crate) fn tma_load(shared: *mut u8, map: &TensorMap, at: &[u32], barrier: usize) {
     let block = current::block();
     if block.is_unwinding.get() {
         return;
@@ -204,7 +226,7 @@ pub(crate) fn tma_load(shared: *mut u8, map: &TensorMap, at: [u32; 2], barrier: 
 pub(crate) fn tma_load_multicast(
     shared: *mut u8,
     map: &TensorMap,
-    at: [u32; 2],
+    at: &[u32],
     barrier: usize,
     ranks: u16,
 ) {
@@ -235,7 +257,7 @@ fn issue(tile: Tile, barrier: usize, block: &Block) -> Result<(), String> {
 }
 
 #[track_caller]
-pub(crate) fn tma_store(map: &TensorMap, at: [u32; 2], shared: *const u8) {
+pub(crate) fn tma_store(map: &TensorMap, at: &[u32], shared: *const u8) {
     let block = current::block();
     if block.is_unwinding.get() {
         return;

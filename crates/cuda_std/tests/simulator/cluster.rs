@@ -100,6 +100,7 @@ fn multicast(launch: &Launch) -> (Result<Vec<BarrierSite>, Fault>, Vec<Vec<u16>>
         width: 8,
         height: 16,
         row_bytes: 16,
+        planes: None,
         box_width: 8,
         box_height: 8,
         swizzle: Swizzle::None,

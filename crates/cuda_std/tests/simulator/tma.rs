@@ -7,7 +7,7 @@
 
 use cuda_std::mbarrier::{self, Mbarrier};
 use cuda_std::simulator::{BarrierSite, Launch, Report, ThreadOrder};
-use cuda_std::tma::{self, Swizzle, TensorMap, Tiles};
+use cuda_std::tma::{self, Planes, Swizzle, TensorMap, Tiles};
 use cuda_std::{shared, shared_array, thread};
 use std::sync::Mutex;
 
@@ -50,6 +50,7 @@ impl Matrix {
             width: Self::WIDTH,
             height: Self::HEIGHT,
             row_bytes: 2 * Self::LEADING,
+            planes: None,
             box_width,
             box_height,
             swizzle,
@@ -115,6 +116,82 @@ fn a_box_lands_swizzled_and_is_zero_out_of_bounds() {
     }
 }
 
+/// The matrix as four of five rows, of which the map has three.
+fn planes(matrix: &mut Matrix) -> TensorMap {
+    let tiles = Tiles {
+        height: 5,
+        planes: Some(Planes {
+            count: 3,
+            bytes: 5 * 2 * Matrix::LEADING,
+        }),
+        ..matrix.tiles(8, 4, Swizzle::None)
+    };
+    tiles.simulated().unwrap()
+}
+
+#[test]
+fn a_box_of_one_of_several_matrices_ends_where_that_matrix_does() {
+    let mut matrix = Matrix::new();
+    let map = planes(&mut matrix);
+    // What lies behind the last row of a matrix is the next one.
+    for (x, y, z) in [(0, 0, 0), (8, 3, 0), (34, 2, 1), (0, 4, 2), (0, 0, 3)] {
+        let seen = Mutex::new(Vec::new());
+        let launch = Launch::new(1, 1).dynamic_shared_bytes(64);
+        let report = launch.run(|| {
+            let tile = shared::dynamic_shared_mem_aligned::<u16, 1024>();
+            let full = shared_array![Mbarrier; 1];
+            unsafe {
+                mbarrier::init(full, 1);
+                mbarrier::fence_init();
+                mbarrier::arrive_expect_tx(full, 64);
+                tma::load_3d(tile, &map, x, y, z, full);
+                mbarrier::wait(full, 0);
+                *seen.lock().unwrap() = (0..32).map(|i| *tile.add(i)).collect();
+            }
+        });
+        report.unwrap();
+        let seen = seen.into_inner().unwrap();
+        for (row, col) in (0..4).flat_map(|row| (0..8).map(move |col| (row, col))) {
+            let (from_row, from_col) = (y as usize + row, x as usize + col);
+            let expected = match from_row < 5 && from_col < Matrix::WIDTH && z < 3 {
+                true => matrix.get(5 * z as usize + from_row, from_col),
+                false => 0,
+            };
+            let found = seen[8 * row + col];
+            assert_eq!(found, expected, "box at ({x}, {y}, {z}), ({row}, {col})");
+        }
+    }
+}
+
+#[test]
+fn a_box_is_stored_to_one_of_several_matrices() {
+    let mut matrix = Matrix::new();
+    let map = planes(&mut matrix);
+    let run = Launch::new(1, 1).dynamic_shared_bytes(64).run(|| {
+        let tile = shared::dynamic_shared_mem_aligned::<u16, 1024>();
+        for i in 0..32 {
+            unsafe { *tile.add(i) = 5000 + i as u16 };
+        }
+        tma::fence_shared();
+        unsafe { tma::store_3d(&map, 8, 3, 1, tile) };
+        tma::commit_group();
+        tma::wait_group::<0>();
+    });
+    run.unwrap();
+    let before = Matrix::new();
+    for row in 0..Matrix::HEIGHT {
+        for col in 0..Matrix::LEADING {
+            // Rows 3 and 4 of the second matrix; two more rows are out of bounds.
+            let is_stored = (8..10).contains(&row) && (8..16).contains(&col);
+            let expected = match is_stored {
+                true => (5000 + 8 * (row - 8) + col - 8) as u16,
+                false => before.get(row, col),
+            };
+            assert_eq!(matrix.get(row, col), expected, "({row}, {col})");
+        }
+    }
+}
+
 /// Rows of f32, of which the second is out of bounds: loaded as they are, and rounded to tf32.
 #[test]
 fn a_load_rounds_to_tf32_where_the_map_says_so() {
@@ -154,6 +231,7 @@ fn a_load_rounds_to_tf32_where_the_map_says_so() {
             width: 8,
             height: 1,
             row_bytes: 32,
+            planes: None,
             box_width: 8,
             box_height: 2,
             swizzle: Swizzle::None,
@@ -352,6 +430,12 @@ fn what_no_gpu_copies_is_refused() {
         .contains("2 bytes to be rounded to tf32")
     );
     assert!(problem(Tiles { width: 0, ..tiles }).contains("without elements"));
+    let planes = |count, bytes| Tiles {
+        planes: Some(Planes { count, bytes }),
+        ..tiles
+    };
+    assert!(problem(planes(0, 16)).contains("without elements"));
+    assert!(problem(planes(2, 40)).contains("matrices 40 bytes apart"));
 
     let map = tiles.simulated().unwrap();
     let said = |kernel: &(dyn Fn() + Sync)| {
@@ -368,6 +452,14 @@ fn what_no_gpu_copies_is_refused() {
         tma::store_2d(&TensorMap([0; 16]), 0, 0, tile);
     });
     assert!(unknown.contains("not made for the simulator"), "{unknown}");
+    let of_two_dimensions = said(&|| unsafe {
+        let tile = shared::dynamic_shared_mem_aligned::<u16, 128>();
+        tma::store_3d(&map, 0, 0, 0, tile);
+    });
+    assert!(
+        of_two_dimensions.contains("3 coordinates, by a map of 2 dimensions"),
+        "{of_two_dimensions}"
+    );
     let stores = |width: usize, x: u32| {
         let tiles = Tiles { width, ..tiles };
         let map = tiles.simulated().unwrap();

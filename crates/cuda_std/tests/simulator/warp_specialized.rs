@@ -173,6 +173,7 @@ impl Matrix {
             width: self.cols,
             height: self.rows,
             row_bytes: 2 * self.cols,
+            planes: None,
             box_width: 64,
             box_height: box_height as usize,
             swizzle: Swizzle::Bytes128,

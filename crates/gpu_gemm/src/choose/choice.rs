@@ -6,7 +6,7 @@ use gpu_kernels::spec::{Grid, Variant};
 use crate::call::{Call, Shape, Transpose};
 use crate::gpu::DeviceFacts;
 use crate::plan::decomposition::tiles;
-use crate::plan::{Decomposition, Plan, PlanError};
+use crate::plan::{Decomposition, Plan, PlanError, takes_batch};
 use crate::text::plural;
 
 /// A kernel, and how its CTAs divide the tiles if it is a stream-K kernel.
@@ -37,7 +37,13 @@ impl Choice {
             match self.variant.grid {
                 Grid::Persistent => Decomposition::stream_k(ctas),
                 Grid::PersistentStreamK => {
-                    Decomposition::persistent(tiles(call.shape, self.variant.tile), ctas)
+                    let of_one = tiles(call.shape, self.variant.tile);
+                    let all = of_one.saturating_mul(call.batch.count);
+                    // All products in one launch, if they fill the GPU.
+                    match takes_batch(self.variant, &call) && all >= ctas as usize {
+                        true => Decomposition::rounds(all, ctas),
+                        false => Decomposition::persistent(of_one, ctas),
+                    }
                 }
                 _ => Decomposition::even(tiles(call.shape, self.variant.tile), ctas),
             }

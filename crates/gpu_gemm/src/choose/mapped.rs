@@ -15,6 +15,7 @@ use crate::call::{Call, Factor, Shape};
 use crate::gpu::DeviceFacts;
 use crate::plan::Decomposition;
 use crate::plan::decomposition::{splits, tiles};
+use crate::plan::takes_batch;
 
 /// The clocks of an SM in a second.
 pub(super) const CLOCK_HZ: f64 = 1.98e9;
@@ -79,7 +80,18 @@ pub(super) fn predictions(
         .filter(|one| one.grid.is_persistent() && one.block.threads() > WARPGROUP)
         .filter(|one| facts.runs(one))
         .map(|variant| {
-            let (decomposition, clocks) = fastest(variant, call.shape, facts.ctas_at_once(variant));
+            let at_once = facts.ctas_at_once(variant);
+            let of_batch = call.batch.count;
+            let (decomposition, clocks) = fastest(variant, call.shape, 1, at_once);
+            let mut best = (decomposition, clocks * of_batch as f64);
+            if takes_batch(variant, call) {
+                let together = fastest(variant, call.shape, of_batch, at_once);
+                // Persistent CTAs that split no tiles always take all products together.
+                if variant.grid == Grid::Persistent || together.1 < best.1 {
+                    best = together;
+                }
+            }
+            let (decomposition, clocks) = best;
             let is_stream_k = variant.grid == Grid::PersistentStreamK;
             let choice = Choice {
                 variant,
@@ -92,14 +104,19 @@ pub(super) fn predictions(
     predictions
 }
 
-/// The decomposition of a product's tiles among persistent CTAs that is predicted to be the fastest,
-/// and its clocks. `at_once` CTAs fit the GPU.
-pub(super) fn fastest(variant: &Variant, shape: Shape, at_once: u32) -> (Decomposition, f64) {
-    let all = tiles(shape, variant.tile);
+/// The decomposition of the tiles of so many products among persistent CTAs that is predicted to be
+/// the fastest, and its clocks: those of several are not split. `at_once` CTAs fit the GPU.
+pub(super) fn fastest(
+    variant: &Variant,
+    shape: Shape,
+    products: usize,
+    at_once: u32,
+) -> (Decomposition, f64) {
+    let all = tiles(shape, variant.tile).saturating_mul(products);
     let at_once = at_once.max(1);
     let rounds = Decomposition::rounds(all, at_once);
-    let mut best = (rounds, clocks(variant, shape, rounds, at_once));
-    if variant.grid != Grid::PersistentStreamK || all == 0 {
+    let mut best = (rounds, clocks(variant, shape, products, rounds, at_once));
+    if variant.grid != Grid::PersistentStreamK || all == 0 || products > 1 {
         return best;
     }
     let waves = all / at_once as usize;
@@ -113,7 +130,7 @@ pub(super) fn fastest(variant: &Variant, shape: Shape, at_once: u32) -> (Decompo
             data_parallel_waves,
         };
         let divided = divided.limited(shape, variant.tile);
-        let clocks = clocks(variant, shape, divided, at_once);
+        let clocks = clocks(variant, shape, 1, divided, at_once);
         let enough = match divided.data_parallel_waves {
             0 => 1.0,
             _ => WORTH_DIVIDING,
@@ -125,8 +142,14 @@ pub(super) fn fastest(variant: &Variant, shape: Shape, at_once: u32) -> (Decompo
     best
 }
 
-/// The clocks that a product takes.
-fn clocks(variant: &Variant, shape: Shape, decomposition: Decomposition, at_once: u32) -> f64 {
+/// The clocks that so many products take in one launch.
+fn clocks(
+    variant: &Variant,
+    shape: Shape,
+    products: usize,
+    decomposition: Decomposition,
+    at_once: u32,
+) -> f64 {
     let tile = variant.tile;
     let stream_k = decomposition.of(shape, tile);
     let (ctas, waves) = (stream_k.ctas, stream_k.data_parallel_waves);
@@ -143,7 +166,7 @@ fn clocks(variant: &Variant, shape: Shape, decomposition: Decomposition, at_once
     };
     // CTAs that share rows or columns are at the same k if each tile has as many.
     let is_in_step = divided == 0 || ctas.is_multiple_of(divided);
-    let memory = memory(variant, shape, ctas, is_in_step || waves > 0);
+    let memory = memory(variant, shape, products, ctas, is_in_step || waves > 0);
     let rest = multiply((divided * k_iterations).div_ceil(ctas.max(1)));
     let rest = match is_in_step || waves == 0 {
         true => rest,
@@ -165,15 +188,15 @@ fn clocks(variant: &Variant, shape: Shape, decomposition: Decomposition, at_once
     whole + partials * if adds_in_groups { IN_GROUPS } else { 1.0 }
 }
 
-/// The clocks in which A and B come from memory.
-fn memory(variant: &Variant, shape: Shape, ctas: usize, is_in_step: bool) -> f64 {
+/// The clocks in which A and B of so many products come from memory.
+fn memory(variant: &Variant, shape: Shape, products: usize, ctas: usize, is_in_step: bool) -> f64 {
     let tile = variant.tile;
     let element = variant.types.a.bytes() as f64;
     let [m, n, k] = [shape.m, shape.n, shape.k].map(|size| size as f64);
     let (tile_m, tile_n) = (f64::from(tile.m), f64::from(tile.n));
     let of = |bytes: f64, times: f64| match bytes > REREAD && !is_in_step {
         true => bytes * times,
-        false => bytes,
+        false => bytes * products as f64,
     };
     let a = of(m * k * element, (n / tile_n).ceil());
     let b = of(k * n * element, (m / tile_m).ceil());
@@ -286,7 +309,7 @@ mod tests {
                 ctas,
                 data_parallel_waves: waves,
             };
-            let clocks = clocks(variant(name), Shape::new(m, n, k), decomposition, 132);
+            let clocks = clocks(variant(name), Shape::new(m, n, k), 1, decomposition, 132);
             let ratio = clocks / CLOCK_HZ * 1e6 / measured;
             assert!(
                 (0.88..1.14).contains(&ratio),

@@ -245,13 +245,7 @@ impl Chooser {
         match data_type.inputs.bytes() {
             2 => {
                 let mut predictions = mapped::predictions(data_type, call, &self.facts);
-                // They multiply the products of a batch one after the other, and the kernels on
-                // warps all in one launch.
-                let count = call.batch.count;
-                for (_, seconds) in &mut predictions {
-                    *seconds *= count as f64;
-                }
-                if predictions.is_empty() || count > 1 {
+                if predictions.is_empty() || call.batch.count > 1 {
                     predictions.extend(candidates::on_warps(data_type, *call, &self.facts));
                 }
                 predictions.extend(candidates::of_few_rows(data_type, *call, &self.facts));
@@ -366,7 +360,6 @@ mod tests {
     use super::*;
     use gpu_kernels::spec::ElementType;
 
-    use crate::call::Batch;
     use crate::tests::{h200, t4};
 
     fn compact(shape: Shape) -> Call {
@@ -380,22 +373,22 @@ mod tests {
     }
 
     #[test]
-    fn many_small_products_in_16_bits_are_one_launch_and_few_large_ones_are_not() {
+    fn a_batch_in_16_bits_is_one_launch_unless_few_products_have_to_be_split() {
         let chooser = Chooser::untuned(h200());
-        let no = Transpose::No;
-        let launches = |shape: Shape, count: usize| {
-            let batch = Batch {
-                count,
-                strides: [shape.m * shape.k, shape.k * shape.n, shape.m * shape.n],
-            };
-            let call = Call::compact(shape, no, no, ElementType::Bf16);
-            let call = call.batched(batch, ElementType::Bf16);
+        let chosen = |shape: Shape, count: usize, transposes: [Transpose; 2]| {
+            let [a, b] = transposes;
+            let call = Call::compact(shape, a, b, ElementType::Bf16);
+            let call = call.repeated(count, ElementType::Bf16);
             let plan = chooser.plan(DataType::BF16, call, usize::MAX).unwrap();
-            plan.repeats()
+            (plan.variant().name, plan.repeats())
         };
-        assert_eq!(launches(Shape::cube(256), 512), 1);
-        assert_eq!(launches(Shape::new(128, 128, 64), 4096), 1);
-        assert_eq!(launches(Shape::cube(8192), 2), 2);
+        let (no, yes) = (Transpose::No, Transpose::Yes);
+        let cube = Shape::cube(256);
+        assert_eq!(chosen(cube, 512, [no, no]), ("warp-specialized", 1));
+        assert_eq!(chosen(cube, 512, [yes, yes]), ("warp-specialized-tt", 1));
+        assert_eq!(chosen(Shape::new(128, 128, 64), 4096, [no, no]).1, 1);
+        let deep = Shape::new(256, 256, 100_000);
+        assert_eq!(chosen(deep, 2, [no, no]).1, 2);
     }
 
     #[test]
@@ -701,11 +694,10 @@ mod tests {
             capability: 80,
             ..h200()
         };
-        // The one for Hopper multiplies a batch by one launch after the other.
         for (count, size, on_hopper, on_ampere) in [
             (1, 64, "warp-specialized-fp64-32x64", "tiled-32"),
             (1, 256, "warp-specialized-fp64-32x64", "tiled-32"),
-            (64, 256, "fp64-tensor", "fp64-tensor"),
+            (64, 256, "warp-specialized-fp64", "fp64-tensor"),
             (1, 512, "warp-specialized-fp64-32x64", "tiled-32"),
             (1, 1024, "warp-specialized-fp64-64x64", "fp64-tensor"),
             (1, 4096, "warp-specialized-fp64", "fp64-tensor"),

@@ -58,7 +58,9 @@ pub(super) fn seconds(plan: &Plan, facts: &DeviceFacts) -> Option<f64> {
             of_panels.sum()
         }
         false => {
-            let (_, clocks) = fastest(variant, plan.call().shape, facts.ctas_at_once(variant));
+            let call = plan.call();
+            let products = call.batch.count / plan.repeats().max(1);
+            let (_, clocks) = fastest(variant, call.shape, products, facts.ctas_at_once(variant));
             let copies = plan
                 .panels()
                 .iter()

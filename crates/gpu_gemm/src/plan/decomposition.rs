@@ -128,11 +128,10 @@ pub fn tiles(shape: Shape, tile: Tile) -> usize {
 
 /// Whether any tile is computed by several CTAs.
 pub(crate) fn splits(stream_k: &StreamK) -> bool {
-    let splits_a_tile = |cta| {
-        let iteration = stream_k.first_iteration(cta);
-        !iteration.is_multiple_of(stream_k.k_iterations)
-    };
-    stream_k.stream_k_tiles() > 0 && (1..stream_k.ctas).any(splits_a_tile)
+    // If T tiles are not a multiple of C CTAs, then for some CTA i the fraction of i * T / C is
+    // half or more: with two k-iterations it begins within a tile.
+    let tiles = stream_k.stream_k_tiles();
+    stream_k.k_iterations > 1 && !tiles.is_multiple_of(stream_k.ctas)
 }
 
 #[cfg(test)]
@@ -172,6 +171,26 @@ mod tests {
         // 132 tiles: two CTAs for each.
         assert_eq!(even(11, 12, 2), (264, 0, true));
         assert_eq!(even(11, 12, 1), (132, 0, false));
+    }
+
+    #[test]
+    fn tiles_are_split_if_a_cta_begins_within_one() {
+        let sizes = (1..13).flat_map(|ctas| (0..13).map(move |tiles| (ctas, tiles)));
+        for ((ctas, tiles), k_iterations) in sizes.flat_map(|size| (1..7).map(move |k| (size, k))) {
+            let stream_k = StreamK {
+                tile_rows: 1,
+                tile_cols: tiles,
+                k_iterations,
+                ctas,
+                data_parallel_waves: 0,
+            };
+            let begins_within = |cta| {
+                let iteration = stream_k.first_iteration(cta);
+                !iteration.is_multiple_of(k_iterations)
+            };
+            let expected = (0..ctas).any(begins_within);
+            assert_eq!(splits(&stream_k), expected, "{stream_k:?}");
+        }
     }
 
     #[test]

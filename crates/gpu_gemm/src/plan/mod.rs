@@ -9,9 +9,9 @@
 //!                                                                    if tiles are split
 //! ```
 //!
-//! A batch of products is one launch where the kernel takes batches ([`Variant::takes_batches`])
-//! and needs no copies; else the launches are made for one product after the other, in the same
-//! workspace.
+//! A batch of products is one launch where the kernel takes batches ([`Variant::takes_batches`]),
+//! needs no copies and splits no tiles; else the launches are made for one product after the
+//! other, in the same workspace.
 //!
 //! If a kernel leaves the last columns of C to another kernel ([`Variant::n_remainder`]), they
 //! are a second panel: the same launches follow for them, with the existing copy of A.
@@ -31,6 +31,7 @@ pub use bands::TooLarge;
 pub use decomposition::Decomposition;
 pub use operand_copy::OperandCopy;
 pub use panel::Panel;
+pub(crate) use panel::takes_batch;
 
 use crate::call::{Batch, Call, Shape};
 use crate::launch::{Bindings, Launch};

@@ -15,6 +15,15 @@ use crate::launch::{Address, Argument, Launch, Map, Memory, Waits};
 /// ([`Staging::Ring`](gpu_kernels::spec::Staging::Ring)).
 const BOX_ROW_BYTES: usize = 128;
 
+/// Tiles that persistent CTAs count at most, in 32 bits.
+const MOST_TILES: usize = u32::MAX as usize / 2;
+
+/// Some of a batch's products, which follow each other.
+struct Part {
+    first: usize,
+    batch: Batch,
+}
+
 /// Consecutive columns of C, and the kernel that computes them.
 #[derive(Clone, Debug)]
 pub struct Panel {
@@ -31,9 +40,19 @@ pub struct Panel {
     ctas: u32,
     decomposition: Option<Decomposition>,
     is_split: bool,
+    is_one_launch: bool,
     /// Where the partial sums begin in the workspace, and where the workspace ends.
     partials_offset: usize,
     workspace_bytes: usize,
+}
+
+/// Whether one launch of a kernel can compute all products of a call, which is a batch. Operand
+/// copies are made for one product after the other.
+pub(crate) fn takes_batch(variant: &Variant, call: &Call) -> bool {
+    let copies = |factor| copy(factor, variant, call, 0).is_none_or(|(copy, _)| copy.is_some());
+    call.batch.count > 1
+        && variant.takes_batches()
+        && ![Factor::A, Factor::B].into_iter().any(copies)
 }
 
 impl Panel {
@@ -59,17 +78,28 @@ impl Panel {
             shares_a: own_a_copy.is_some() && own_a_copy == a_copy,
             decomposition: None,
             is_split: false,
+            is_one_launch: takes_batch(variant, &call),
             partials_offset,
             workspace_bytes: partials_offset,
         };
         if variant.grid.is_stream_k() && !call.shape.is_empty() {
-            // The products of a batch fill the GPU: no tile is split.
-            let decomposition = match panel.is_one_launch() {
-                true => Decomposition::DATA_PARALLEL,
-                false => decomposition,
+            let of_batch = match panel.is_one_launch {
+                true => call.batch.count,
+                false => 1,
             };
-            let rounds = variant.grid == Grid::PersistentStreamK
-                && decomposition.is_rounds(tiles(call.shape, variant.tile));
+            let of_one = tiles(call.shape, variant.tile);
+            let is_persistent = variant.grid == Grid::PersistentStreamK;
+            let decomposition = match (is_persistent, panel.is_one_launch) {
+                (true, true) if decomposition == Decomposition::DATA_PARALLEL => {
+                    Decomposition::rounds(of_one.saturating_mul(of_batch), u32::MAX)
+                }
+                // The products of a batch fill the GPU: no tile is split.
+                (false, true) => Decomposition::DATA_PARALLEL,
+                _ => decomposition,
+            };
+            let rounds = is_persistent && decomposition.is_rounds(of_one.saturating_mul(of_batch));
+            // Persistent CTAs that split tiles do so for one product after the other.
+            panel.is_one_launch &= rounds || !is_persistent;
             let decomposition = match rounds {
                 true => decomposition,
                 false => decomposition.limited(call.shape, variant.tile),
@@ -155,11 +185,9 @@ impl Panel {
         self.workspace_bytes
     }
 
-    /// Whether one launch computes all products of a batch. Operand copies are made for one product
-    /// after the other, and a tensor map describes the matrices of one.
+    /// Whether one launch computes all products of a batch.
     pub fn is_one_launch(&self) -> bool {
-        let is_batch = self.call.batch.count > 1;
-        is_batch && self.copies().next().is_none() && self.variant.takes_batches()
+        self.is_one_launch
     }
 
     fn tile_elements(&self) -> usize {
@@ -273,42 +301,60 @@ impl Panel {
         launches: &mut Vec<Launch>,
     ) {
         let of_one = self.launch(grid, arguments, waits);
-        if !self.is_one_launch() {
-            launches.push(of_one);
-            return;
-        }
-        let (batch, types) = (self.call.batch, self.variant.types);
-        let [a, b, c] = batch.strides;
-        let stride = |memory: Memory| match memory {
-            Memory::A => (a, types.a),
-            Memory::B => (b, types.b),
-            Memory::C => (c, types.c),
-            Memory::Workspace => (0, types.accumulator),
-        };
-        for first in (0..batch.count).step_by(MOST_CTAS_Z as usize) {
-            let count = (batch.count - first).min(MOST_CTAS_Z as usize);
-            let part = Batch { count, ..batch };
-            let moved = |address: Address| {
-                let (stride, element) = stride(address.memory);
-                address.after(first.wrapping_mul(stride).wrapping_mul(element.bytes()))
-            };
+        for part in self.parts(MOST_CTAS_Z as usize) {
             let arguments = of_one.arguments.iter().map(|argument| match *argument {
                 Argument::Slice(address, extent) => {
-                    let (stride, _) = stride(address.memory);
-                    Argument::Slice(moved(address), part.extent(extent, stride))
+                    let (stride, _) = self.stride(address.memory);
+                    let extent = part.batch.extent(extent, stride);
+                    Argument::Slice(self.moved(address, part.first), extent)
                 }
-                Argument::Pointer(address) => Argument::Pointer(moved(address)),
+                Argument::Pointer(address) => Argument::Pointer(self.moved(address, part.first)),
                 other => other,
             });
             launches.push(Launch {
-                products: count as u32,
+                products: part.batch.count as u32,
                 arguments: arguments.collect(),
                 ..of_one.clone()
             });
         }
     }
 
-    /// Adds the launch of a kernel whose tiles the copy engine brings.
+    /// The products that a launch computes together, up to `most`; the first alone if the others
+    /// follow one by one.
+    fn parts(&self, most: usize) -> impl Iterator<Item = Part> {
+        let batch = self.call.batch;
+        let count = match self.is_one_launch {
+            true => batch.count,
+            false => 1,
+        };
+        (0..count).step_by(most).map(move |first| Part {
+            first,
+            batch: Batch {
+                count: (count - first).min(most),
+                ..batch
+            },
+        })
+    }
+
+    /// From a product's part of a memory to that of the next, in elements of a type.
+    fn stride(&self, memory: Memory) -> (usize, ElementType) {
+        let ([a, b, c], types) = (self.call.batch.strides, self.variant.types);
+        match memory {
+            Memory::A => (a, types.a),
+            Memory::B => (b, types.b),
+            Memory::C => (c, types.c),
+            Memory::Workspace => (0, types.accumulator),
+        }
+    }
+
+    /// The same place of a later product.
+    fn moved(&self, address: Address, product: usize) -> Address {
+        let (stride, element) = self.stride(address.memory);
+        address.after(product.wrapping_mul(stride).wrapping_mul(element.bytes()))
+    }
+
+    /// Adds the launches of a kernel whose tiles the copy engine brings. Persistent CTAs divide the
+    /// tiles of all products of a launch.
     fn add_mapped_launch(
         &self,
         a: View,
@@ -318,17 +364,31 @@ impl Panel {
         if bands(self.variant, self.call.shape)?.is_empty() {
             return Ok(());
         }
+        for part in self.parts((MOST_TILES / self.tiles()).max(1)) {
+            launches.push(self.mapped_launch(a, b, part));
+        }
+        if let Some(stream_k) = self.stream_k().filter(|_| self.is_split) {
+            launches.push(self.fix_up_launch(&stream_k));
+        }
+        Ok(())
+    }
+
+    /// The launch of some products by a kernel whose tiles the copy engine brings.
+    fn mapped_launch(&self, a: View, b: View, part: Part) -> Launch {
         let (variant, Shape { m, n, k }) = (self.variant, self.call.shape);
         let tile = variant.tile;
         let rounds = variant.rounding == Rounding::Tf32;
         let map = |view: View, element: ElementType, (rows, columns), box_rows: u32| {
+            let (stride, _) = self.stride(view.address.memory);
             Argument::Map(Map {
-                address: view.address,
+                address: self.moved(view.address, part.first),
                 element,
                 rounds_to_tf32: rounds && view.address.memory != Memory::C,
                 rows,
                 columns,
                 leading: view.leading,
+                count: part.batch.count,
+                stride,
                 box_rows: box_rows as usize,
                 box_columns: BOX_ROW_BYTES / element.bytes(),
             })
@@ -377,22 +437,23 @@ impl Panel {
             Argument::Count(n),
             Argument::Count(k),
             Argument::Alpha,
-            Argument::Pointer(c.address),
+            Argument::Pointer(self.moved(c.address, part.first)),
             Argument::Count(self.call.ldc),
             Argument::Beta,
             Argument::Pointer(self.partials()),
             Argument::Count(stream_k.map_or(0, |stream_k| stream_k.data_parallel_waves)),
         ];
         arguments.extend(scales);
+        arguments.push(Argument::Count(part.batch.count));
+        arguments.extend(part.batch.strides.map(Argument::Count));
         let ctas = match stream_k {
             Some(stream_k) => stream_k.ctas,
-            None => self.tiles().min(self.ctas as usize),
+            None => {
+                let tiles = self.tiles().saturating_mul(part.batch.count);
+                tiles.min(self.ctas as usize)
+            }
         };
-        launches.push(self.launch((ctas as u32, 1), arguments, Waits::InTheKernel));
-        if let Some(stream_k) = stream_k.filter(|_| self.is_split) {
-            launches.push(self.fix_up_launch(&stream_k));
-        }
-        Ok(())
+        self.launch((ctas as u32, 1), arguments, Waits::InTheKernel)
     }
 
     fn launch(&self, grid: (u32, u32), arguments: Vec<Argument>, waits: Waits) -> Launch {

@@ -11,10 +11,13 @@ use gpu_kernels::transpose::Matrices;
 use gpu_kernels::variants;
 
 use super::{Decomposition, OperandCopy, Panel, Plan, PlanError};
+use crate::backend::run;
 use crate::call::{Batch, Call, Factor, Operand, Shape, Transpose};
 use crate::choose::{self, candidates};
+use crate::device::Simulator;
 use crate::gpu::DeviceFacts;
-use crate::launch::{Argument, Bindings, Launch, Memory, Scalar, Waits};
+use crate::half::Bf16;
+use crate::launch::{Argument, Bindings, Launch, Map, Memory, Scalar, Waits};
 use crate::tests::{h200, t4, variant};
 
 /// The first stream-K variant with this property.
@@ -428,6 +431,115 @@ fn a_batch_is_one_launch_with_its_strides_and_a_cta_along_z_for_each_product() {
     }
 }
 
+/// The maps of a mapped launch.
+fn maps(launch: &Launch) -> [Map; 3] {
+    [0, 1, 2].map(|index| match launch.arguments[index] {
+        Argument::Map(map) => map,
+        other => panic!("{other:?}"),
+    })
+}
+
+#[test]
+fn persistent_ctas_divide_the_tiles_of_all_products_of_a_batch() {
+    let shape = Shape::new(256, 256, 128);
+    let (tiles, sms) = (4 * 512, 132);
+    for (name, waves) in [
+        ("warp-specialized-tf32", 0),
+        ("persistent-128x128", 2048_usize.div_ceil(132)),
+    ] {
+        let variant = variant(name);
+        let element = variant.types.a;
+        let call = Call::compact(shape, NO[0], NO[1], element).repeated(512, element);
+        let rounds = Decomposition::rounds(tiles, sms);
+        let plan = Plan::new(variant, call, rounds).unwrap();
+        let [launch] = plan.launches() else {
+            panic!("{name}: {:?}", plan.launches());
+        };
+        assert_eq!((plan.repeats(), plan.workspace_bytes()), (1, 0), "{name}");
+        assert_eq!((launch.grid, launch.products), ((sms, 1), 1));
+        assert_eq!(
+            maps(launch).map(|map| (map.count, map.stride)),
+            [256 * 128, 128 * 256, 256 * 256].map(|stride| (512, stride))
+        );
+        let [.., count, a, b, c] = &launch.arguments[..] else {
+            unreachable!()
+        };
+        assert_eq!(*count, Argument::Count(512));
+        assert_eq!(
+            [a, b, c].map(|stride| *stride),
+            call.batch.strides.map(Argument::Count)
+        );
+        assert_eq!(launch.arguments[11], Argument::Count(waves));
+    }
+}
+
+/// Elements of 16 bits at a multiple of 16 bytes.
+fn aligned(values: impl Iterator<Item = Bf16>) -> Vec<[Bf16; 8]> {
+    let values: Vec<Bf16> = values.collect();
+    // The allocator places that much at multiples of 16.
+    values.as_chunks().0.to_vec()
+}
+
+#[test]
+fn persistent_ctas_read_a_matrix_that_all_products_share() {
+    let variant = variant("persistent-64x64");
+    let (size, count) = (72, 3);
+    let number = |of: usize| ((of * 7 + of / 11) % 9) as f32 - 4.0;
+    for strides in [[0, size * size], [size * size, 0]] {
+        let [of_a, of_b] = strides;
+        let batch = Batch {
+            count,
+            strides: [of_a, of_b, size * size],
+        };
+        let call = Call::compact(Shape::cube(size), NO[0], NO[1], ElementType::Bf16);
+        let call = call.batched(batch, ElementType::Bf16);
+        let plan = Plan::new(variant, call, Decomposition::rounds(4 * count, 5)).unwrap();
+        assert_eq!(plan.repeats(), 1);
+        let elements = |seed: usize| {
+            let numbers = (0..count * size * size).map(move |index| number(index + seed));
+            aligned(numbers.map(Bf16::from_f32))
+        };
+        let (mut a, mut b, mut c) = (elements(0), elements(5), elements(9));
+        let bindings = Bindings {
+            alpha: Scalar::F32(1.0),
+            beta: Scalar::F32(0.0),
+            a: a.as_mut_ptr().cast(),
+            b: b.as_mut_ptr().cast(),
+            c: c.as_mut_ptr().cast(),
+            workspace: std::ptr::null_mut(),
+        };
+        let simulator = Simulator::default();
+        // SAFETY: the vectors hold the plan's matrices, it needs no workspace, and nothing else
+        // touches them until the simulator is done.
+        unsafe { run(&simulator.observed(&|| ()), &plan, &bindings).unwrap() };
+        for (index, found) in c.as_flattened().iter().enumerate() {
+            let (product, row, col) = (index / (size * size), index / size % size, index % size);
+            let a = |l: usize| number(product * of_a + row * size + l);
+            let b = |l: usize| number(product * of_b + l * size + col + 5);
+            let sum: f32 = (0..size).map(|l| a(l) * b(l)).sum();
+            assert_eq!(
+                found.to_f32(),
+                Bf16::from_f32(sum).to_f32(),
+                "{strides:?}, {index}"
+            );
+        }
+    }
+}
+
+#[test]
+fn products_whose_tiles_are_split_follow_one_another() {
+    let variant = variant("persistent-128x128");
+    let shape = Shape::new(256, 256, 8192);
+    let call = Call::compact(shape, NO[0], NO[1], ElementType::Bf16);
+    let call = call.repeated(3, ElementType::Bf16);
+    let plan = Plan::new(variant, call, Decomposition::persistent(4, 132)).unwrap();
+    assert_eq!((plan.repeats(), plan.launches().len()), (3, 2));
+    assert_eq!(maps(&plan.launches()[0]).map(|map| map.count), [1, 1, 1]);
+    let together = Plan::new(variant, call, Decomposition::DATA_PARALLEL).unwrap();
+    assert_eq!((together.repeats(), together.launches().len()), (1, 1));
+    assert_eq!(together.launches()[0].grid, (12, 1));
+}
+
 #[test]
 fn what_needs_copies_or_two_kernels_is_launched_for_each_product() {
     let shape = Shape::new(130, 261, 37);
@@ -568,12 +680,12 @@ fn fields_of_argument_blocks_are_words_in_the_order_of_the_lists() {
         ($arguments:ty) => {
             words!(
                 $arguments: m, n, k, alpha, c, ldc, beta, partials, data_parallel_waves, a_scales,
-                b_scales
+                b_scales, products, batch_strides
             )
         };
     }
-    assert!(after_maps!(MappedArguments).into_iter().eq(0..11));
-    assert!(after_maps!(MappedArguments<f64, f64>).into_iter().eq(0..11));
+    assert!(after_maps!(MappedArguments).into_iter().eq(0..13));
+    assert!(after_maps!(MappedArguments<f64, f64>).into_iter().eq(0..13));
     let of_fix_up = words!(
         FixUp<f32>: m, n, depth, alpha, c, ldc, beta, partials, tile_m, tile_n, tile_k, ctas,
         data_parallel_waves, groups

@@ -494,13 +494,16 @@ fn copy_operand(gpu: &mut Gpu, name: &str, launch: &Launch, element_bytes: u64) 
     ));
 }
 
-/// What the driver describes a matrix by to the copy engine, in a form of this library's own: where
-/// it begins, the bytes from a row to the next, and elements of a row and rows.
+/// What the driver describes matrices by to the copy engine, in a form of this library's own: where
+/// the first begins, the bytes from a row to the next and from a matrix to the next, and elements
+/// of a row, rows and matrices.
 type TensorMap = [u64; 16];
 
-fn map_of(global: u64, sizes: [u64; 2], row_bytes: u64) -> TensorMap {
+fn map_of(global: u64, sizes: [u64; 3], strides: [u64; 2]) -> TensorMap {
     let mut map = [0; 16];
-    map[..4].copy_from_slice(&[global, row_bytes, sizes[0], sizes[1]]);
+    map[0] = global;
+    map[1..3].copy_from_slice(&strides);
+    map[3..6].copy_from_slice(&sizes);
     map
 }
 
@@ -510,25 +513,25 @@ driver! {
         _data_type: i32,
         rank: u32,
         global: u64,
-        sizes: *const [u64; 2],
-        strides: *const u64,
-        box_sizes: *const [u32; 2],
-        _element_strides: *const [u32; 2],
+        sizes: *const [u64; 3],
+        strides: *const [u64; 2],
+        box_sizes: *const [u32; 3],
+        _element_strides: *const [u32; 3],
         _interleave: i32,
         _swizzle: i32,
         _l2_promotion: i32,
         _out_of_bounds: i32,
     ) |_| {
-        assert_eq!(rank, 2);
+        assert_eq!(rank, 3);
         // SAFETY: the function's documentation asks for a number a dimension, and for a distance
-        // of rows.
-        let (sizes, row_bytes, box_sizes) = unsafe { (sizes.read(), strides.read(), box_sizes.read()) };
+        // of rows and of matrices.
+        let (sizes, strides, box_sizes) = unsafe { (sizes.read(), strides.read(), box_sizes.read()) };
         let is_right = global % 16 == 0
-            && row_bytes % 16 == 0
+            && strides.iter().all(|bytes| bytes % 16 == 0)
             && sizes.iter().all(|size| (1..=1 << 32).contains(size))
             && box_sizes.iter().all(|size| (1..=256).contains(size));
         match is_right {
-            true => put(map, map_of(global, sizes, row_bytes)),
+            true => put(map, map_of(global, sizes, strides)),
             false => Err(INVALID_VALUE),
         }
     };
@@ -547,31 +550,37 @@ fn multiply_mapped<T: Element + Send + 'static>(gpu: &mut Gpu, name: &str, launc
     let map = |index| unsafe { at(index).cast::<TensorMap>().read() };
     let (m, n, k) = (count(48), count(49), count(50));
     let (c, ldc) = (count(52) as u64, count(53));
-    let of_map = |map: TensorMap| {
+    let (products, stride_of_c) = (count(59), count(62));
+    // Of a product, if the map has more than one matrix.
+    let of_map = |map: TensorMap, product: u64| {
         let leading = map[1] as usize / size_of::<T::Input>();
-        Matrix::row_major(map[0], leading)
+        let first = if map[5] > 1 { product * map[2] } else { 0 };
+        Matrix::row_major(map[0] + first, leading)
     };
     let (a, b) = (map(0), map(16));
     if scalar(51) != T::Scalar::default() && m * n * k > 0 {
-        let sizes = [a, b].map(|map| [map[2], map[3]].map(|size| size as usize));
+        let sizes = [a, b].map(|map| [map[3], map[4]].map(|size| size as usize));
         assert_eq!(sizes, [[k, m], [n, k]], "maps describe other matrices");
     }
     gpu.log(format_args!(
         "launch name={name} stream={stream} m={m} n={n} k={k} c={c} ldc={ldc} context={}",
         gpu.context_of(stream)
     ));
-    let gemm = Gemm::<T> {
-        m,
-        n,
-        k,
-        alpha: scalar(51),
-        a: of_map(a),
-        b: of_map(b),
-        beta: scalar(54),
-        c: Matrix::row_major(c, ldc),
-        is_wrong: gpu.is_wrong("wrong_kernel_from", gpu.kernel_launches),
-    };
-    gpu.enqueue(stream, move |gpu| gemm.compute(gpu, |element| element));
+    for product in 0..products as u64 {
+        let first_of_c = product * (stride_of_c * size_of::<T>()) as u64;
+        let gemm = Gemm::<T> {
+            m,
+            n,
+            k,
+            alpha: scalar(51),
+            a: of_map(a, product),
+            b: of_map(b, product),
+            beta: scalar(54),
+            c: Matrix::row_major(c + first_of_c, ldc),
+            is_wrong: gpu.is_wrong("wrong_kernel_from", gpu.kernel_launches),
+        };
+        gpu.enqueue(stream, move |gpu| gemm.compute(gpu, |element| element));
+    }
 }
 
 /// A kernel that takes a `Gemm`.

@@ -3,7 +3,7 @@
 
 use std::ffi::{c_int, c_void};
 
-use cuda_std::tma::{Swizzle, TensorMap, Tiles};
+use cuda_std::tma::{Planes, Swizzle, TensorMap, Tiles};
 use cust::error::CudaError;
 
 use super::driver::Driver;
@@ -59,20 +59,29 @@ impl EncodeMap {
             Swizzle::Bytes64 => 2,
             Swizzle::Bytes128 => 3,
         };
+        // The third dimension is not read without planes.
+        let (rank, planes) = match tiles.planes {
+            Some(planes) => (3, planes),
+            None => (2, Planes { count: 1, bytes: 0 }),
+        };
         let mut map = TensorMap([0; 16]);
-        // SAFETY: each pointer is to as many numbers as the function reads for two dimensions, the
-        // distance of rows being the only one of `strides`; the map is 128 bytes at a multiple of
-        // 64.
+        // SAFETY: each pointer is to as many numbers as the function reads for three dimensions,
+        // the distances of rows and of planes being those of `strides`; the map is 128 bytes at a
+        // multiple of 64.
         checked(unsafe {
             (self.0)(
                 &mut map,
                 data_type,
-                2,
+                rank,
                 tiles.global.cast_mut().cast(),
-                [tiles.width as u64, tiles.height as u64].as_ptr(),
-                [tiles.row_bytes as u64].as_ptr(),
-                [tiles.box_width as u32, tiles.box_height as u32].as_ptr(),
-                [1, 1].as_ptr(),
+                [tiles.width, tiles.height, planes.count]
+                    .map(|size| size as u64)
+                    .as_ptr(),
+                [tiles.row_bytes, planes.bytes]
+                    .map(|bytes| bytes as u64)
+                    .as_ptr(),
+                [tiles.box_width as u32, tiles.box_height as u32, 1].as_ptr(),
+                [1; 3].as_ptr(),
                 0,
                 swizzle,
                 L2_128_BYTES,
