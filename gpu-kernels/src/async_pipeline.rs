@@ -43,92 +43,6 @@ use crate::tile_loader::{KMajor, MnMajor, TileLoader, Unaligned};
 /// Tiles of A, and of B, in the ring buffer.
 const STAGES: usize = 4;
 
-/// Writes the kernel: three lines a variant. `lanes_m` is how many lanes of a warp lie along M.
-macro_rules! async_pipeline {
-    ($(
-        $name:literal = fn $entry:ident
-            threads($threads:literal) tile($bm:literal, $bn:literal, $bk:literal)
-            thread_tile($tm:literal, $tn:literal) lanes_m($lanes_m:literal) a($a:ident) b($b:ident)
-            exact_tiles($exact:literal) k_slices($slices:literal) launch_bounds($ctas:literal)
-            rate($($rate:literal),*);
-    )*) => {
-        kernel! {
-            name: "async-pipeline",
-            idea: "asynchronous copies through a ring of four stages, and a stream-K decomposition",
-            variants: [$(
-                $name = fn $entry(gemm: f32)
-                    block($slices * $threads, 1) tile($bm, $bn, $slices * $bk)
-                    shared(stages: [f32; $slices * STAGES * (
-                        $a::<$bm, $bk, $threads, $exact>::STAGE
-                            + $b::<$bn, $bk, $threads, $exact>::STAGE
-                    )])
-                    launch_bounds($ctas)
-                    {
-                        thread_tile: ($tm, $tn),
-                        k_slices: $slices,
-                        least_capability: 80,
-                        grid: Grid::StreamK,
-                        a: $a::<$bm, $bk, $threads, $exact>::LAYOUT,
-                        b: $b::<$bn, $bk, $threads, $exact>::LAYOUT,
-                        exact_tiles: $exact,
-                        vector_stores: true,
-                        rate: Some(Rate::h200($($rate),*)),
-                    }
-                    => multiply::<
-                        $a<$bm, $bk, $threads, $exact>,
-                        $b<$bn, $bk, $threads, $exact>,
-                        $bm, $bn, $bk, $tm, $tn, { $tm / 4 }, { $tn / 4 }, $lanes_m, $slices,
-                    >(gemm, stages);
-            )*],
-        }
-    };
-}
-
-async_pipeline! {
-    "async-pipeline" = fn async_pipeline
-        threads(128) tile(128, 128, 8) thread_tile(16, 8) lanes_m(4) a(MnMajor) b(MnMajor)
-        exact_tiles(true) k_slices(1) launch_bounds(2) rate(56.5, 0.68, 2);
-    "async-pipeline-edges" = fn async_pipeline_edges
-        threads(128) tile(128, 128, 8) thread_tile(16, 8) lanes_m(4) a(MnMajor) b(MnMajor)
-        exact_tiles(false) k_slices(1) launch_bounds(2) rate(54.0, 0.68, 2);
-    "async-pipeline-64x64" = fn async_pipeline_64x64
-        threads(64) tile(64, 64, 8) thread_tile(8, 8) lanes_m(4) a(MnMajor) b(MnMajor)
-        exact_tiles(true) k_slices(1) launch_bounds(5) rate(51.0, 0.66, 6);
-    "async-pipeline-64x64-sliced" = fn async_pipeline_64x64_sliced
-        threads(64) tile(64, 64, 8) thread_tile(8, 8) lanes_m(4) a(MnMajor) b(MnMajor)
-        exact_tiles(true) k_slices(2) launch_bounds(3) rate(51.0, 0.80, 3);
-    "async-pipeline-64x64-edges" = fn async_pipeline_64x64_edges
-        threads(64) tile(64, 64, 8) thread_tile(8, 8) lanes_m(4) a(MnMajor) b(MnMajor)
-        exact_tiles(false) k_slices(1) launch_bounds(6) rate(48.0, 0.66, 6);
-    "async-pipeline-64x64-nn" = fn async_pipeline_64x64_nn
-        threads(64) tile(64, 64, 8) thread_tile(8, 8) lanes_m(4) a(KMajor) b(MnMajor)
-        exact_tiles(false) k_slices(1) launch_bounds(6) rate(42.0, 0.66, 6);
-    "async-pipeline-64x64-odd" = fn async_pipeline_64x64_odd
-        threads(64) tile(64, 64, 8) thread_tile(8, 8) lanes_m(4) a(KMajor) b(Unaligned)
-        exact_tiles(false) k_slices(1) launch_bounds(6) rate(39.0, 0.66, 6);
-    "async-pipeline-32x32-odd" = fn async_pipeline_32x32_odd
-        threads(64) tile(32, 32, 16) thread_tile(4, 4) lanes_m(4) a(KMajor) b(Unaligned)
-        exact_tiles(false) k_slices(1) launch_bounds(8) rate(26.0, 0.50, 8);
-    "async-pipeline-64x128-nn" = fn async_pipeline_64x128_nn
-        threads(128) tile(64, 128, 8) thread_tile(8, 8) lanes_m(4) a(KMajor) b(MnMajor)
-        exact_tiles(false) k_slices(1) launch_bounds(3) rate(46.0, 0.66, 3);
-    "async-pipeline-32x128-nn" = fn async_pipeline_32x128_nn
-        threads(128) tile(32, 128, 16) thread_tile(4, 8) lanes_m(8) a(KMajor) b(MnMajor)
-        exact_tiles(false) k_slices(1) launch_bounds(4) rate(42.0, 0.62, 4);
-    "async-pipeline-32x128-nt" = fn async_pipeline_32x128_nt
-        threads(128) tile(32, 128, 16) thread_tile(4, 8) lanes_m(8) a(KMajor) b(KMajor)
-        exact_tiles(false) k_slices(1) launch_bounds(4) rate(36.0, 0.62, 4);
-    "async-pipeline-16x128-nn" = fn async_pipeline_16x128_nn
-        threads(128) tile(16, 128, 16) thread_tile(4, 4) lanes_m(4) a(KMajor) b(MnMajor)
-        exact_tiles(false) k_slices(1) launch_bounds(5) rate(34.0, 0.65, 5);
-    "async-pipeline-16x128-nt" = fn async_pipeline_16x128_nt
-        threads(128) tile(16, 128, 16) thread_tile(4, 4) lanes_m(4) a(KMajor) b(KMajor)
-        exact_tiles(false) k_slices(1) launch_bounds(4) rate(28.0, 0.65, 4);
-    "async-pipeline-8x128-nn" = fn async_pipeline_8x128_nn
-        threads(64) tile(8, 128, 16) thread_tile(4, 4) lanes_m(2) a(KMajor) b(MnMajor)
-        exact_tiles(false) k_slices(1) launch_bounds(6) rate(14.0, 0.25, 6);
-}
-
 /// The order in which eight columns of a thread tile are multiplied. It came out of a random
 /// search over the loop's orders (docs/src/tuning.md): 214 registers instead of 230.
 const COLUMN_ORDER: [usize; 8] = [6, 5, 2, 1, 4, 0, 7, 3];
@@ -391,4 +305,90 @@ unsafe fn add_slices<const TM: usize, const TN: usize, const SLICES: usize>(
             }
         }
     }
+}
+
+/// Writes the kernel: three lines a variant. `lanes_m` is how many lanes of a warp lie along M.
+macro_rules! async_pipeline {
+    ($(
+        $name:literal = fn $entry:ident
+            threads($threads:literal) tile($bm:literal, $bn:literal, $bk:literal)
+            thread_tile($tm:literal, $tn:literal) lanes_m($lanes_m:literal) a($a:ident) b($b:ident)
+            exact_tiles($exact:literal) k_slices($slices:literal) launch_bounds($ctas:literal)
+            rate($($rate:literal),*);
+    )*) => {
+        kernel! {
+            name: "async-pipeline",
+            idea: "asynchronous copies through a ring of four stages, and a stream-K decomposition",
+            variants: [$(
+                $name = fn $entry(gemm: f32)
+                    block($slices * $threads, 1) tile($bm, $bn, $slices * $bk)
+                    shared(stages: [f32; $slices * STAGES * (
+                        $a::<$bm, $bk, $threads, $exact>::STAGE
+                            + $b::<$bn, $bk, $threads, $exact>::STAGE
+                    )])
+                    launch_bounds($ctas)
+                    {
+                        thread_tile: ($tm, $tn),
+                        k_slices: $slices,
+                        least_capability: 80,
+                        grid: Grid::StreamK,
+                        a: $a::<$bm, $bk, $threads, $exact>::LAYOUT,
+                        b: $b::<$bn, $bk, $threads, $exact>::LAYOUT,
+                        exact_tiles: $exact,
+                        vector_stores: true,
+                        rate: Some(Rate::h200($($rate),*)),
+                    }
+                    => multiply::<
+                        $a<$bm, $bk, $threads, $exact>,
+                        $b<$bn, $bk, $threads, $exact>,
+                        $bm, $bn, $bk, $tm, $tn, { $tm / 4 }, { $tn / 4 }, $lanes_m, $slices,
+                    >(gemm, stages);
+            )*],
+        }
+    };
+}
+
+async_pipeline! {
+    "async-pipeline" = fn async_pipeline
+        threads(128) tile(128, 128, 8) thread_tile(16, 8) lanes_m(4) a(MnMajor) b(MnMajor)
+        exact_tiles(true) k_slices(1) launch_bounds(2) rate(56.5, 0.68, 2);
+    "async-pipeline-edges" = fn async_pipeline_edges
+        threads(128) tile(128, 128, 8) thread_tile(16, 8) lanes_m(4) a(MnMajor) b(MnMajor)
+        exact_tiles(false) k_slices(1) launch_bounds(2) rate(54.0, 0.68, 2);
+    "async-pipeline-64x64" = fn async_pipeline_64x64
+        threads(64) tile(64, 64, 8) thread_tile(8, 8) lanes_m(4) a(MnMajor) b(MnMajor)
+        exact_tiles(true) k_slices(1) launch_bounds(5) rate(51.0, 0.66, 6);
+    "async-pipeline-64x64-sliced" = fn async_pipeline_64x64_sliced
+        threads(64) tile(64, 64, 8) thread_tile(8, 8) lanes_m(4) a(MnMajor) b(MnMajor)
+        exact_tiles(true) k_slices(2) launch_bounds(3) rate(51.0, 0.80, 3);
+    "async-pipeline-64x64-edges" = fn async_pipeline_64x64_edges
+        threads(64) tile(64, 64, 8) thread_tile(8, 8) lanes_m(4) a(MnMajor) b(MnMajor)
+        exact_tiles(false) k_slices(1) launch_bounds(6) rate(48.0, 0.66, 6);
+    "async-pipeline-64x64-nn" = fn async_pipeline_64x64_nn
+        threads(64) tile(64, 64, 8) thread_tile(8, 8) lanes_m(4) a(KMajor) b(MnMajor)
+        exact_tiles(false) k_slices(1) launch_bounds(6) rate(42.0, 0.66, 6);
+    "async-pipeline-64x64-odd" = fn async_pipeline_64x64_odd
+        threads(64) tile(64, 64, 8) thread_tile(8, 8) lanes_m(4) a(KMajor) b(Unaligned)
+        exact_tiles(false) k_slices(1) launch_bounds(6) rate(39.0, 0.66, 6);
+    "async-pipeline-32x32-odd" = fn async_pipeline_32x32_odd
+        threads(64) tile(32, 32, 16) thread_tile(4, 4) lanes_m(4) a(KMajor) b(Unaligned)
+        exact_tiles(false) k_slices(1) launch_bounds(8) rate(26.0, 0.50, 8);
+    "async-pipeline-64x128-nn" = fn async_pipeline_64x128_nn
+        threads(128) tile(64, 128, 8) thread_tile(8, 8) lanes_m(4) a(KMajor) b(MnMajor)
+        exact_tiles(false) k_slices(1) launch_bounds(3) rate(46.0, 0.66, 3);
+    "async-pipeline-32x128-nn" = fn async_pipeline_32x128_nn
+        threads(128) tile(32, 128, 16) thread_tile(4, 8) lanes_m(8) a(KMajor) b(MnMajor)
+        exact_tiles(false) k_slices(1) launch_bounds(4) rate(42.0, 0.62, 4);
+    "async-pipeline-32x128-nt" = fn async_pipeline_32x128_nt
+        threads(128) tile(32, 128, 16) thread_tile(4, 8) lanes_m(8) a(KMajor) b(KMajor)
+        exact_tiles(false) k_slices(1) launch_bounds(4) rate(36.0, 0.62, 4);
+    "async-pipeline-16x128-nn" = fn async_pipeline_16x128_nn
+        threads(128) tile(16, 128, 16) thread_tile(4, 4) lanes_m(4) a(KMajor) b(MnMajor)
+        exact_tiles(false) k_slices(1) launch_bounds(5) rate(34.0, 0.65, 5);
+    "async-pipeline-16x128-nt" = fn async_pipeline_16x128_nt
+        threads(128) tile(16, 128, 16) thread_tile(4, 4) lanes_m(4) a(KMajor) b(KMajor)
+        exact_tiles(false) k_slices(1) launch_bounds(4) rate(28.0, 0.65, 4);
+    "async-pipeline-8x128-nn" = fn async_pipeline_8x128_nn
+        threads(64) tile(8, 128, 16) thread_tile(4, 4) lanes_m(2) a(KMajor) b(MnMajor)
+        exact_tiles(false) k_slices(1) launch_bounds(6) rate(14.0, 0.25, 6);
 }

@@ -38,25 +38,6 @@ const HALF: usize = BM / 2;
 /// warp goes to two rows (BK = 8), in different banks, or to four (BK = 16): two-way conflicts.
 const A_STRIDE: usize = BM + 4;
 
-kernel! {
-    name: "conflict-free",
-    idea: "reads without bank conflicts: A is staged transposed, and each thread tile is split in four",
-    variants: [
-        "conflict-free-sn8" = fn conflict_free_sn8(gemm: f32)
-            block(THREADS_X, THREADS_Y) tile(BM, BN, 8)
-            shared(a_tile: [f32; 8 * A_STRIDE], b_tile: [f32; 8 * BN])
-            launch_bounds(2)
-            { vector_stores: true }
-            => multiply::<8>(gemm, a_tile, b_tile);
-        "conflict-free-sn16" = fn conflict_free_sn16(gemm: f32)
-            block(THREADS_X, THREADS_Y) tile(BM, BN, 16)
-            shared(a_tile: [f32; 16 * A_STRIDE], b_tile: [f32; 16 * BN])
-            launch_bounds(2)
-            { vector_stores: true }
-            => multiply::<16>(gemm, a_tile, b_tile);
-    ],
-}
-
 /// The body of every variant. The tiles are in shared memory.
 #[inline(always)]
 unsafe fn multiply<const BK: usize>(
@@ -134,4 +115,23 @@ unsafe fn mainloop<const BK: usize, const PREDICATED: bool>(
         gemm.update4::<PREDICATED>(c_row, tile_col + col, Float4([a, b, c, d]));
         gemm.update4::<PREDICATED>(c_row, tile_col + col + HALF, Float4([e, f, g, h]));
     }
+}
+
+kernel! {
+    name: "conflict-free",
+    idea: "reads without bank conflicts: A is staged transposed, and each thread tile is split in four",
+    variants: [
+        "conflict-free-sn8" = fn conflict_free_sn8(gemm: f32)
+            block(THREADS_X, THREADS_Y) tile(BM, BN, 8)
+            shared(a_tile: [f32; 8 * A_STRIDE], b_tile: [f32; 8 * BN])
+            launch_bounds(2)
+            { vector_stores: true }
+            => multiply::<8>(gemm, a_tile, b_tile);
+        "conflict-free-sn16" = fn conflict_free_sn16(gemm: f32)
+            block(THREADS_X, THREADS_Y) tile(BM, BN, 16)
+            shared(a_tile: [f32; 16 * A_STRIDE], b_tile: [f32; 16 * BN])
+            launch_bounds(2)
+            { vector_stores: true }
+            => multiply::<16>(gemm, a_tile, b_tile);
+    ],
 }

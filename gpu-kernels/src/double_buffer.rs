@@ -46,46 +46,6 @@ const NEXT_COLS: usize = 4 * 8;
 const WM: usize = 2 * NEXT_ROWS;
 const WN: usize = 2 * NEXT_COLS;
 
-kernel! {
-    name: "double-buffer",
-    idea: "two buffers, so that the next tiles load while these are multiplied, and four more ideas",
-    variants: [
-        "double-buffer-sn8" = fn double_buffer_sn8(gemm: f32)
-            block(16, 16) tile(128, 128, 8)
-            shared(a_tiles: [f32; 2 * 8 * 132], b_tiles: [f32; 2 * 8 * 128])
-            launch_bounds(2)
-            {
-                vector_stores: true,
-                rate: Some(Rate::h200(51.0, 0.65, 2)),
-            }
-            => multiply::<16, 8, 1>(gemm, a_tiles, b_tiles);
-        "double-buffer-sn16" = fn double_buffer_sn16(gemm: f32)
-            block(16, 16) tile(128, 128, 16)
-            shared(a_tiles: [f32; 2 * 16 * 132], b_tiles: [f32; 2 * 16 * 128])
-            launch_bounds(2)
-            {
-                vector_stores: true,
-                rate: Some(Rate::h200(51.5, 0.65, 2)),
-            }
-            => multiply::<16, 16, 2>(gemm, a_tiles, b_tiles);
-        "double-buffer-sn8-block8" = fn double_buffer_sn8_block8(gemm: f32)
-            block(8, 8) tile(64, 64, 8)
-            shared(a_tiles: [f32; 2 * 8 * 68], b_tiles: [f32; 2 * 8 * 64])
-            launch_bounds(6)
-            {
-                vector_stores: true,
-                rate: Some(Rate::h200(48.0, 0.30, 6)),
-            }
-            => multiply::<8, 8, 2>(gemm, a_tiles, b_tiles);
-        "double-buffer-sn16-block8" = fn double_buffer_sn16_block8(gemm: f32)
-            block(8, 8) tile(64, 64, 16)
-            shared(a_tiles: [f32; 2 * 16 * 68], b_tiles: [f32; 2 * 16 * 64])
-            launch_bounds(6)
-            { vector_stores: true }
-            => multiply::<8, 16, 4>(gemm, a_tiles, b_tiles);
-    ],
-}
-
 /// The body of every variant. A block is SIDE x SIDE threads, its tile BM x BM with BM = 8 * SIDE;
 /// a thread loads LOADS float4s of each tile in a k-iteration. The tiles are in shared memory.
 #[inline(always)]
@@ -254,4 +214,44 @@ unsafe fn mainloop<
             );
         }
     }
+}
+
+kernel! {
+    name: "double-buffer",
+    idea: "two buffers, so that the next tiles load while these are multiplied, and four more ideas",
+    variants: [
+        "double-buffer-sn8" = fn double_buffer_sn8(gemm: f32)
+            block(16, 16) tile(128, 128, 8)
+            shared(a_tiles: [f32; 2 * 8 * 132], b_tiles: [f32; 2 * 8 * 128])
+            launch_bounds(2)
+            {
+                vector_stores: true,
+                rate: Some(Rate::h200(51.0, 0.65, 2)),
+            }
+            => multiply::<16, 8, 1>(gemm, a_tiles, b_tiles);
+        "double-buffer-sn16" = fn double_buffer_sn16(gemm: f32)
+            block(16, 16) tile(128, 128, 16)
+            shared(a_tiles: [f32; 2 * 16 * 132], b_tiles: [f32; 2 * 16 * 128])
+            launch_bounds(2)
+            {
+                vector_stores: true,
+                rate: Some(Rate::h200(51.5, 0.65, 2)),
+            }
+            => multiply::<16, 16, 2>(gemm, a_tiles, b_tiles);
+        "double-buffer-sn8-block8" = fn double_buffer_sn8_block8(gemm: f32)
+            block(8, 8) tile(64, 64, 8)
+            shared(a_tiles: [f32; 2 * 8 * 68], b_tiles: [f32; 2 * 8 * 64])
+            launch_bounds(6)
+            {
+                vector_stores: true,
+                rate: Some(Rate::h200(48.0, 0.30, 6)),
+            }
+            => multiply::<8, 8, 2>(gemm, a_tiles, b_tiles);
+        "double-buffer-sn16-block8" = fn double_buffer_sn16_block8(gemm: f32)
+            block(8, 8) tile(64, 64, 16)
+            shared(a_tiles: [f32; 2 * 16 * 68], b_tiles: [f32; 2 * 16 * 64])
+            launch_bounds(6)
+            { vector_stores: true }
+            => multiply::<8, 16, 4>(gemm, a_tiles, b_tiles);
+    ],
 }

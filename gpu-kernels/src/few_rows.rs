@@ -33,8 +33,8 @@ use core::marker::PhantomData;
 use cuda_std::prelude::*;
 
 use crate::compat::grid_dependency;
-use crate::fix_up::{c_of_f32, Sink};
-use crate::fix_up_half::HalfC;
+use crate::fix_up::Sink;
+use crate::fix_up_half::sink;
 use crate::float4::Float4;
 use crate::gemm::Gemm;
 use crate::half::{Bf16, Half, F16};
@@ -47,76 +47,6 @@ const BK: usize = 32;
 /// Columns of a thread tile: what 16 bytes of B hold.
 const OF_F32: usize = 4;
 const OF_16_BITS: usize = 8;
-
-/// Writes the kernel: of each variant the columns of a thread tile and its launch, and a line for
-/// each type of A, B and C.
-macro_rules! few_rows {
-    ($(
-        $name:literal columns($columns:ident) threads($threads:literal) tile($bm:literal, $bn:literal)
-            ahead($ahead:literal) launch_bounds($ctas:literal) $rate:expr;
-            $($entry:ident ($($types:tt)+) $vector:ty, $c:expr;)+
-    )*) => {
-        kernel! {
-            name: "few-rows",
-            idea: "for a C of few rows: each element of B is read once, straight into registers",
-            variants: [$($(
-                $name = fn $entry(gemm: $($types)+)
-                    block($threads, 1) tile($bm, $bn, BK)
-                    shared(slice_sums: [f32; $columns * $threads * $bm])
-                    launch_bounds($ctas)
-                    {
-                        thread_tile: ($bm, $columns as u32),
-                        least_capability: 80,
-                        k_slices: $columns as u32 * $threads / $bn,
-                        grid: Grid::StreamK,
-                        staging: Staging::None,
-                        b: OperandLayout::MN_MAJOR_ALIGNED,
-                        gemv_like: true,
-                        rate: Some($rate),
-                    }
-                    => multiply::<
-                        $vector, _, _, $columns, $bm, $bn, $ahead, { $columns * $threads / $bn },
-                    >(gemm, $c(&gemm), slice_sums);
-            )+)*],
-        }
-    };
-}
-
-// Their own instructions never limit these: the rates are guessed from how much of B they have in
-// flight. Of 16 bits, tiles of 32 columns would have 128 k-slices: 38 us for 1 x 24576 x 1536,
-// where those of 64 columns take 21 (H200).
-few_rows! {
-    "few-rows-1" columns(OF_F32) threads(256) tile(1, 128)
-        ahead(8) launch_bounds(2) Rate::h200(3.2, 0.3, 2);
-        few_rows_1 (f32) Float4, c_of_f32;
-    "few-rows-1x64" columns(OF_F32) threads(256) tile(1, 64)
-        ahead(8) launch_bounds(3) Rate::h200(3.2, 0.3, 3);
-        few_rows_1x64 (f32) Float4, c_of_f32;
-    "few-rows-1x32" columns(OF_F32) threads(512) tile(1, 32)
-        ahead(8) launch_bounds(1) Rate::h200(3.2, 0.3, 1);
-        few_rows_1x32 (f32) Float4, c_of_f32;
-    "few-rows-4" columns(OF_F32) threads(256) tile(4, 128)
-        ahead(8) launch_bounds(2) Rate::h200(12.0, 0.3, 2);
-        few_rows_4 (f32) Float4, c_of_f32;
-    "few-rows-4x64" columns(OF_F32) threads(256) tile(4, 64)
-        ahead(4) launch_bounds(3) Rate::h200(12.0, 0.3, 3);
-        few_rows_4x64 (f32) Float4, c_of_f32;
-    "few-rows-4x32" columns(OF_F32) threads(512) tile(4, 32)
-        ahead(8) launch_bounds(1) Rate::h200(12.0, 0.3, 1);
-        few_rows_4x32 (f32) Float4, c_of_f32;
-    "few-rows-1" columns(OF_16_BITS) threads(256) tile(1, 128)
-        ahead(8) launch_bounds(2) Rate::h200(6.4, 0.3, 2);
-        few_rows_1_bf16 (bf16) Half8<Bf16>, HalfC::<Bf16>::of;
-        few_rows_1_f16 (f16) Half8<F16>, HalfC::<F16>::of;
-        few_rows_1_bf16_f32 (bf16 -> f32) Half8<Bf16>, c_of_f32;
-        few_rows_1_f16_f32 (f16 -> f32) Half8<F16>, c_of_f32;
-    "few-rows-1x64" columns(OF_16_BITS) threads(256) tile(1, 64)
-        ahead(8) launch_bounds(3) Rate::h200(6.4, 0.3, 3);
-        few_rows_1x64_bf16 (bf16) Half8<Bf16>, HalfC::<Bf16>::of;
-        few_rows_1x64_f16 (f16) Half8<F16>, HalfC::<F16>::of;
-        few_rows_1x64_bf16_f32 (bf16 -> f32) Half8<Bf16>, c_of_f32;
-        few_rows_1x64_f16_f32 (f16 -> f32) Half8<F16>, c_of_f32;
-}
 
 /// What a thread reads of a row of B at a time: 16 bytes, which stay as they are until they are
 /// multiplied.
@@ -406,4 +336,74 @@ impl<V: Vector, const BM: usize, const AHEAD: usize, const SLICES: usize>
         }
         batch
     }
+}
+
+/// Writes the kernel: of each variant the columns of a thread tile and its launch, and a line for
+/// each type of A, B and C.
+macro_rules! few_rows {
+    ($(
+        $name:literal columns($columns:ident) threads($threads:literal) tile($bm:literal, $bn:literal)
+            ahead($ahead:literal) launch_bounds($ctas:literal) $rate:expr;
+            $($entry:ident ($($types:tt)+) $vector:ty, $output:ident;)+
+    )*) => {
+        kernel! {
+            name: "few-rows",
+            idea: "for a C of few rows: each element of B is read once, straight into registers",
+            variants: [$($(
+                $name = fn $entry(gemm: $($types)+)
+                    block($threads, 1) tile($bm, $bn, BK)
+                    shared(slice_sums: [f32; $columns * $threads * $bm])
+                    launch_bounds($ctas)
+                    {
+                        thread_tile: ($bm, $columns as u32),
+                        least_capability: 80,
+                        k_slices: $columns as u32 * $threads / $bn,
+                        grid: Grid::StreamK,
+                        staging: Staging::None,
+                        b: OperandLayout::MN_MAJOR_ALIGNED,
+                        gemv_like: true,
+                        rate: Some($rate),
+                    }
+                    => multiply::<
+                        $vector, _, _, $columns, $bm, $bn, $ahead, { $columns * $threads / $bn },
+                    >(gemm, sink!($output)(&gemm), slice_sums);
+            )+)*],
+        }
+    };
+}
+
+// Their own instructions never limit these: the rates are guessed from how much of B they have in
+// flight. Of 16 bits, tiles of 32 columns would have 128 k-slices: 38 us for 1 x 24576 x 1536,
+// where those of 64 columns take 21 (H200).
+few_rows! {
+    "few-rows-1" columns(OF_F32) threads(256) tile(1, 128)
+        ahead(8) launch_bounds(2) Rate::h200(3.2, 0.3, 2);
+        few_rows_1 (f32) Float4, f32;
+    "few-rows-1x64" columns(OF_F32) threads(256) tile(1, 64)
+        ahead(8) launch_bounds(3) Rate::h200(3.2, 0.3, 3);
+        few_rows_1x64 (f32) Float4, f32;
+    "few-rows-1x32" columns(OF_F32) threads(512) tile(1, 32)
+        ahead(8) launch_bounds(1) Rate::h200(3.2, 0.3, 1);
+        few_rows_1x32 (f32) Float4, f32;
+    "few-rows-4" columns(OF_F32) threads(256) tile(4, 128)
+        ahead(8) launch_bounds(2) Rate::h200(12.0, 0.3, 2);
+        few_rows_4 (f32) Float4, f32;
+    "few-rows-4x64" columns(OF_F32) threads(256) tile(4, 64)
+        ahead(4) launch_bounds(3) Rate::h200(12.0, 0.3, 3);
+        few_rows_4x64 (f32) Float4, f32;
+    "few-rows-4x32" columns(OF_F32) threads(512) tile(4, 32)
+        ahead(8) launch_bounds(1) Rate::h200(12.0, 0.3, 1);
+        few_rows_4x32 (f32) Float4, f32;
+    "few-rows-1" columns(OF_16_BITS) threads(256) tile(1, 128)
+        ahead(8) launch_bounds(2) Rate::h200(6.4, 0.3, 2);
+        few_rows_1_bf16 (bf16) Half8<Bf16>, Bf16;
+        few_rows_1_f16 (f16) Half8<F16>, F16;
+        few_rows_1_bf16_f32 (bf16 -> f32) Half8<Bf16>, f32;
+        few_rows_1_f16_f32 (f16 -> f32) Half8<F16>, f32;
+    "few-rows-1x64" columns(OF_16_BITS) threads(256) tile(1, 64)
+        ahead(8) launch_bounds(3) Rate::h200(6.4, 0.3, 3);
+        few_rows_1x64_bf16 (bf16) Half8<Bf16>, Bf16;
+        few_rows_1x64_f16 (f16) Half8<F16>, F16;
+        few_rows_1x64_bf16_f32 (bf16 -> f32) Half8<Bf16>, f32;
+        few_rows_1x64_f16_f32 (f16 -> f32) Half8<F16>, f32;
 }

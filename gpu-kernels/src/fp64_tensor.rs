@@ -53,26 +53,6 @@ const STAGE: usize = A_TILE + BK * BN;
 /// Copies of 16 bytes that a thread issues for a tile of A, and of B.
 const COPIES: usize = A_TILE / 2 / THREADS;
 
-kernel! {
-    name: "fp64-tensor",
-    idea: "tensor cores in double precision: one instruction of a warp multiplies 16 x 8 x 8",
-    variants: [
-        "fp64-tensor" = fn fp64_tensor(gemm: f64)
-            block(THREADS, 1) tile(BM, BN, BK)
-            shared(stages: [f64; STAGES * STAGE])
-            launch_bounds(1)
-            {
-                unit: Unit::TensorCores { warp_tile: (WM as u32, WN as u32) },
-                least_capability: 80,
-                thread_tile: (2 * STEPS_M as u32, 2 * STEPS_N as u32),
-                a: OperandLayout::K_MAJOR_ALIGNED,
-                b: OperandLayout::MN_MAJOR_ALIGNED,
-                rate: Some(Rate::h200(38.0, 1.0, 1)),
-            }
-            => multiply(gemm, stages);
-    ],
-}
-
 /// Where element (row, k) of a tile of A lies in it. Rows are 8 elements long, half of all banks.
 /// So that rows two apart do not meet, these have their halves exchanged:
 ///
@@ -240,4 +220,24 @@ fn bytes_in_bounds(start: usize, end: usize) -> u32 {
     } else {
         0
     }
+}
+
+kernel! {
+    name: "fp64-tensor",
+    idea: "tensor cores in double precision: one instruction of a warp multiplies 16 x 8 x 8",
+    variants: [
+        "fp64-tensor" = fn fp64_tensor(gemm: f64)
+            block(THREADS, 1) tile(BM, BN, BK)
+            shared(stages: [f64; STAGES * STAGE])
+            launch_bounds(1)
+            {
+                unit: Unit::TensorCores { warp_tile: (WM as u32, WN as u32) },
+                least_capability: 80,
+                thread_tile: (2 * STEPS_M as u32, 2 * STEPS_N as u32),
+                a: OperandLayout::K_MAJOR_ALIGNED,
+                b: OperandLayout::MN_MAJOR_ALIGNED,
+                rate: Some(Rate::h200(38.0, 1.0, 1)),
+            }
+            => multiply(gemm, stages);
+    ],
 }

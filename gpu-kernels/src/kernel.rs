@@ -31,7 +31,7 @@ macro_rules! kernel {
         name: $kernel:literal,
         idea: $idea:literal,
         variants: [$(
-            $name:literal = fn $entry:ident($gemm:ident: $element:ident $(-> $c:ident)? $(; $mapped:ident)?)
+            $name:tt = fn $entry:ident($gemm:ident: $element:ident $(-> $c:ident)? $(; $mapped:ident)?)
                 block($x:expr, $y:expr) tile($m:expr, $n:expr, $k:expr)
                 $(shared($($array:ident: [$of:ty; $length:expr]),+ $(,)?))?
                 $(launch_bounds($ctas:expr))?
@@ -170,3 +170,36 @@ macro_rules! data_type {
     };
 }
 pub(crate) use data_type;
+
+/// The table of a kernel of 16 bits, as a product: variants, times four layouts of A and B, times
+/// bf16 and f16, each with a C of its own type and of f32. It hands each row to the macro that
+/// writes the table: of `"persistent-64x64" persistent_64x64 (1, 32);` sixteen, such as
+///
+/// ```ignore
+/// ("persistent-64x64-nt") persistent_64x64_nt_bf16_f32 (bf16 -> f32) Bf16 f32 KMajor KMajor (1, 32);
+/// ```
+macro_rules! each_of_16_bits {
+    ($table:ident! { $($name:literal $entry:ident $of:tt;)* }) => {
+        pastey::paste! {
+            $table! {$(
+                ($name) [<$entry _bf16>] (bf16) Bf16 Bf16 KMajor MnMajor $of;
+                ($name) [<$entry _f16>] (f16) F16 F16 KMajor MnMajor $of;
+                ($name) [<$entry _bf16_f32>] (bf16 -> f32) Bf16 f32 KMajor MnMajor $of;
+                ($name) [<$entry _f16_f32>] (f16 -> f32) F16 f32 KMajor MnMajor $of;
+                (concat!($name, "-nt")) [<$entry _nt_bf16>] (bf16) Bf16 Bf16 KMajor KMajor $of;
+                (concat!($name, "-nt")) [<$entry _nt_f16>] (f16) F16 F16 KMajor KMajor $of;
+                (concat!($name, "-nt")) [<$entry _nt_bf16_f32>] (bf16 -> f32) Bf16 f32 KMajor KMajor $of;
+                (concat!($name, "-nt")) [<$entry _nt_f16_f32>] (f16 -> f32) F16 f32 KMajor KMajor $of;
+                (concat!($name, "-tn")) [<$entry _tn_bf16>] (bf16) Bf16 Bf16 MnMajor MnMajor $of;
+                (concat!($name, "-tn")) [<$entry _tn_f16>] (f16) F16 F16 MnMajor MnMajor $of;
+                (concat!($name, "-tn")) [<$entry _tn_bf16_f32>] (bf16 -> f32) Bf16 f32 MnMajor MnMajor $of;
+                (concat!($name, "-tn")) [<$entry _tn_f16_f32>] (f16 -> f32) F16 f32 MnMajor MnMajor $of;
+                (concat!($name, "-tt")) [<$entry _tt_bf16>] (bf16) Bf16 Bf16 MnMajor KMajor $of;
+                (concat!($name, "-tt")) [<$entry _tt_f16>] (f16) F16 F16 MnMajor KMajor $of;
+                (concat!($name, "-tt")) [<$entry _tt_bf16_f32>] (bf16 -> f32) Bf16 f32 MnMajor KMajor $of;
+                (concat!($name, "-tt")) [<$entry _tt_f16_f32>] (f16 -> f32) F16 f32 MnMajor KMajor $of;
+            )*}
+        }
+    };
+}
+pub(crate) use each_of_16_bits;

@@ -22,6 +22,20 @@ use crate::compat::unroll;
 use crate::gemm::Gemm;
 use crate::kernel::kernel;
 
+#[inline(always)]
+unsafe fn multiply(gemm: Gemm<'_, f32>) {
+    let position = thread::index_2d();
+    let (row, col) = (position.y as usize, position.x as usize);
+    if row >= gemm.m || col >= gemm.n {
+        return; // the grid is rounded up to full blocks
+    }
+    let mut sum = 0.0;
+    for i in unroll::<16>(0..gemm.depth()) {
+        sum += gemm.a(row, i) * gemm.b(i, col);
+    }
+    gemm.update(row, col, sum);
+}
+
 // `kernel!` writes the entry point that every rung has, and its row in the table:
 //
 //     #[kernel]
@@ -38,18 +52,4 @@ kernel! {
             block(64, 4) tile(4, 64, 1)
             => multiply(gemm);
     ],
-}
-
-#[inline(always)]
-unsafe fn multiply(gemm: Gemm<'_, f32>) {
-    let position = thread::index_2d();
-    let (row, col) = (position.y as usize, position.x as usize);
-    if row >= gemm.m || col >= gemm.n {
-        return; // the grid is rounded up to full blocks
-    }
-    let mut sum = 0.0;
-    for i in unroll::<16>(0..gemm.depth()) {
-        sum += gemm.a(row, i) * gemm.b(i, col);
-    }
-    gemm.update(row, col, sum);
 }

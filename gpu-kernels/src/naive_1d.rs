@@ -23,21 +23,6 @@ use crate::kernel::kernel;
 
 const THREADS: usize = 256;
 
-kernel! {
-    name: "naive-1d",
-    idea: "one thread computes one element of C; a 1-D grid, row and column by division",
-    variants: [
-        "naive-1d" = fn naive_1d(gemm: f32)
-            block(THREADS, 1) tile(1, THREADS, 1)
-            { grid: Grid::Linear }
-            => multiply::<false>(gemm);
-        "naive-1d-rows" = fn naive_1d_rows(gemm: f32)
-            block(THREADS, 1) tile(1, THREADS, 1)
-            { grid: Grid::Linear }
-            => multiply::<true>(gemm);
-    ],
-}
-
 /// The body of both variants, which differ in where the next thread goes.
 #[inline(always)]
 unsafe fn multiply<const ALONG_ROWS: bool>(gemm: Gemm<'_, f32>) {
@@ -56,4 +41,19 @@ unsafe fn multiply<const ALONG_ROWS: bool>(gemm: Gemm<'_, f32>) {
         sum += gemm.a(row, i) * gemm.b(i, col);
     }
     gemm.update(row, col, sum);
+}
+
+kernel! {
+    name: "naive-1d",
+    idea: "one thread computes one element of C; a 1-D grid, row and column by division",
+    variants: [
+        "naive-1d" = fn naive_1d(gemm: f32)
+            block(THREADS, 1) tile(1, THREADS, 1)
+            { grid: Grid::Linear }
+            => multiply::<false>(gemm);
+        "naive-1d-rows" = fn naive_1d_rows(gemm: f32)
+            block(THREADS, 1) tile(1, THREADS, 1)
+            { grid: Grid::Linear }
+            => multiply::<true>(gemm);
+    ],
 }

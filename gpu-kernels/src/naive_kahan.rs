@@ -16,17 +16,6 @@ use crate::compat::unroll;
 use crate::gemm::Gemm;
 use crate::kernel::kernel;
 
-kernel! {
-    name: "naive-kahan",
-    idea: "compensated (Kahan) summation: two units of rounding are lost, however long the sum",
-    variants: [
-        "naive-kahan" = fn naive_kahan(gemm: f32)
-            block(64, 4) tile(4, 64, 1)
-            { rounding: Rounding::Compensated }
-            => multiply(gemm);
-    ],
-}
-
 #[inline(always)]
 unsafe fn multiply(gemm: Gemm<'_, f32>) {
     let position = thread::index_2d();
@@ -39,4 +28,15 @@ unsafe fn multiply(gemm: Gemm<'_, f32>) {
         sum.add(gemm.a(row, i), gemm.b(i, col));
     }
     gemm.update(row, col, sum.value());
+}
+
+kernel! {
+    name: "naive-kahan",
+    idea: "compensated (Kahan) summation: two units of rounding are lost, however long the sum",
+    variants: [
+        "naive-kahan" = fn naive_kahan(gemm: f32)
+            block(64, 4) tile(4, 64, 1)
+            { rounding: Rounding::Compensated }
+            => multiply(gemm);
+    ],
 }

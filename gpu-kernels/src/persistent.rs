@@ -37,139 +37,11 @@ use cuda_std::wgmma::{self, KMajor, MnMajor};
 
 use crate::compat::grid_dependency;
 use crate::half::{Bf16, Half, Sums, F16};
-use crate::kernel::kernel;
+use crate::kernel::{each_of_16_bits, kernel};
 use crate::mapped_gemm::{Float2, MappedGemm};
 use crate::stream_k::Segments;
 use crate::warp_specialized::{Cta, Output, Ring, Stages, BK, WARPGROUP, WM};
 use crate::warpgroup::{layout, warpgroup, Tiles};
-
-/// The variants of each tile: names, along what the rows of A and of B run, and entry points by the
-/// types of A and B, and of C.
-macro_rules! variants {
-    ($(
-        consumers $consumers:literal sums $sums:literal {$(
-            $name:literal $a:ident $b:ident:
-            $($entry:ident ($($types:tt)+) $input:ident $output:ident;)+
-        )*}
-    )*) => {
-        kernel! {
-            name: "persistent",
-            idea: "persistent CTAs divide all k-iterations evenly, on Hopper's tensor cores",
-            variants: [
-                $($($(
-                    $name = fn $entry(gemm: $($types)+; mapped)
-                        block(Cta::<$consumers, $sums>::THREADS, 1)
-                        tile(Cta::<$consumers, $sums>::BM, Cta::<$consumers, $sums>::BN, BK)
-                        shared(
-                            full: [Mbarrier; Cta::<$consumers, $sums>::STAGES],
-                            empty: [Mbarrier; Cta::<$consumers, $sums>::STAGES],
-                        )
-                        launch_bounds(1)
-                        {
-                            grid: Grid::PersistentStreamK,
-                            staging: Staging::Ring { bytes: Cta::<$consumers, $sums>::BYTES as u32 },
-                            a: layout!($a),
-                            b: layout!($b),
-                        }
-                        => multiply::<$input, $output, $a, $b, $consumers, $sums>(
-                            gemm, full, empty
-                        );
-                )+)*)*
-            ],
-        }
-    };
-}
-
-variants! {
-    consumers 2 sums 128 {
-        "persistent" KMajor MnMajor:
-            persistent_bf16 (bf16) Bf16 Bf16;
-            persistent_f16 (f16) F16 F16;
-            persistent_bf16_f32 (bf16 -> f32) Bf16 f32;
-            persistent_f16_f32 (f16 -> f32) F16 f32;
-        "persistent-nt" KMajor KMajor:
-            persistent_nt_bf16 (bf16) Bf16 Bf16;
-            persistent_nt_f16 (f16) F16 F16;
-            persistent_nt_bf16_f32 (bf16 -> f32) Bf16 f32;
-            persistent_nt_f16_f32 (f16 -> f32) F16 f32;
-        "persistent-tn" MnMajor MnMajor:
-            persistent_tn_bf16 (bf16) Bf16 Bf16;
-            persistent_tn_f16 (f16) F16 F16;
-            persistent_tn_bf16_f32 (bf16 -> f32) Bf16 f32;
-            persistent_tn_f16_f32 (f16 -> f32) F16 f32;
-        "persistent-tt" MnMajor KMajor:
-            persistent_tt_bf16 (bf16) Bf16 Bf16;
-            persistent_tt_f16 (f16) F16 F16;
-            persistent_tt_bf16_f32 (bf16 -> f32) Bf16 f32;
-            persistent_tt_f16_f32 (f16 -> f32) F16 f32;
-    }
-    consumers 2 sums 64 {
-        "persistent-128x128" KMajor MnMajor:
-            persistent_128x128_bf16 (bf16) Bf16 Bf16;
-            persistent_128x128_f16 (f16) F16 F16;
-            persistent_128x128_bf16_f32 (bf16 -> f32) Bf16 f32;
-            persistent_128x128_f16_f32 (f16 -> f32) F16 f32;
-        "persistent-128x128-nt" KMajor KMajor:
-            persistent_128x128_nt_bf16 (bf16) Bf16 Bf16;
-            persistent_128x128_nt_f16 (f16) F16 F16;
-            persistent_128x128_nt_bf16_f32 (bf16 -> f32) Bf16 f32;
-            persistent_128x128_nt_f16_f32 (f16 -> f32) F16 f32;
-        "persistent-128x128-tn" MnMajor MnMajor:
-            persistent_128x128_tn_bf16 (bf16) Bf16 Bf16;
-            persistent_128x128_tn_f16 (f16) F16 F16;
-            persistent_128x128_tn_bf16_f32 (bf16 -> f32) Bf16 f32;
-            persistent_128x128_tn_f16_f32 (f16 -> f32) F16 f32;
-        "persistent-128x128-tt" MnMajor KMajor:
-            persistent_128x128_tt_bf16 (bf16) Bf16 Bf16;
-            persistent_128x128_tt_f16 (f16) F16 F16;
-            persistent_128x128_tt_bf16_f32 (bf16 -> f32) Bf16 f32;
-            persistent_128x128_tt_f16_f32 (f16 -> f32) F16 f32;
-    }
-    consumers 1 sums 64 {
-        "persistent-64x128" KMajor MnMajor:
-            persistent_64x128_bf16 (bf16) Bf16 Bf16;
-            persistent_64x128_f16 (f16) F16 F16;
-            persistent_64x128_bf16_f32 (bf16 -> f32) Bf16 f32;
-            persistent_64x128_f16_f32 (f16 -> f32) F16 f32;
-        "persistent-64x128-nt" KMajor KMajor:
-            persistent_64x128_nt_bf16 (bf16) Bf16 Bf16;
-            persistent_64x128_nt_f16 (f16) F16 F16;
-            persistent_64x128_nt_bf16_f32 (bf16 -> f32) Bf16 f32;
-            persistent_64x128_nt_f16_f32 (f16 -> f32) F16 f32;
-        "persistent-64x128-tn" MnMajor MnMajor:
-            persistent_64x128_tn_bf16 (bf16) Bf16 Bf16;
-            persistent_64x128_tn_f16 (f16) F16 F16;
-            persistent_64x128_tn_bf16_f32 (bf16 -> f32) Bf16 f32;
-            persistent_64x128_tn_f16_f32 (f16 -> f32) F16 f32;
-        "persistent-64x128-tt" MnMajor KMajor:
-            persistent_64x128_tt_bf16 (bf16) Bf16 Bf16;
-            persistent_64x128_tt_f16 (f16) F16 F16;
-            persistent_64x128_tt_bf16_f32 (bf16 -> f32) Bf16 f32;
-            persistent_64x128_tt_f16_f32 (f16 -> f32) F16 f32;
-    }
-    consumers 1 sums 32 {
-        "persistent-64x64" KMajor MnMajor:
-            persistent_64x64_bf16 (bf16) Bf16 Bf16;
-            persistent_64x64_f16 (f16) F16 F16;
-            persistent_64x64_bf16_f32 (bf16 -> f32) Bf16 f32;
-            persistent_64x64_f16_f32 (f16 -> f32) F16 f32;
-        "persistent-64x64-nt" KMajor KMajor:
-            persistent_64x64_nt_bf16 (bf16) Bf16 Bf16;
-            persistent_64x64_nt_f16 (f16) F16 F16;
-            persistent_64x64_nt_bf16_f32 (bf16 -> f32) Bf16 f32;
-            persistent_64x64_nt_f16_f32 (f16 -> f32) F16 f32;
-        "persistent-64x64-tn" MnMajor MnMajor:
-            persistent_64x64_tn_bf16 (bf16) Bf16 Bf16;
-            persistent_64x64_tn_f16 (f16) F16 F16;
-            persistent_64x64_tn_bf16_f32 (bf16 -> f32) Bf16 f32;
-            persistent_64x64_tn_f16_f32 (f16 -> f32) F16 f32;
-        "persistent-64x64-tt" MnMajor KMajor:
-            persistent_64x64_tt_bf16 (bf16) Bf16 Bf16;
-            persistent_64x64_tt_f16 (f16) F16 F16;
-            persistent_64x64_tt_bf16_f32 (bf16 -> f32) Bf16 f32;
-            persistent_64x64_tt_f16_f32 (f16 -> f32) F16 f32;
-    }
-}
 
 /// The body. The barriers are in shared memory.
 #[inline(always)]
@@ -250,3 +122,40 @@ unsafe fn store_partial<const SUMS: usize>(
         pair.write(partial.add(m as usize * 2 * SUMS + n as usize));
     }
 }
+
+/// Rows of the table, of consumers and the sums of their threads.
+macro_rules! table {
+    ($(
+        $name:tt $entry:ident ($($types:tt)+) $input:ident $output:ident $a:ident $b:ident
+        ($consumers:literal, $sums:literal);
+    )*) => {
+        kernel! {
+            name: "persistent",
+            idea: "persistent CTAs divide all k-iterations evenly, on Hopper's tensor cores",
+            variants: [$(
+                $name = fn $entry(gemm: $($types)+; mapped)
+                    block(Cta::<$consumers, $sums>::THREADS, 1)
+                    tile(Cta::<$consumers, $sums>::BM, Cta::<$consumers, $sums>::BN, BK)
+                    shared(
+                        full: [Mbarrier; Cta::<$consumers, $sums>::STAGES],
+                        empty: [Mbarrier; Cta::<$consumers, $sums>::STAGES],
+                    )
+                    launch_bounds(1)
+                    {
+                        grid: Grid::PersistentStreamK,
+                        staging: Staging::Ring { bytes: Cta::<$consumers, $sums>::BYTES as u32 },
+                        a: layout!($a),
+                        b: layout!($b),
+                    }
+                    => multiply::<$input, $output, $a, $b, $consumers, $sums>(gemm, full, empty);
+            )*],
+        }
+    };
+}
+
+each_of_16_bits!(table! {
+    "persistent" persistent (2, 128);
+    "persistent-128x128" persistent_128x128 (2, 64);
+    "persistent-64x128" persistent_64x128 (1, 64);
+    "persistent-64x64" persistent_64x64 (1, 32);
+});

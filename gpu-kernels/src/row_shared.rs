@@ -27,21 +27,6 @@ pub(crate) const THREADS: usize = 256;
 /// the eight blocks, 2048 threads, that an SM holds.
 pub(crate) const BK: usize = 4096;
 
-kernel! {
-    name: "row-shared",
-    idea: "one thread block computes one row of C; dynamic shared memory holds its row of A",
-    variants: [
-        "row-shared" = fn row_shared(gemm: f32)
-            block(THREADS, 1) tile(1, THREADS, BK)
-            {
-                grid: Grid::Rows,
-                staging: Staging::RowOfA,
-                rounding: Rounding::Compensated,
-            }
-            => multiply(gemm, shared::dynamic_shared_mem::<f32>());
-    ],
-}
-
 /// The body, also that of `pitched`. `a_row` is in shared memory.
 #[inline(always)]
 pub(crate) unsafe fn multiply(
@@ -83,4 +68,19 @@ pub(crate) unsafe fn multiply(
         gemm.update(row, col, sum.value());
         first_col += THREADS;
     }
+}
+
+kernel! {
+    name: "row-shared",
+    idea: "one thread block computes one row of C; dynamic shared memory holds its row of A",
+    variants: [
+        "row-shared" = fn row_shared(gemm: f32)
+            block(THREADS, 1) tile(1, THREADS, BK)
+            {
+                grid: Grid::Rows,
+                staging: Staging::RowOfA,
+                rounding: Rounding::Compensated,
+            }
+            => multiply(gemm, shared::dynamic_shared_mem::<f32>());
+    ],
 }

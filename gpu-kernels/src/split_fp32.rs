@@ -57,30 +57,6 @@ const STAGES: usize = 3;
 /// The k-iterations, each of BK = 64, after which sums are promoted: 128 of K.
 pub const INTERVAL: usize = 2;
 
-kernel! {
-    name: "split-fp32",
-    idea: "fp32 results from tensor cores: two f16 for each element, three products, promoted sums",
-    variants: [
-        "split-fp32" = fn split_fp32(gemm: split_f32; mapped)
-            block(THREADS, 1) tile(BM, BN, BK)
-            shared(full: [Mbarrier; STAGES], empty: [Mbarrier; STAGES])
-            launch_bounds(1)
-            {
-                unit: Unit::TensorCores { warp_tile: (16, BN as u32) },
-                least_capability: 90,
-                one_capability: true,
-                grid: Grid::Persistent,
-                thread_tile: (2, BN as u32 / 4),
-                staging: Staging::Ring { bytes: (STAGES * STAGE_BYTES) as u32 },
-                a: OperandLayout::K_MAJOR_ALIGNED,
-                b: OperandLayout::K_MAJOR_ALIGNED,
-                splits_operands: true,
-                rounding: Rounding::Split,
-            }
-            => multiply(gemm, full, empty);
-    ],
-}
-
 /// The body. The barriers are in shared memory.
 #[inline(always)]
 unsafe fn multiply(
@@ -196,4 +172,28 @@ unsafe fn multiply(
         }
         tile += ctas;
     }
+}
+
+kernel! {
+    name: "split-fp32",
+    idea: "fp32 results from tensor cores: two f16 for each element, three products, promoted sums",
+    variants: [
+        "split-fp32" = fn split_fp32(gemm: split_f32; mapped)
+            block(THREADS, 1) tile(BM, BN, BK)
+            shared(full: [Mbarrier; STAGES], empty: [Mbarrier; STAGES])
+            launch_bounds(1)
+            {
+                unit: Unit::TensorCores { warp_tile: (16, BN as u32) },
+                least_capability: 90,
+                one_capability: true,
+                grid: Grid::Persistent,
+                thread_tile: (2, BN as u32 / 4),
+                staging: Staging::Ring { bytes: (STAGES * STAGE_BYTES) as u32 },
+                a: OperandLayout::K_MAJOR_ALIGNED,
+                b: OperandLayout::K_MAJOR_ALIGNED,
+                splits_operands: true,
+                rounding: Rounding::Split,
+            }
+            => multiply(gemm, full, empty);
+    ],
 }

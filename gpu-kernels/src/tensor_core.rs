@@ -24,12 +24,11 @@ use cuda_std::mma::{self, Layout};
 use cuda_std::prelude::*;
 
 use crate::compat::pipeline;
-use crate::fix_up::c_of_f32;
-use crate::fix_up_half::HalfC;
+use crate::fix_up_half::sink;
 use crate::float4::Float4;
 use crate::gemm::Gemm;
 use crate::half::{Bf16, F16};
-use crate::kernel::kernel;
+use crate::kernel::{each_of_16_bits, kernel};
 use crate::raster;
 use crate::tensor_core_half::{self, KMajor, MnMajor};
 use crate::warpgroup::layout;
@@ -58,79 +57,6 @@ const A_TILE: usize = BM * BK;
 const STAGE: usize = A_TILE + BK * BN;
 /// Copies of 16 bytes that a thread issues for a tile of A, and of B.
 const COPIES: usize = A_TILE / 4 / THREADS;
-
-/// The variants of elements of 16 bits (`tensor_core_half.rs`): names, along what the rows of A and
-/// of B run, and entry points by the types of A and B, and of C.
-macro_rules! variants {
-    ($(
-        $name:literal $a:ident $b:ident:
-        $($entry:ident ($($types:tt)+) $element:ident, $c:expr;)+
-    )*) => {
-        kernel! {
-            name: "tensor-core",
-            idea: "tensor cores for tf32, bf16 and f16: more than twice the speed",
-            variants: [
-                "tensor-core" = fn tensor_core(gemm: f32)
-                    block(THREADS, 1) tile(BM, BN, BK)
-                    shared(stages: [f32; STAGES * STAGE])
-                    launch_bounds(2)
-                    {
-                        unit: Unit::TensorCores { warp_tile: (WM as u32, WN as u32) },
-                        least_capability: 80,
-                        thread_tile: (2 * STEPS_M as u32, 2 * STEPS_N as u32),
-                        a: OperandLayout::K_MAJOR_ALIGNED,
-                        b: OperandLayout::MN_MAJOR_ALIGNED,
-                        rounding: Rounding::Tf32,
-                        rate: Some(Rate::h200(150.0, 0.7, 2)),
-                    }
-                    => multiply(gemm, stages);
-                $($(
-                    $name = fn $entry(gemm: $($types)+)
-                        block(tensor_core_half::THREADS, 1) tile(tensor_core_half::BM, tensor_core_half::BN, tensor_core_half::BK)
-                        shared(stages: [u16; tensor_core_half::ELEMENTS])
-                        launch_bounds(2)
-                        {
-                            unit: Unit::TensorCores {
-                                warp_tile: (tensor_core_half::WM as u32, tensor_core_half::WN as u32)
-                            },
-                            least_capability: 80,
-                            grid: Grid::StreamK,
-                            thread_tile: (2 * tensor_core_half::STEPS_M as u32, 2 * tensor_core_half::STEPS_N as u32),
-                            a: layout!($a),
-                            b: layout!($b),
-                            rate: Some(Rate::h200(380.0, 0.7, 2)),
-                        }
-                        => tensor_core_half::multiply::<$element, $a, $b, _>(
-                            gemm, $c(&gemm), stages,
-                        );
-                )+)*
-            ],
-        }
-    };
-}
-
-variants! {
-    "tensor-core" KMajor MnMajor:
-        tensor_core_bf16 (bf16) Bf16, HalfC::<Bf16>::of;
-        tensor_core_f16 (f16) F16, HalfC::<F16>::of;
-        tensor_core_bf16_f32 (bf16 -> f32) Bf16, c_of_f32;
-        tensor_core_f16_f32 (f16 -> f32) F16, c_of_f32;
-    "tensor-core-nt" KMajor KMajor:
-        tensor_core_nt_bf16 (bf16) Bf16, HalfC::<Bf16>::of;
-        tensor_core_nt_f16 (f16) F16, HalfC::<F16>::of;
-        tensor_core_nt_bf16_f32 (bf16 -> f32) Bf16, c_of_f32;
-        tensor_core_nt_f16_f32 (f16 -> f32) F16, c_of_f32;
-    "tensor-core-tn" MnMajor MnMajor:
-        tensor_core_tn_bf16 (bf16) Bf16, HalfC::<Bf16>::of;
-        tensor_core_tn_f16 (f16) F16, HalfC::<F16>::of;
-        tensor_core_tn_bf16_f32 (bf16 -> f32) Bf16, c_of_f32;
-        tensor_core_tn_f16_f32 (f16 -> f32) F16, c_of_f32;
-    "tensor-core-tt" MnMajor KMajor:
-        tensor_core_tt_bf16 (bf16) Bf16, HalfC::<Bf16>::of;
-        tensor_core_tt_f16 (f16) F16, HalfC::<F16>::of;
-        tensor_core_tt_bf16_f32 (bf16 -> f32) Bf16, c_of_f32;
-        tensor_core_tt_f16_f32 (f16 -> f32) F16, c_of_f32;
-}
 
 /// Where element (row, k) of a tile of A lies in it: a row is four float4s, half of all banks, and
 /// their order changes with every second row, so that the eight rows that `ldmatrix` reads at once
@@ -302,3 +228,53 @@ fn bytes_in_bounds(start: usize, end: usize) -> u32 {
         16
     }
 }
+
+/// The table: tf32, and rows of 16 bits (`tensor_core_half.rs`).
+macro_rules! table {
+    ($(
+        $name:tt $entry:ident ($($types:tt)+) $input:ident $output:ident $a:ident $b:ident ();
+    )*) => {
+        kernel! {
+            name: "tensor-core",
+            idea: "tensor cores for tf32, bf16 and f16: more than twice the speed",
+            variants: [
+                "tensor-core" = fn tensor_core(gemm: f32)
+                    block(THREADS, 1) tile(BM, BN, BK)
+                    shared(stages: [f32; STAGES * STAGE])
+                    launch_bounds(2)
+                    {
+                        unit: Unit::TensorCores { warp_tile: (WM as u32, WN as u32) },
+                        least_capability: 80,
+                        thread_tile: (2 * STEPS_M as u32, 2 * STEPS_N as u32),
+                        a: OperandLayout::K_MAJOR_ALIGNED,
+                        b: OperandLayout::MN_MAJOR_ALIGNED,
+                        rounding: Rounding::Tf32,
+                        rate: Some(Rate::h200(150.0, 0.7, 2)),
+                    }
+                    => multiply(gemm, stages);
+                $(
+                    $name = fn $entry(gemm: $($types)+)
+                        block(tensor_core_half::THREADS, 1) tile(tensor_core_half::BM, tensor_core_half::BN, tensor_core_half::BK)
+                        shared(stages: [u16; tensor_core_half::ELEMENTS])
+                        launch_bounds(2)
+                        {
+                            unit: Unit::TensorCores {
+                                warp_tile: (tensor_core_half::WM as u32, tensor_core_half::WN as u32)
+                            },
+                            least_capability: 80,
+                            grid: Grid::StreamK,
+                            thread_tile: (2 * tensor_core_half::STEPS_M as u32, 2 * tensor_core_half::STEPS_N as u32),
+                            a: layout!($a),
+                            b: layout!($b),
+                            rate: Some(Rate::h200(380.0, 0.7, 2)),
+                        }
+                        => tensor_core_half::multiply::<$input, $a, $b, _>(
+                            gemm, sink!($output)(&gemm), stages,
+                        );
+                )*
+            ],
+        }
+    };
+}
+
+each_of_16_bits!(table! { "tensor-core" tensor_core (); });

@@ -25,17 +25,6 @@ const TM: usize = 8;
 /// Threads of a block along y; along x there is one for each column.
 const THREADS_Y: usize = 8;
 
-kernel! {
-    name: "thread-coarsened",
-    idea: "one thread computes eight elements of C from each value of B in shared memory",
-    variants: [
-        "thread-coarsened" = fn thread_coarsened(gemm: f32)
-            block(BN, THREADS_Y) tile(BM, BN, BK)
-            shared(a_tile: [f32; BM * BK], b_tile: [f32; BK * BN])
-            => multiply(gemm, a_tile, b_tile);
-    ],
-}
-
 /// The tiles are in shared memory, row-major.
 #[inline(always)]
 unsafe fn multiply(
@@ -80,4 +69,15 @@ unsafe fn multiply(
     for i in 0..TM {
         gemm.update(tile_row + y + i * THREADS_Y, col, sums[i]);
     }
+}
+
+kernel! {
+    name: "thread-coarsened",
+    idea: "one thread computes eight elements of C from each value of B in shared memory",
+    variants: [
+        "thread-coarsened" = fn thread_coarsened(gemm: f32)
+            block(BN, THREADS_Y) tile(BM, BN, BK)
+            shared(a_tile: [f32; BM * BK], b_tile: [f32; BK * BN])
+            => multiply(gemm, a_tile, b_tile);
+    ],
 }

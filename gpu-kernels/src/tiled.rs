@@ -18,38 +18,6 @@ use crate::element::Element;
 use crate::gemm::Gemm;
 use crate::kernel::kernel;
 
-kernel! {
-    name: "tiled",
-    idea: "each thread block stages tiles of A and B in shared memory, for all its threads",
-    variants: [
-        "tiled-32" = fn tiled_32(gemm: f32)
-            block(32, 32) tile(32, 32, 32)
-            shared(a_tile: [f32; 32 * 32], b_tile: [f32; 32 * 32])
-            => multiply::<f32, Plain<f32>, 32>(gemm, a_tile, b_tile);
-        "tiled-16" = fn tiled_16(gemm: f32)
-            block(16, 16) tile(16, 16, 16)
-            shared(a_tile: [f32; 16 * 16], b_tile: [f32; 16 * 16])
-            => multiply::<f32, Plain<f32>, 16>(gemm, a_tile, b_tile);
-        "tiled-32" = fn tiled_32_f64(gemm: f64)
-            block(32, 32) tile(32, 32, 32)
-            shared(a_tile: [f64; 32 * 32], b_tile: [f64; 32 * 32])
-            { rate: Some(Rate::h200(4.8, 0.6, 2)) }
-            => multiply::<f64, Plain<f64>, 32>(gemm, a_tile, b_tile);
-        "tiled-16" = fn tiled_16_f64(gemm: f64)
-            block(16, 16) tile(16, 16, 16)
-            shared(a_tile: [f64; 16 * 16], b_tile: [f64; 16 * 16])
-            => multiply::<f64, Plain<f64>, 16>(gemm, a_tile, b_tile);
-        "tiled-32" = fn tiled_32_i32(gemm: i32)
-            block(32, 32) tile(32, 32, 32)
-            shared(a_tile: [i32; 32 * 32], b_tile: [i32; 32 * 32])
-            => multiply::<i32, Plain<i32>, 32>(gemm, a_tile, b_tile);
-        "tiled-16" = fn tiled_16_i32(gemm: i32)
-            block(16, 16) tile(16, 16, 16)
-            shared(a_tile: [i32; 16 * 16], b_tile: [i32; 16 * 16])
-            => multiply::<i32, Plain<i32>, 16>(gemm, a_tile, b_tile);
-    ],
-}
-
 /// The body of every variant, and of those of `tiled-kahan`. The tiles are in shared memory,
 /// row-major.
 #[inline(always)]
@@ -91,4 +59,36 @@ pub(crate) unsafe fn multiply<T: Element, S: Accumulator<T>, const TILE: usize>(
         thread::sync_threads(); // every thread has finished reading the tiles
     }
     gemm.update(row, col, sum.value());
+}
+
+kernel! {
+    name: "tiled",
+    idea: "each thread block stages tiles of A and B in shared memory, for all its threads",
+    variants: [
+        "tiled-32" = fn tiled_32(gemm: f32)
+            block(32, 32) tile(32, 32, 32)
+            shared(a_tile: [f32; 32 * 32], b_tile: [f32; 32 * 32])
+            => multiply::<f32, Plain<f32>, 32>(gemm, a_tile, b_tile);
+        "tiled-16" = fn tiled_16(gemm: f32)
+            block(16, 16) tile(16, 16, 16)
+            shared(a_tile: [f32; 16 * 16], b_tile: [f32; 16 * 16])
+            => multiply::<f32, Plain<f32>, 16>(gemm, a_tile, b_tile);
+        "tiled-32" = fn tiled_32_f64(gemm: f64)
+            block(32, 32) tile(32, 32, 32)
+            shared(a_tile: [f64; 32 * 32], b_tile: [f64; 32 * 32])
+            { rate: Some(Rate::h200(4.8, 0.6, 2)) }
+            => multiply::<f64, Plain<f64>, 32>(gemm, a_tile, b_tile);
+        "tiled-16" = fn tiled_16_f64(gemm: f64)
+            block(16, 16) tile(16, 16, 16)
+            shared(a_tile: [f64; 16 * 16], b_tile: [f64; 16 * 16])
+            => multiply::<f64, Plain<f64>, 16>(gemm, a_tile, b_tile);
+        "tiled-32" = fn tiled_32_i32(gemm: i32)
+            block(32, 32) tile(32, 32, 32)
+            shared(a_tile: [i32; 32 * 32], b_tile: [i32; 32 * 32])
+            => multiply::<i32, Plain<i32>, 32>(gemm, a_tile, b_tile);
+        "tiled-16" = fn tiled_16_i32(gemm: i32)
+            block(16, 16) tile(16, 16, 16)
+            shared(a_tile: [i32; 16 * 16], b_tile: [i32; 16 * 16])
+            => multiply::<i32, Plain<i32>, 16>(gemm, a_tile, b_tile);
+    ],
 }

@@ -30,25 +30,6 @@ const THREADS_X: usize = BN / TN;
 const THREADS_Y: usize = BM / TM;
 const THREADS: usize = THREADS_X * THREADS_Y;
 
-kernel! {
-    name: "vectorized",
-    idea: "128-bit loads and stores: a float4 for each access to global and shared memory",
-    variants: [
-        "vectorized-sn8" = fn vectorized_sn8(gemm: f32)
-            block(THREADS_X, THREADS_Y) tile(BM, BN, 8)
-            shared(a_tile: [f32; BM * 8], b_tile: [f32; 8 * BN])
-            launch_bounds(2)
-            { vector_stores: true }
-            => multiply::<8>(gemm, a_tile, b_tile);
-        "vectorized-sn16" = fn vectorized_sn16(gemm: f32)
-            block(THREADS_X, THREADS_Y) tile(BM, BN, 16)
-            shared(a_tile: [f32; BM * 16], b_tile: [f32; 16 * BN])
-            launch_bounds(2)
-            { vector_stores: true }
-            => multiply::<16>(gemm, a_tile, b_tile);
-    ],
-}
-
 /// The body of every variant. The tiles are in shared memory, row-major.
 #[inline(always)]
 unsafe fn multiply<const BK: usize>(
@@ -132,4 +113,23 @@ unsafe fn mainloop<const BK: usize, const PREDICATED: bool>(
         gemm.update4::<PREDICATED>(row, col, Float4([a, b, c, d]));
         gemm.update4::<PREDICATED>(row, col + 4, Float4([e, f, g, h]));
     }
+}
+
+kernel! {
+    name: "vectorized",
+    idea: "128-bit loads and stores: a float4 for each access to global and shared memory",
+    variants: [
+        "vectorized-sn8" = fn vectorized_sn8(gemm: f32)
+            block(THREADS_X, THREADS_Y) tile(BM, BN, 8)
+            shared(a_tile: [f32; BM * 8], b_tile: [f32; 8 * BN])
+            launch_bounds(2)
+            { vector_stores: true }
+            => multiply::<8>(gemm, a_tile, b_tile);
+        "vectorized-sn16" = fn vectorized_sn16(gemm: f32)
+            block(THREADS_X, THREADS_Y) tile(BM, BN, 16)
+            shared(a_tile: [f32; BM * 16], b_tile: [f32; 16 * BN])
+            launch_bounds(2)
+            { vector_stores: true }
+            => multiply::<16>(gemm, a_tile, b_tile);
+    ],
 }

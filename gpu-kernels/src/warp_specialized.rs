@@ -37,7 +37,7 @@ use cuda_std::wgmma::{self, KMajor, MnMajor};
 
 use crate::compat::grid_dependency;
 use crate::half::{Bf16, Half, Sums, F16};
-use crate::kernel::kernel;
+use crate::kernel::{each_of_16_bits, kernel};
 use crate::mapped_gemm::{Boxes, Float2, MappedGemm};
 use crate::raster::{self, Place};
 use crate::warpgroup::{layout, warpgroup, Tiles};
@@ -66,61 +66,6 @@ impl<const CONSUMERS: usize, const SUMS: usize> Cta<CONSUMERS, SUMS> {
 
 /// The CTA of this rung: two consumers, each thread of which has 128 sums.
 type ThisCta = Cta<2, 128>;
-
-/// The variants: names, along what the rows of A and of B run, and entry points by the types of A
-/// and B, and of C.
-macro_rules! variants {
-    ($(
-        $name:literal $a:ident $b:ident:
-        $($entry:ident ($($types:tt)+) $input:ident $output:ident;)+
-    )*) => {
-        kernel! {
-            name: "warp-specialized",
-            idea: "one warpgroup loads and two multiply, on Hopper's tensor cores, for bf16 and f16",
-            variants: [
-                $($(
-                    $name = fn $entry(gemm: $($types)+; mapped)
-                        block(ThisCta::THREADS, 1)
-                        tile(ThisCta::BM, ThisCta::BN, BK)
-                        shared(
-                            full: [Mbarrier; ThisCta::STAGES],
-                            empty: [Mbarrier; ThisCta::STAGES],
-                        )
-                        launch_bounds(1)
-                        {
-                            staging: Staging::Ring { bytes: ThisCta::BYTES as u32 },
-                            a: layout!($a),
-                            b: layout!($b),
-                        }
-                        => multiply::<$input, $output, $a, $b>(gemm, full, empty);
-                )+)*
-            ],
-        }
-    };
-}
-
-variants! {
-    "warp-specialized" KMajor MnMajor:
-        warp_specialized_bf16 (bf16) Bf16 Bf16;
-        warp_specialized_f16 (f16) F16 F16;
-        warp_specialized_bf16_f32 (bf16 -> f32) Bf16 f32;
-        warp_specialized_f16_f32 (f16 -> f32) F16 f32;
-    "warp-specialized-nt" KMajor KMajor:
-        warp_specialized_nt_bf16 (bf16) Bf16 Bf16;
-        warp_specialized_nt_f16 (f16) F16 F16;
-        warp_specialized_nt_bf16_f32 (bf16 -> f32) Bf16 f32;
-        warp_specialized_nt_f16_f32 (f16 -> f32) F16 f32;
-    "warp-specialized-tn" MnMajor MnMajor:
-        warp_specialized_tn_bf16 (bf16) Bf16 Bf16;
-        warp_specialized_tn_f16 (f16) F16 F16;
-        warp_specialized_tn_bf16_f32 (bf16 -> f32) Bf16 f32;
-        warp_specialized_tn_f16_f32 (f16 -> f32) F16 f32;
-    "warp-specialized-tt" MnMajor KMajor:
-        warp_specialized_tt_bf16 (bf16) Bf16 Bf16;
-        warp_specialized_tt_f16 (f16) F16 F16;
-        warp_specialized_tt_bf16_f32 (bf16 -> f32) Bf16 f32;
-        warp_specialized_tt_f16_f32 (f16 -> f32) F16 f32;
-}
 
 /// Where a warpgroup stands in the ring: at a stage, and at the parity of its phase.
 #[derive(Clone, Copy)]
@@ -496,3 +441,33 @@ unsafe fn store_pairs<C: Output, const SUMS: usize>(
         C::update_pairs(gemm, places, pairs);
     }
 }
+
+/// Rows of the table.
+macro_rules! table {
+    ($(
+        $name:tt $entry:ident ($($types:tt)+) $input:ident $output:ident $a:ident $b:ident ();
+    )*) => {
+        kernel! {
+            name: "warp-specialized",
+            idea: "one warpgroup loads and two multiply, on Hopper's tensor cores, for bf16 and f16",
+            variants: [$(
+                $name = fn $entry(gemm: $($types)+; mapped)
+                    block(ThisCta::THREADS, 1)
+                    tile(ThisCta::BM, ThisCta::BN, BK)
+                    shared(
+                        full: [Mbarrier; ThisCta::STAGES],
+                        empty: [Mbarrier; ThisCta::STAGES],
+                    )
+                    launch_bounds(1)
+                    {
+                        staging: Staging::Ring { bytes: ThisCta::BYTES as u32 },
+                        a: layout!($a),
+                        b: layout!($b),
+                    }
+                    => multiply::<$input, $output, $a, $b>(gemm, full, empty);
+            )*],
+        }
+    };
+}
+
+each_of_16_bits!(table! { "warp-specialized" warp_specialized (); });

@@ -63,47 +63,6 @@ type Large = Cta<4, 2, 4, 4>;
 type Middle = Cta<2, 2, 4, 2>;
 type Small = Cta<2, 2, 2, 2>;
 
-/// The variants: names, CTAs, how many of them an SM has, and their rates.
-macro_rules! variants {
-    ($($name:literal $entry:ident $cta:ident launch_bounds($ctas:literal) $rate:expr;)*) => {
-        kernel! {
-            name: "warp-specialized-fp64",
-            idea: "warp specialisation for 64 bits: fragments are read while others are multiplied",
-            variants: [
-                $(
-                    $name = fn $entry(gemm: f64; mapped)
-                        block($cta::THREADS, 1) tile($cta::BM, $cta::BN, BK)
-                        shared(full: [Mbarrier; STAGES], empty: [Mbarrier; STAGES])
-                        launch_bounds($ctas)
-                        {
-                            unit: Unit::TensorCores {
-                                warp_tile: ($cta::WM as u32, $cta::WN as u32),
-                            },
-                            least_capability: 90,
-                            one_capability: true,
-                            grid: Grid::Persistent,
-                            thread_tile: ($cta::WM as u32 / 4, $cta::WN as u32 / 8),
-                            staging: Staging::Ring { bytes: $cta::BYTES as u32 },
-                            a: OperandLayout::K_MAJOR_ALIGNED,
-                            b: OperandLayout::MN_MAJOR_ALIGNED,
-                            rate: Some($rate),
-                        }
-                        => $cta::multiply(gemm, full, empty);
-                )*
-            ],
-        }
-    };
-}
-
-variants! {
-    "warp-specialized-fp64" warp_specialized_fp64 Large
-        launch_bounds(1) Rate::h200(62.0, 1.0, 1);
-    "warp-specialized-fp64-64x64" warp_specialized_fp64_64x64 Middle
-        launch_bounds(2) Rate::h200(54.0, 0.7, 2);
-    "warp-specialized-fp64-32x64" warp_specialized_fp64_32x64 Small
-        launch_bounds(2) Rate::h200(52.0, 0.14, 2);
-}
-
 impl<const WARPS_M: usize, const WARPS_N: usize, const STEPS_M: usize, const STEPS_N: usize>
     Cta<WARPS_M, WARPS_N, STEPS_M, STEPS_N>
 {
@@ -367,4 +326,45 @@ impl Fragments {
             }
         }
     }
+}
+
+/// The variants: names, CTAs, how many of them an SM has, and their rates.
+macro_rules! variants {
+    ($($name:literal $entry:ident $cta:ident launch_bounds($ctas:literal) $rate:expr;)*) => {
+        kernel! {
+            name: "warp-specialized-fp64",
+            idea: "warp specialisation for 64 bits: fragments are read while others are multiplied",
+            variants: [
+                $(
+                    $name = fn $entry(gemm: f64; mapped)
+                        block($cta::THREADS, 1) tile($cta::BM, $cta::BN, BK)
+                        shared(full: [Mbarrier; STAGES], empty: [Mbarrier; STAGES])
+                        launch_bounds($ctas)
+                        {
+                            unit: Unit::TensorCores {
+                                warp_tile: ($cta::WM as u32, $cta::WN as u32),
+                            },
+                            least_capability: 90,
+                            one_capability: true,
+                            grid: Grid::Persistent,
+                            thread_tile: ($cta::WM as u32 / 4, $cta::WN as u32 / 8),
+                            staging: Staging::Ring { bytes: $cta::BYTES as u32 },
+                            a: OperandLayout::K_MAJOR_ALIGNED,
+                            b: OperandLayout::MN_MAJOR_ALIGNED,
+                            rate: Some($rate),
+                        }
+                        => $cta::multiply(gemm, full, empty);
+                )*
+            ],
+        }
+    };
+}
+
+variants! {
+    "warp-specialized-fp64" warp_specialized_fp64 Large
+        launch_bounds(1) Rate::h200(62.0, 1.0, 1);
+    "warp-specialized-fp64-64x64" warp_specialized_fp64_64x64 Middle
+        launch_bounds(2) Rate::h200(54.0, 0.7, 2);
+    "warp-specialized-fp64-32x64" warp_specialized_fp64_32x64 Small
+        launch_bounds(2) Rate::h200(52.0, 0.14, 2);
 }

@@ -68,56 +68,6 @@ const BYTES: usize = STAGES * STAGE_BYTES + PAIRS * 2 * BOX_BYTES;
 /// A thread's sums of a box.
 const SUMS_OF_BOX: usize = SUMS * BOX / RIGHT;
 
-/// The variants: whether the left operand goes through registers, and whether it is B.
-macro_rules! variants {
-    ($(
-        $name:literal $entry:ident a $a:ident b $b:ident tile $m:ident $n:ident
-        by_registers $by_registers:literal transposed $transposed:literal;
-    )*) => {
-        kernel! {
-            name: "warp-specialized-tf32",
-            idea: "warp specialisation for 32 bits: the copy engine rounds to 11, and registers transpose",
-            variants: [
-                $(
-                    $name = fn $entry(gemm: tf32; mapped)
-                        block(THREADS, 1) tile($m, $n, BK)
-                        shared(full: [Mbarrier; STAGES], empty: [Mbarrier; STAGES])
-                        launch_bounds(1)
-                        {
-                            unit: Unit::TensorCores { warp_tile: if $transposed {
-                                (RIGHT as u32, 16)
-                            } else {
-                                (16, RIGHT as u32)
-                            } },
-                            least_capability: 90,
-                            one_capability: true,
-                            grid: Grid::Persistent,
-                            thread_tile: if $transposed {
-                                (RIGHT as u32 / 4, 2)
-                            } else {
-                                (2, RIGHT as u32 / 4)
-                            },
-                            staging: Staging::Ring { bytes: BYTES as u32 },
-                            a: OperandLayout::$a,
-                            b: OperandLayout::$b,
-                            rounding: Rounding::Tf32,
-                        }
-                        => multiply::<$by_registers, $transposed>(gemm, full, empty);
-                )*
-            ],
-        }
-    };
-}
-
-variants! {
-    "warp-specialized-tf32" warp_specialized_tf32 a K_MAJOR_ALIGNED b MN_MAJOR_ALIGNED
-        tile RIGHT LEFT by_registers true transposed true;
-    "warp-specialized-tf32-nt" warp_specialized_tf32_nt a K_MAJOR_ALIGNED b K_MAJOR_ALIGNED
-        tile LEFT RIGHT by_registers false transposed false;
-    "warp-specialized-tf32-tt" warp_specialized_tf32_tt a MN_MAJOR_ALIGNED b K_MAJOR_ALIGNED
-        tile LEFT RIGHT by_registers true transposed false;
-}
-
 /// The row of the tile, of a consumer's 64, that a lane has in its registers 0 and 2 where they go
 /// through registers; `row` is `lane / 4`. Registers 1 and 3 have the row that follows.
 ///
@@ -393,4 +343,54 @@ unsafe fn store_boxes<const BY_REGISTERS: bool, const TRANSPOSED: bool>(
     if leads {
         tma::wait_group_read::<0>();
     }
+}
+
+/// The variants: whether the left operand goes through registers, and whether it is B.
+macro_rules! variants {
+    ($(
+        $name:literal $entry:ident a $a:ident b $b:ident tile $m:ident $n:ident
+        by_registers $by_registers:literal transposed $transposed:literal;
+    )*) => {
+        kernel! {
+            name: "warp-specialized-tf32",
+            idea: "warp specialisation for 32 bits: the copy engine rounds to 11, and registers transpose",
+            variants: [
+                $(
+                    $name = fn $entry(gemm: tf32; mapped)
+                        block(THREADS, 1) tile($m, $n, BK)
+                        shared(full: [Mbarrier; STAGES], empty: [Mbarrier; STAGES])
+                        launch_bounds(1)
+                        {
+                            unit: Unit::TensorCores { warp_tile: if $transposed {
+                                (RIGHT as u32, 16)
+                            } else {
+                                (16, RIGHT as u32)
+                            } },
+                            least_capability: 90,
+                            one_capability: true,
+                            grid: Grid::Persistent,
+                            thread_tile: if $transposed {
+                                (RIGHT as u32 / 4, 2)
+                            } else {
+                                (2, RIGHT as u32 / 4)
+                            },
+                            staging: Staging::Ring { bytes: BYTES as u32 },
+                            a: OperandLayout::$a,
+                            b: OperandLayout::$b,
+                            rounding: Rounding::Tf32,
+                        }
+                        => multiply::<$by_registers, $transposed>(gemm, full, empty);
+                )*
+            ],
+        }
+    };
+}
+
+variants! {
+    "warp-specialized-tf32" warp_specialized_tf32 a K_MAJOR_ALIGNED b MN_MAJOR_ALIGNED
+        tile RIGHT LEFT by_registers true transposed true;
+    "warp-specialized-tf32-nt" warp_specialized_tf32_nt a K_MAJOR_ALIGNED b K_MAJOR_ALIGNED
+        tile LEFT RIGHT by_registers false transposed false;
+    "warp-specialized-tf32-tt" warp_specialized_tf32_tt a MN_MAJOR_ALIGNED b K_MAJOR_ALIGNED
+        tile LEFT RIGHT by_registers true transposed false;
 }

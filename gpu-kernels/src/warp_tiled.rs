@@ -48,22 +48,6 @@ const A_STRIDE: usize = BM + 4;
 /// Float4s of A, and of B, that a thread loads in a k-iteration.
 const LOADS: usize = BM * BK / 4 / THREADS;
 
-kernel! {
-    name: "warp-tiled",
-    idea: "warp tiles of 64 x 64, thread tiles of 16 x 8: six float4 reads for 128 FMAs",
-    variants: [
-        "warp-tiled" = fn warp_tiled(gemm: f32)
-            block(THREADS_X, THREADS_Y) tile(BM, BN, BK)
-            shared(a_tiles: [f32; 2 * BK * A_STRIDE], b_tiles: [f32; 2 * BK * BN])
-            launch_bounds(2)
-            {
-                vector_stores: true,
-                rate: Some(Rate::h200(51.0, 0.65, 2)),
-            }
-            => multiply(gemm, a_tiles, b_tiles);
-    ],
-}
-
 /// The tiles are in shared memory.
 #[inline(always)]
 unsafe fn multiply(
@@ -219,4 +203,20 @@ unsafe fn mainloop<const PREDICATED: bool>(
             );
         }
     }
+}
+
+kernel! {
+    name: "warp-tiled",
+    idea: "warp tiles of 64 x 64, thread tiles of 16 x 8: six float4 reads for 128 FMAs",
+    variants: [
+        "warp-tiled" = fn warp_tiled(gemm: f32)
+            block(THREADS_X, THREADS_Y) tile(BM, BN, BK)
+            shared(a_tiles: [f32; 2 * BK * A_STRIDE], b_tiles: [f32; 2 * BK * BN])
+            launch_bounds(2)
+            {
+                vector_stores: true,
+                rate: Some(Rate::h200(51.0, 0.65, 2)),
+            }
+            => multiply(gemm, a_tiles, b_tiles);
+    ],
 }

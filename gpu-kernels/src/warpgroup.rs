@@ -58,40 +58,6 @@ const STAGES: usize = 2;
 const A_BYTES: usize = BM * BK * 2;
 const STAGE_BYTES: usize = A_BYTES + BN * BK * 2;
 
-/// The variants: names, for bf16 and f16, and along what the rows of A and of B run.
-macro_rules! variants {
-    ($($name:literal $bf16:ident $f16:ident $a:ident $b:ident;)*) => {
-        kernel! {
-            name: "warpgroup",
-            idea: "one instruction of 128 threads multiplies tiles that TMA brings, on Hopper",
-            variants: [
-                $(
-                    $name = fn $bf16(gemm: bf16; mapped)
-                        block(WARPGROUP, 1) tile(BM, BN, BK)
-                        shared(full: [Mbarrier; STAGES])
-                        launch_bounds(2)
-                        {
-                            staging: Staging::Ring { bytes: (STAGES * STAGE_BYTES) as u32 },
-                            a: layout!($a),
-                            b: layout!($b),
-                        }
-                        => multiply::<Bf16, $a, $b>(gemm, full);
-                    $name = fn $f16(gemm: f16; mapped)
-                        block(WARPGROUP, 1) tile(BM, BN, BK)
-                        shared(full: [Mbarrier; STAGES])
-                        launch_bounds(2)
-                        {
-                            staging: Staging::Ring { bytes: (STAGES * STAGE_BYTES) as u32 },
-                            a: layout!($a),
-                            b: layout!($b),
-                        }
-                        => multiply::<F16, $a, $b>(gemm, full);
-                )*
-            ],
-        }
-    };
-}
-
 /// The layout of an operand whose rows run along K, or along M or N.
 macro_rules! layout {
     (KMajor) => {
@@ -102,13 +68,6 @@ macro_rules! layout {
     };
 }
 pub(crate) use layout;
-
-variants! {
-    "warpgroup" warpgroup_bf16 warpgroup_f16 KMajor MnMajor;
-    "warpgroup-nt" warpgroup_nt_bf16 warpgroup_nt_f16 KMajor KMajor;
-    "warpgroup-tn" warpgroup_tn_bf16 warpgroup_tn_f16 MnMajor MnMajor;
-    "warpgroup-tt" warpgroup_tt_bf16 warpgroup_tt_f16 MnMajor KMajor;
-}
 
 /// The body. The barriers are in shared memory.
 #[inline(always)]
@@ -243,4 +202,37 @@ impl Tiles for MnMajor {
     unsafe fn descriptor(tile: *const u8) -> Descriptor<Self> {
         Descriptor::of_boxes(tile, (BK * BOX * 2) as u32)
     }
+}
+
+/// Rows of the table.
+macro_rules! table {
+    ($($name:literal $entry:ident $type:ident $element:ident $a:ident $b:ident;)*) => {
+        kernel! {
+            name: "warpgroup",
+            idea: "one instruction of 128 threads multiplies tiles that TMA brings, on Hopper",
+            variants: [$(
+                $name = fn $entry(gemm: $type; mapped)
+                    block(WARPGROUP, 1) tile(BM, BN, BK)
+                    shared(full: [Mbarrier; STAGES])
+                    launch_bounds(2)
+                    {
+                        staging: Staging::Ring { bytes: (STAGES * STAGE_BYTES) as u32 },
+                        a: layout!($a),
+                        b: layout!($b),
+                    }
+                    => multiply::<$element, $a, $b>(gemm, full);
+            )*],
+        }
+    };
+}
+
+table! {
+    "warpgroup" warpgroup_bf16 bf16 Bf16 KMajor MnMajor;
+    "warpgroup" warpgroup_f16 f16 F16 KMajor MnMajor;
+    "warpgroup-nt" warpgroup_nt_bf16 bf16 Bf16 KMajor KMajor;
+    "warpgroup-nt" warpgroup_nt_f16 f16 F16 KMajor KMajor;
+    "warpgroup-tn" warpgroup_tn_bf16 bf16 Bf16 MnMajor MnMajor;
+    "warpgroup-tn" warpgroup_tn_f16 f16 F16 MnMajor MnMajor;
+    "warpgroup-tt" warpgroup_tt_bf16 bf16 Bf16 MnMajor KMajor;
+    "warpgroup-tt" warpgroup_tt_f16 f16 F16 MnMajor KMajor;
 }

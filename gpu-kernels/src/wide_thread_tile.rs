@@ -62,29 +62,6 @@ const START_ROW: usize = 5;
 /// Before this k it waits for the next tile.
 const BARRIER_K: usize = 7;
 
-kernel! {
-    name: "wide-thread-tile",
-    idea: "thread tiles of 16 x 12: fewer shared-memory reads for each FMA",
-    variants: [
-        "wide-thread-tile" = fn wide_thread_tile(gemm: f32)
-            block(THREADS, 1) tile(BM, BN, BK)
-            shared(stages: [f32; STAGES * STAGE + SCHEDULE])
-            launch_bounds(2)
-            {
-                thread_tile: (TM as u32, TN as u32),
-                least_capability: 80,
-                grid: Grid::StreamK,
-                a: A::LAYOUT,
-                b: B::LAYOUT,
-                exact_tiles: true,
-                n_remainder: Some("async-pipeline"),
-                vector_stores: true,
-                rate: Some(Rate::h200(57.3, 0.68, 2)),
-            }
-            => multiply(gemm, stages);
-    ],
-}
-
 /// What a CTA has to do. The loop does not need it, and has no registers to keep it in.
 #[derive(Clone, Copy)]
 struct Schedule {
@@ -331,4 +308,27 @@ unsafe fn multiply(
         schedule.work.begin += segment.to - segment.from;
         schedule.workspace_tile = 2 * block_x + 1;
     }
+}
+
+kernel! {
+    name: "wide-thread-tile",
+    idea: "thread tiles of 16 x 12: fewer shared-memory reads for each FMA",
+    variants: [
+        "wide-thread-tile" = fn wide_thread_tile(gemm: f32)
+            block(THREADS, 1) tile(BM, BN, BK)
+            shared(stages: [f32; STAGES * STAGE + SCHEDULE])
+            launch_bounds(2)
+            {
+                thread_tile: (TM as u32, TN as u32),
+                least_capability: 80,
+                grid: Grid::StreamK,
+                a: A::LAYOUT,
+                b: B::LAYOUT,
+                exact_tiles: true,
+                n_remainder: Some("async-pipeline"),
+                vector_stores: true,
+                rate: Some(Rate::h200(57.3, 0.68, 2)),
+            }
+            => multiply(gemm, stages);
+    ],
 }
