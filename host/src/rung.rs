@@ -7,7 +7,7 @@ use gpu_gemm::{Choice, DataType, Device};
 use crate::cpu::{self, Algorithm, CpuNumber, Team};
 use crate::data::{Problem, Random};
 use crate::npy::NpyNumber;
-use crate::run::{Run, RunError, run, several};
+use crate::run::{Resident, Run, RunError, several};
 use crate::verify::ErrorModel;
 
 /// The name that stands for whichever kernel suits the shape.
@@ -65,6 +65,11 @@ impl Rung {
         }
     }
 
+    /// Its tile and its error model: what a check of its results depends on.
+    pub fn rounding(self, team: &Team) -> (Tile, ErrorModel) {
+        (self.tile(), self.error_model(team))
+    }
+
     /// The GPU kernel, if it is one.
     pub fn choice(self) -> Option<Choice> {
         match self {
@@ -81,13 +86,11 @@ impl Rung {
         }
     }
 
-    /// Runs it on `problem`, a GPU kernel on `device` and a CPU rung by `team`, and returns C.
-    /// `step` is called after each CTA on the simulator, from any thread, and after a run on
-    /// anything else.
+    /// Runs it on `problem`, once: see [`Rung::run_on`].
     ///
     /// # Errors
     ///
-    /// It does not multiply this type, the device fails, or it writes where it must not.
+    /// As [`Rung::run_on`].
     pub fn run<T: Element>(
         self,
         device: &Device,
@@ -95,15 +98,30 @@ impl Rung {
         problem: &Problem<T>,
         step: &(dyn Fn() + Sync),
     ) -> Result<Run<T>, RunError> {
+        self.run_on(&mut Resident::new(device, problem), team, step)
+    }
+
+    /// Runs it, a GPU kernel on the device and a CPU rung by `team`, and returns C. `step` is
+    /// called after each CTA on the simulator, from any thread, and after a run on anything else.
+    ///
+    /// # Errors
+    ///
+    /// It does not multiply this type, the device fails, or it writes where it must not.
+    pub fn run_on<T: Element>(
+        self,
+        resident: &mut Resident<'_, T>,
+        team: &Team,
+        step: &(dyn Fn() + Sync),
+    ) -> Result<Run<T>, RunError> {
         match self {
-            Rung::Auto(_) if let Device::Several(devices) = device => {
-                let run = several::run(devices, None, problem);
+            Rung::Auto(_) if let Device::Several(devices) = resident.device => {
+                let run = several::run(devices, None, resident.problem);
                 step();
                 run
             }
-            Rung::Gpu(choice) | Rung::Auto(choice) => run(device, choice, problem, step),
+            Rung::Gpu(choice) | Rung::Auto(choice) => resident.run(choice, step),
             Rung::Cpu(algorithm) => {
-                let run = cpu::run(algorithm, problem, team);
+                let run = cpu::run(algorithm, resident.problem, team);
                 step();
                 run
             }

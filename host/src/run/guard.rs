@@ -104,6 +104,15 @@ impl<T: Number> Guarded<T> {
         Ok(Guarded { storage, length })
     }
 
+    /// Makes this a copy of `matrix` again, where a kernel wrote between the bands.
+    pub fn restore(
+        &mut self,
+        backend: &dyn Backend,
+        matrix: &Matrix<T>,
+    ) -> Result<(), DeviceError> {
+        self.storage.write(backend, GUARD, matrix.buffer())
+    }
+
     /// The copy of `matrix`, for a kernel.
     pub fn placed(&self, matrix: &Matrix<T>) -> Placed {
         Placed::of(&self.storage, GUARD, matrix)

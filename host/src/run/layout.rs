@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use gpu_gemm::{Batch, Buffer, ElementType, Product, Shape, Stored, Transpose};
 
-use crate::data::{Layout, Matrix, Number, Problem, ProblemError};
+use crate::data::{Layout, Matrix, Number, Placement, Problem, ProblemError};
 
 /// The result of a kernel.
 #[derive(Debug)]
@@ -92,8 +92,20 @@ pub(crate) fn pitched<T: Number>(problem: &Problem<T>) -> Result<Problem<T>, Pro
     problem.moved_to(Layout::padded(shape, padding, [0; 3]))
 }
 
+/// A copy of a matrix, as kernels get it, whose rows begin at such multiples.
+///
+/// # Errors
+///
+/// There is no memory for it.
+pub(super) fn pitched_matrix<T: Number>(matrix: &Matrix<T>) -> Result<Matrix<T>, ProblemError> {
+    matrix.moved_to(Placement {
+        offset: 0,
+        leading: (matrix.columns()).next_multiple_of(PITCH_BYTES / size_of::<T>()),
+    })
+}
+
 /// A result of such a copy, or of the problem itself, as its own `c` lies.
-pub(crate) fn as_given<T: Number>(c: &Matrix<T>, result: Matrix<T>) -> Matrix<T> {
+pub(super) fn as_given<T: Number>(c: &Matrix<T>, result: Matrix<T>) -> Matrix<T> {
     if result.placement() == c.placement() {
         return result;
     }

@@ -1,10 +1,12 @@
-//! A kernel on a problem, once: each buffer between guard bands, and what the kernel wrote where
-//! it must not is an error.
+//! Kernels on a problem: each buffer between guard bands, and what the kernel wrote where it must
+//! not is an error.
 
 pub mod error;
 pub mod guard;
 mod layout;
 pub mod several;
+
+use std::borrow::Cow;
 
 use gpu_gemm::gpu_kernels::spec::Allocation;
 use gpu_gemm::{Backend, Choice, Device, Space};
@@ -12,96 +14,181 @@ use gpu_gemm::{Backend, Choice, Device, Space};
 pub use error::{RunError, Trespass};
 use guard::Guarded;
 pub use layout::Run;
-pub(crate) use layout::{Placed, as_given, pitched, product};
+pub(crate) use layout::{Placed, pitched, product};
+use layout::{as_given, pitched_matrix};
 
 use crate::data::{Matrix, Number, Problem, by_inputs};
 
-/// Runs the chosen kernel on `problem` and returns C. Each buffer lies between guard bands; what
-/// the kernel wrote into them, into A, into B or between the rows of C is an error. An empty C
-/// launches nothing. `cta_done` is called after each CTA on the simulator, from any thread, and
-/// once on any other device and on several.
+/// Runs the chosen kernel on `problem`, once: see [`Resident::run`].
 ///
 /// # Errors
 ///
-/// The kernel does not multiply this type, the device fails, or the kernel writes where it must
-/// not.
+/// As [`Resident::run`].
 pub fn run<T: Number>(
     device: &Device,
     choice: Choice,
     problem: &Problem<T>,
     cta_done: &(dyn Fn() + Sync),
 ) -> Result<Run<T>, RunError> {
-    let (multiplies, asked) = (choice.variant.types.data_type(), problem.data_type());
-    if multiplies != asked {
-        return Err(RunError::WrongType {
-            kernel: choice.variant.name.to_string(),
-            multiplies: vec![multiplies],
-            asked,
-        });
-    }
-    if let Some(error) = device.lacks_tensor_cores(choice.variant) {
-        return Err(error.into());
-    }
-    if let Device::Several(devices) = device {
-        let run = several::run(devices, Some(choice), problem)?;
-        cta_done();
-        return Ok(run);
-    }
-    let backend = &*device.as_backend(cta_done)?;
-    let run = match choice.variant.allocation {
-        Allocation::AsGiven => by_inputs!(problem, run_on::<_, T>(backend, choice, problem))?,
-        Allocation::Pitched => {
-            let pitched = pitched(problem)?;
-            let run = by_inputs!(pitched, run_on::<_, T>(backend, choice, &pitched))?;
-            Run {
-                c: as_given(&problem.c, run.c),
-                ..run
-            }
-        }
-    };
-    if backend.space() != Space::Host {
-        cta_done();
-    }
-    Ok(run)
+    Resident::new(device, problem).run(choice, cta_done)
 }
 
-/// Runs it on copies of the problem's matrices as they lie.
-fn run_on<Input: Number, T: Number>(
-    backend: &dyn Backend,
-    choice: Choice,
-    problem: &Problem<T>,
-) -> Result<Run<T>, RunError> {
-    backend.enter()?;
-    let stored = problem.stored_as::<Input>()?;
-    let a = Guarded::upload(backend, &stored.a)?;
-    let b = Guarded::upload(backend, &stored.b)?;
-    let c = Guarded::upload(backend, stored.c)?;
-    let placed = [a.placed(&stored.a), b.placed(&stored.b), c.placed(stored.c)];
-    let product = product(problem, placed);
-    let plan = choice.plan(product.call(), &backend.facts())?;
-    let poison = Matrix::<T>::poison(plan.workspace_bytes().div_ceil(size_of::<T>()));
-    let workspace = Guarded::upload(backend, &poison)?;
-    // Everything is compiled before the clock starts.
-    backend.compile(&plan)?;
-    let kernel = choice.variant.name;
-    let bindings = product.bindings(workspace.placed(&poison).start);
-    // SAFETY: the matrices and the workspace live until `time` has waited, and the plan is that of
-    // this problem.
-    let time = backend.time(kernel, &mut || unsafe {
-        gpu_gemm::run(backend, &plan, &bindings)
-    })?;
+/// A problem on a device, for any number of kernels, one after the other. Its matrices are copied
+/// there before the first, and again for a kernel that needs them allocated in another way.
+pub struct Resident<'a, T: Number> {
+    pub device: &'a Device,
+    pub problem: &'a Problem<T>,
+    there: Option<(Allocation, Box<dyn Multiply<T> + 'a>)>,
+}
 
-    let trespass = |what| RunError::Trespass {
-        kernel: kernel.to_string(),
-        what,
+impl<'a, T: Number> Resident<'a, T> {
+    /// Copies nothing yet.
+    pub fn new(device: &'a Device, problem: &'a Problem<T>) -> Self {
+        let there = None;
+        Resident {
+            device,
+            problem,
+            there,
+        }
+    }
+
+    /// Runs the chosen kernel and returns C. Each buffer lies between guard bands; what the kernel
+    /// wrote into them, into A, into B or between the rows of C is an error. An empty C launches
+    /// nothing. `cta_done` is called after each CTA on the simulator, from any thread, and once on
+    /// any other device and on several.
+    ///
+    /// # Errors
+    ///
+    /// The kernel does not multiply this type, the device fails, or the kernel writes where it must
+    /// not.
+    pub fn run(
+        &mut self,
+        choice: Choice,
+        cta_done: &(dyn Fn() + Sync),
+    ) -> Result<Run<T>, RunError> {
+        let (device, problem) = (self.device, self.problem);
+        let (multiplies, asked) = (choice.variant.types.data_type(), problem.data_type());
+        if multiplies != asked {
+            return Err(RunError::WrongType {
+                kernel: choice.variant.name.to_string(),
+                multiplies: vec![multiplies],
+                asked,
+            });
+        }
+        if let Some(error) = device.lacks_tensor_cores(choice.variant) {
+            return Err(error.into());
+        }
+        if let Device::Several(devices) = device {
+            let run = several::run(devices, Some(choice), problem)?;
+            cta_done();
+            return Ok(run);
+        }
+        let backend = &*device.as_backend(cta_done)?;
+        backend.enter()?;
+        let allocation = choice.variant.allocation;
+        // Copies for the other allocation are freed first. After an error they are not used again.
+        let known = self.there.take().filter(|(known, _)| *known == allocation);
+        let mut there = match known {
+            Some((_, there)) => there,
+            None => by_inputs!(problem, upload::<_, T>(backend, allocation, problem))?,
+        };
+        let run = there.multiply(backend, choice, problem)?;
+        self.there = Some((allocation, there));
+        if backend.space() != Space::Host {
+            cta_done();
+        }
+        Ok(run)
+    }
+}
+
+/// The matrices of a problem as they lie for some kernels, and copies of them on a device.
+struct OnDevice<'a, Input: Number, T: Number> {
+    a: Cow<'a, Matrix<Input>>,
+    b: Cow<'a, Matrix<Input>>,
+    c: Cow<'a, Matrix<T>>,
+    copies: (Guarded<Input>, Guarded<Input>, Guarded<T>),
+    /// Whether a kernel has written to the copy of C.
+    is_used: bool,
+}
+
+fn upload<'a, Input: Number, T: Number>(
+    backend: &dyn Backend,
+    allocation: Allocation,
+    problem: &'a Problem<T>,
+) -> Result<Box<dyn Multiply<T> + 'a>, RunError> {
+    let stored = problem.stored_as::<Input>()?;
+    let (a, b, c) = match allocation {
+        Allocation::AsGiven => (stored.a, stored.b, Cow::Borrowed(stored.c)),
+        Allocation::Pitched => (
+            Cow::Owned(pitched_matrix(&stored.a)?),
+            Cow::Owned(pitched_matrix(&stored.b)?),
+            Cow::Owned(pitched_matrix(stored.c)?),
+        ),
     };
-    workspace.check_bands(backend, 'W')?.map_err(trespass)?;
-    let checked = a.check_unchanged(backend, 'A', &stored.a)?;
-    checked.map_err(trespass)?;
-    let checked = b.check_unchanged(backend, 'B', &stored.b)?;
-    checked.map_err(trespass)?;
-    let c = c.result(backend, 'C', stored.c)?.map_err(trespass)?;
-    Ok(Run { c, time })
+    let copies = (
+        Guarded::upload(backend, &*a)?,
+        Guarded::upload(backend, &*b)?,
+        Guarded::upload(backend, &*c)?,
+    );
+    let is_used = false;
+    Ok(Box::new(OnDevice {
+        a,
+        b,
+        c,
+        copies,
+        is_used,
+    }))
+}
+
+/// [`OnDevice`], whatever the type of A and B.
+trait Multiply<T: Number> {
+    fn multiply(
+        &mut self,
+        backend: &dyn Backend,
+        choice: Choice,
+        problem: &Problem<T>,
+    ) -> Result<Run<T>, RunError>;
+}
+
+impl<Input: Number, T: Number> Multiply<T> for OnDevice<'_, Input, T> {
+    fn multiply(
+        &mut self,
+        backend: &dyn Backend,
+        choice: Choice,
+        problem: &Problem<T>,
+    ) -> Result<Run<T>, RunError> {
+        let (a, b, c) = &mut self.copies;
+        if std::mem::replace(&mut self.is_used, true) {
+            c.restore(backend, &self.c)?;
+        }
+        let placed = [a.placed(&self.a), b.placed(&self.b), c.placed(&self.c)];
+        let product = product(problem, placed);
+        let plan = choice.plan(product.call(), &backend.facts())?;
+        let poison = Matrix::<T>::poison(plan.workspace_bytes().div_ceil(size_of::<T>()));
+        let workspace = Guarded::upload(backend, &poison)?;
+        // Everything is compiled before the clock starts.
+        backend.compile(&plan)?;
+        let kernel = choice.variant.name;
+        let bindings = product.bindings(workspace.placed(&poison).start);
+        // SAFETY: the matrices and the workspace live until `time` has waited, and the plan is that
+        // of this problem.
+        let time = backend.time(kernel, &mut || unsafe {
+            gpu_gemm::run(backend, &plan, &bindings)
+        })?;
+
+        let trespass = |what| RunError::Trespass {
+            kernel: kernel.to_string(),
+            what,
+        };
+        workspace.check_bands(backend, 'W')?.map_err(trespass)?;
+        let checked = a.check_unchanged(backend, 'A', &self.a)?;
+        checked.map_err(trespass)?;
+        let checked = b.check_unchanged(backend, 'B', &self.b)?;
+        checked.map_err(trespass)?;
+        let result = c.result(backend, 'C', &self.c)?.map_err(trespass)?;
+        let c = as_given(&problem.c, result);
+        Ok(Run { c, time })
+    }
 }
 
 #[cfg(test)]
