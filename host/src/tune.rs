@@ -99,7 +99,7 @@ pub fn shape(
     settings: Settings,
     progress: &Progress,
 ) -> Result<Measured, TuneError> {
-    let device = gpu_of(opened)?;
+    gpu_of(opened)?;
     memory::check(shape, size_of::<f32>())?;
     let call = Call::compact(shape, Transpose::No, Transpose::No, ElementType::F32);
     let choices = contenders(chooser, call, settings.most);
@@ -112,7 +112,7 @@ pub fn shape(
     let contenders: Vec<Contender<'_>> = choices.iter().copied().map(Contender::Kernel).collect();
     // The fastest is proven below.
     let measured = gpu::measure(
-        device,
+        &opened.device,
         &contenders,
         &problem,
         settings.effort,

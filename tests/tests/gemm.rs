@@ -269,7 +269,7 @@ impl Bench<'_> {
         &self,
         problem: &Problem<T>,
     ) -> Result<Option<ComputedReference>, Failed> {
-        let is_sampled = Coverage::of(problem.shape(), 1) != Coverage::Full;
+        let is_sampled = Coverage::of(problem.shape(), 1).is_sampled();
         if !is_sampled || !verify::rounds_sums::<T>() {
             return Ok(None);
         }
@@ -280,12 +280,11 @@ impl Bench<'_> {
     /// Gate 1: exact on integers.
     fn exact<T: Element>(&self, problem: &Problem<T>) -> Result<(), Failed> {
         let c = self.run(problem)?;
-        let coverage = Coverage::of(problem.shape(), 1);
-        match self.reference(problem)? {
-            Some(reference) => verify::exact_by(problem, &c, &reference),
-            None => verify::exact(problem, &c, self.rung.tile(), coverage),
-        }
-        .map_err(|failure| format!("{}: {failure}", problem.shape()))?;
+        let reference = self.reference(problem)?;
+        let coverage = reference.as_ref().map(Coverage::By);
+        let coverage = coverage.unwrap_or(Coverage::of(problem.shape(), 1));
+        verify::exact(problem, &c, self.rung.tile(), coverage)
+            .map_err(|failure| format!("{}: {failure}", problem.shape()))?;
         Ok(())
     }
 
@@ -293,13 +292,12 @@ impl Bench<'_> {
     fn proven<T: Element>(&self, problem: &Problem<T>, data: Data) -> Result<(), Failed> {
         let problem = &*self.as_read(problem);
         let c = self.run(problem)?;
-        let coverage = Coverage::of(problem.shape(), 1);
         let (tile, model) = (self.rung.tile(), self.rung.error_model(&self.team));
-        match self.reference(problem)? {
-            Some(reference) => verify::proven_by(problem, &c, &reference, data, model),
-            None => verify::general(problem, &c, tile, data, coverage, model),
-        }
-        .map_err(|failure| format!("{}, {data:?}: {failure}", problem.shape()))?;
+        let reference = self.reference(problem)?;
+        let coverage = reference.as_ref().map(Coverage::By);
+        let coverage = coverage.unwrap_or(Coverage::of(problem.shape(), 1));
+        verify::general(problem, &c, tile, data, coverage, model)
+            .map_err(|failure| format!("{}, {data:?}: {failure}", problem.shape()))?;
         Ok(())
     }
 

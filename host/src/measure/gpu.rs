@@ -31,8 +31,7 @@ use gpu_gemm::device::cuda::status::during;
 use gpu_gemm::gpu::{Gpu, Properties};
 use gpu_gemm::gpu_kernels::spec::{Allocation, Unit};
 use gpu_gemm::{
-    Allocated, Backend, Choice, CudaDevice, CudaStream, DeviceError, ElementType, OpenClDevice,
-    Plan, PlanError,
+    Allocated, Backend, Choice, CudaDevice, Device, DeviceError, ElementType, Plan, PlanError,
 };
 use thiserror::Error;
 
@@ -250,50 +249,46 @@ impl<'a, T: Number> Runner<'a, T> {
 
 /// Times each contender on `problem`, in the order given, and hands the C of a launch of each,
 /// made as those that were timed, to `check`, with the contender's number. `doing` is told what
-/// takes long.
+/// takes long. By OpenCL nothing is launched back to back.
 ///
 /// # Errors
 ///
-/// There is no memory even for one copy of the matrices, a launch fails, or a time cannot be true.
+/// There is no memory even for one copy of the matrices, a launch fails, a time cannot be true, or
+/// the device is neither one GPU nor one of OpenCL.
 pub fn measure<T: Number>(
-    device: &CudaDevice,
+    device: &Device,
     contenders: &[Contender<'_>],
     problem: &Problem<T>,
     effort: Effort,
     doing: &dyn Fn(String),
     check: &mut dyn FnMut(usize, Matrix<T>),
 ) -> Result<Measured, MeasureError> {
-    device.enter()?;
-    let room = Room {
-        cache: device.properties().l2_bytes,
-        free: device.memory()?.0,
-        most: 1024,
+    let backend = &*device.as_backend(&|| ())?;
+    backend.enter()?;
+    let (gpu, pace, room) = match device {
+        Device::Cuda(gpu) => {
+            let room = Room {
+                cache: gpu.properties().l2_bytes,
+                free: gpu.memory()?.0,
+                most: 1024,
+            };
+            (Some(&**gpu), ON_GPU, room)
+        }
+        Device::OpenCl(device) => {
+            let room = Room {
+                cache: device.properties().cache_bytes,
+                free: device.properties().memory_bytes,
+                // Some CPUs share a cache of hundreds of megabytes.
+                most: 8,
+            };
+            (None, BY_OPENCL, room)
+        }
+        Device::Simulator(_) | Device::Several(_) => {
+            return Err(DeviceError::SeveralForOne.into());
+        }
     };
-    let stream = CudaStream::of(device);
-    let on = (&stream as &dyn Backend, Some(device), ON_GPU);
+    let on = (backend, gpu, pace);
     measure_on(on, room, contenders, problem, effort, doing, check)
-}
-
-/// The same on a device of OpenCL, without sustained launches.
-///
-/// # Errors
-///
-/// As for [`measure`].
-pub fn measure_by_opencl<T: Number>(
-    device: &OpenClDevice,
-    contenders: &[Contender<'_>],
-    problem: &Problem<T>,
-    effort: Effort,
-    check: &mut dyn FnMut(usize, Matrix<T>),
-) -> Result<Measured, MeasureError> {
-    let room = Room {
-        cache: device.properties().cache_bytes,
-        free: device.properties().memory_bytes,
-        // Some CPUs share a cache of hundreds of megabytes.
-        most: 8,
-    };
-    let on = (&device as &dyn Backend, None, BY_OPENCL);
-    measure_on(on, room, contenders, problem, effort, &|_| (), check)
 }
 
 fn measure_on<T: Number>(

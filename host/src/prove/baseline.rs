@@ -18,18 +18,14 @@ pub(super) fn yardsticks<'device>(
         Baseline::Cublas => &[Interface::Cublas],
         Baseline::CublasLt => &[Interface::CublasLt],
     };
-    match (device, request.baseline) {
-        (Device::Cuda(device), Baseline::Auto) => {
-            Ok(load(device, interfaces, request).unwrap_or_default())
-        }
-        (Device::Cuda(device), _) => Ok(load(device, interfaces, request)?),
-        (_, Baseline::Auto) => Ok(Vec::new()),
-        (Device::Several(devices), _) if devices.gpus() > 0 => {
-            Err(EvaluateError::BaselineOfSeveral)
-        }
-        (Device::Simulator(_) | Device::OpenCl(_) | Device::Several(_), _) => {
-            Err(EvaluateError::BaselineWithoutGpu)
-        }
+    match device {
+        Device::Cuda(device) => match load(device, interfaces, request) {
+            Err(_) if request.baseline == Baseline::Auto => Ok(Vec::new()),
+            loaded => Ok(loaded?),
+        },
+        _ if request.baseline == Baseline::Auto => Ok(Vec::new()),
+        device if device.gpu().is_some() => Err(EvaluateError::BaselineOfSeveral),
+        _ => Err(EvaluateError::BaselineWithoutGpu),
     }
 }
 

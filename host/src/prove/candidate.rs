@@ -6,12 +6,11 @@ use gpu_gemm::Device;
 
 use crate::cpu::Team;
 use crate::data::Matrix;
-use crate::data::Problem;
 use crate::measure::Timing;
 use crate::measure::sustained::Sustained;
 use crate::progress::Progress;
 use crate::report::Several;
-use crate::run::RunError;
+use crate::run::{Resident, RunError};
 use crate::rung::{Element, Rung};
 use crate::verify::{Failure, Proof};
 
@@ -68,15 +67,13 @@ impl Candidate {
     /// Runs the rung, and returns C.
     pub fn run<T: Element>(
         &mut self,
-        machine: Machine<'_>,
-        problem: &Problem<T>,
+        team: &Team,
+        resident: &mut Resident<'_, T>,
         progress: &Progress,
     ) -> Result<Matrix<T>, RunError> {
         let name = self.rung.name();
         progress.doing(format!("{name}: running"));
-        let Machine { device, team } = machine;
-        let step = || progress.step();
-        let run = self.rung.run(device, team, problem, &step)?;
+        let run = self.rung.run_on(resident, team, &|| progress.step())?;
         self.time = run.time;
         progress.doing(format!("{name}: checking"));
         Ok(run.c)

@@ -13,7 +13,7 @@ use crate::data::{Data, Matrix, Problem, Storage};
 use crate::memory;
 use crate::npy;
 use crate::progress::Progress;
-use crate::run::{RunError, run};
+use crate::run::{Resident, RunError, run};
 use crate::rung::Element;
 use crate::verify::computed::{self, ComputedReference};
 use crate::verify::{self, Coverage, ErrorModel, Failure, Proof};
@@ -21,28 +21,63 @@ use crate::verify::{self, Coverage, ErrorModel, Failure, Proof};
 /// Proofs that make a result right.
 pub(super) const GATES: usize = 2;
 
-/// The problem of the second gate, and what its results are compared with: those that the gate
-/// sees, and those that were timed.
+/// A gate's problem, and what its results are compared with: those that the gate sees, and those
+/// that were timed.
 pub(super) struct Judge<T: Element> {
     pub problem: Problem<T>,
+    is_exact: bool,
     data: Option<Data>,
-    coverage: Coverage,
-    /// For every element, one for each product, where the host would take too long.
-    references: Option<Vec<ComputedReference>>,
+    coverage: Coverage<'static>,
+    /// For every element, one for each product, where the host would take too long; or why those
+    /// that the GPU computed are wrong.
+    references: Result<Option<Vec<ComputedReference>>, Failure>,
 }
 
 impl<T: Element> Judge<T> {
-    /// Compares a result whose work is cut at the edges of `tile`.
-    pub fn judge(&self, c: &Matrix<T>, tile: Tile, model: ErrorModel) -> Result<Proof, Failure> {
-        let Judge {
+    fn new(
+        machine: Machine<'_>,
+        request: &Request,
+        problem: Problem<T>,
+        is_exact: bool,
+        data: Option<Data>,
+        progress: &Progress,
+    ) -> Result<Judge<T>, EvaluateError> {
+        let (batch, shape, seed) = (problem.batch, problem.shape(), request.seed);
+        let coverage = match machine.device.gpu() {
+            Some(_) => Coverage::beside_gpu(batch, shape, seed),
+            None => Coverage::of_each(batch, shape, seed),
+        };
+        // Where nothing rounds, the sums of rows prove as much.
+        let needs_reference = coverage.is_sampled() && (!is_exact || verify::rounds_sums::<T>());
+        let references = match needs_reference {
+            true => computed_references(machine, &problem, seed, progress)?,
+            false => Ok(None),
+        };
+        Ok(Judge {
             problem,
+            is_exact,
             data,
             coverage,
             references,
-        } = self;
-        verify::each_product(problem, c, |index, problem, c| match references {
-            Some(references) => verify::proven_by(problem, c, &references[index], *data, model),
-            None => verify::general(problem, c, tile, *data, *coverage, model),
+        })
+    }
+
+    /// Compares a result of a rung.
+    pub fn judge(
+        &self,
+        c: &Matrix<T>,
+        (tile, model): (Tile, ErrorModel),
+    ) -> Result<Proof, Failure> {
+        let references = self.references.as_ref().map_err(Failure::clone)?;
+        verify::each_product(&self.problem, c, |index, problem, c| {
+            let coverage = match references {
+                Some(references) => Coverage::By(&references[index]),
+                None => self.coverage,
+            };
+            match self.is_exact {
+                true => verify::exact(problem, c, tile, coverage),
+                false => verify::general(problem, c, tile, self.data, coverage, model),
+            }
         })
     }
 }
@@ -55,8 +90,11 @@ pub(super) fn prove<T: Element>(
     mut output: Option<&mut dyn Write>,
     candidates: &mut [Candidate],
     progress: &Progress,
-) -> Result<Judge<T>, EvaluateError> {
+) -> Result<Option<Judge<T>>, EvaluateError> {
     prove_exact::<T>(machine, request, candidates, progress)?;
+    if !candidates.iter().any(Candidate::is_right) {
+        return Ok(None);
+    }
     progress.doing("reading or filling matrices".to_string());
     let Request {
         source,
@@ -66,32 +104,11 @@ pub(super) fn prove<T: Element>(
     } = request;
     let inputs = request.data_type.inputs;
     let (problem, data) = source.problem_of(inputs, *shape, request.storage, *seed, scalars)?;
-    let mut judge = Judge {
-        problem,
-        data,
-        coverage: coverage(machine, request),
-        references: None,
-    };
-    if judge.coverage != Coverage::Full && candidates.iter().any(Candidate::is_right) {
-        match computed_references(machine, &judge.problem, *seed, progress)? {
-            Ok(found) => judge.references = found,
-            Err(failure) => {
-                for candidate in candidates
-                    .iter_mut()
-                    .filter(|candidate| candidate.is_right())
-                {
-                    candidate.judge(Err(failure.clone()));
-                }
-            }
-        }
-    }
-    for candidate in candidates
-        .iter_mut()
-        .filter(|candidate| candidate.is_right())
-    {
-        let c = candidate.run(machine, &judge.problem, progress)?;
-        let model = candidate.rung.error_model(machine.team);
-        candidate.judge(judge.judge(&c, candidate.rung.tile(), model));
+    let judge = Judge::new(machine, request, problem, false, data, progress)?;
+    let mut resident = Resident::new(machine.device, &judge.problem);
+    for candidate in candidates.iter_mut().filter(|one| one.is_right()) {
+        let c = candidate.run(machine.team, &mut resident, progress)?;
+        candidate.judge(judge.judge(&c, candidate.rung.rounding(machine.team)));
         if candidate.is_right() {
             candidate.proven_bits = Some(c.hash_of_bits());
             if let Some(corner) = request.corner {
@@ -105,7 +122,8 @@ pub(super) fn prove<T: Element>(
             }
         }
     }
-    Ok(judge)
+    drop(resident);
+    Ok(Some(judge))
 }
 
 /// [`compute_reference`] of each product by the GPU; `None` where there is none, or no memory for
@@ -186,78 +204,49 @@ pub fn compute_reference<T: Element>(
     ))
 }
 
-fn coverage(machine: Machine<'_>, request: &Request) -> Coverage {
-    let (batch, shape, seed) = (request.storage.batch, request.shape, request.seed);
-    match machine.device.gpu() {
-        Some(_) => Coverage::beside_gpu(batch, shape, seed),
-        None => Coverage::of_each(batch, shape, seed),
-    }
-}
-
 /// The exact gate: random integers, whatever data is requested, since only they have a proof
-/// that hides nothing.
+/// that hides nothing. Candidates share the integers that suit them, most all of them.
 fn prove_exact<T: Element>(
     machine: Machine<'_>,
     request: &Request,
     candidates: &mut [Candidate],
     progress: &Progress,
 ) -> Result<(), EvaluateError> {
-    let shape = request.shape;
-    let coverage = coverage(machine, request);
-    let integer = |scalar| T::from_integer(small_integer(scalar));
-    let (alpha, beta) = (integer(request.alpha), integer(request.beta));
-    // One candidate after the other, on data that suits it: the same for most.
-    let mut last: Option<(Data, Problem<T>, _)> = None;
-    let by_reference = needs_reference::<T>(coverage);
-    let coverage = match by_reference {
-        true => Coverage::Full,
-        false => coverage,
-    };
+    let (shape, seed, storage) = (request.shape, request.seed, request.storage);
     let inputs = request.data_type.inputs;
-    for candidate in candidates {
+    let scalars = [request.alpha, request.beta].map(|one| T::from_integer(small_integer(one)));
+    let mut suits = Vec::new();
+    for candidate in candidates.iter_mut() {
         let model = candidate.rung.error_model(machine.team);
-        let Some(data) = model.exact_data_of::<T>(inputs, shape) else {
+        let data = model.exact_data_of::<T>(inputs, shape);
+        if data.is_none() {
             let why = format!("sums of {} products are too long to be exact.", shape.k);
             candidate.judge(Err(Failure::Unprovable(why)));
+        }
+        suits.push(data);
+    }
+    for (index, data) in suits.iter().enumerate() {
+        let Some(data) = data.filter(|_| !suits[..index].contains(data)) else {
             continue;
         };
-        let (problem, references) = match last.take() {
-            Some((known, problem, references)) if known == data => (problem, references),
-            _ => {
-                progress.doing("reading or filling matrices".to_string());
-                let (layout, scalars) = (request.layout(), (alpha, beta));
-                let (batch, seed) = (request.storage.batch, request.seed);
-                let problem = Problem {
-                    transposes: request.storage.transposes,
-                    ..Problem::random_batch_of(inputs, batch, shape, layout, data, seed, scalars)?
-                };
-                let references = match by_reference {
-                    true => computed_references(machine, &problem, seed, progress)?,
-                    false => Ok(None),
-                };
-                (problem, references)
-            }
+        progress.doing("reading or filling matrices".to_string());
+        let (layout, batch, scalars) = (request.layout(), storage.batch, scalars.into());
+        let problem = Problem {
+            transposes: storage.transposes,
+            ..Problem::random_batch_of(inputs, batch, shape, layout, data, seed, scalars)?
         };
-        let c = candidate.run(machine, &problem, progress)?;
-        let tile = candidate.rung.tile();
-        candidate.judge(match &references {
-            Ok(references) => {
-                verify::each_product(&problem, &c, |index, problem, c| match references {
-                    Some(references) => verify::exact_by(problem, c, &references[index]),
-                    None => verify::exact(problem, c, tile, coverage),
-                })
-            }
-            Err(failure) => Err(failure.clone()),
-        });
-        last = Some((data, problem, references));
+        let judge = Judge::new(machine, request, problem, true, Some(data), progress)?;
+        let mut resident = Resident::new(machine.device, &judge.problem);
+        for (candidate, _) in candidates
+            .iter_mut()
+            .zip(&suits)
+            .filter(|(_, of)| **of == Some(data))
+        {
+            let c = candidate.run(machine.team, &mut resident, progress)?;
+            candidate.judge(judge.judge(&c, candidate.rung.rounding(machine.team)));
+        }
     }
     Ok(())
-}
-
-/// Whether elements are compared with references that another algorithm computed: rows cannot be
-/// checked by their sums where elements have fewer bits than these.
-fn needs_reference<T: Element>(coverage: Coverage) -> bool {
-    verify::rounds_sums::<T>() && coverage != Coverage::Full
 }
 
 /// The integer that replaces a scalar where nothing may round: between -2 and 2, and zero only
@@ -275,15 +264,7 @@ mod tests {
     use super::*;
     use crate::cpu::{Settings, Team};
     use crate::data::Layout;
-    use gpu_gemm::{Bf16, DeviceChoice, Shape};
-
-    #[test]
-    fn only_samples_of_what_rounds_need_a_reference() {
-        let sampled = Coverage::Sampled { seed: 1 };
-        let needs = [needs_reference::<Bf16>, needs_reference::<f32>];
-        assert_eq!(needs.map(|needs| needs(sampled)), [true, false]);
-        assert_eq!(needs.map(|needs| needs(Coverage::Full)), [false, false]);
-    }
+    use gpu_gemm::{DeviceChoice, Shape};
 
     /// Compares a kernel's result with a reference that the simulator computed, and then with a
     /// wrong element.
@@ -300,10 +281,11 @@ mod tests {
         let mut c = run(&device, Choice::even(kernel), &problem, &|| ())
             .unwrap()
             .c;
-        let model = ErrorModel::Elementwise;
-        verify::proven_by(&problem, &c, &reference, data, model).unwrap();
+        let proven =
+            |c: &_| verify::proven(&problem, c, kernel.tile, data, Coverage::By(&reference));
+        proven(&c).unwrap();
         c.row_mut(4)[5] = T::from_integer(1000);
-        let outcome = verify::proven_by(&problem, &c, &reference, data, model);
+        let outcome = proven(&c);
         assert!(matches!(outcome, Err(Failure::Element(_))), "{outcome:?}");
     }
 

@@ -135,9 +135,12 @@ fn evaluate_as<T: Element>(
     let mut candidates: Vec<Candidate> = rungs.map(Candidate::new).collect();
     let scalars = (alpha, beta);
     let outcome = gates::prove::<T>(machine, request, scalars, output, &mut candidates, progress)
-        .and_then(|judge| {
-            let candidates = &mut candidates;
-            timing::time(machine, request, &judge, &yardsticks, candidates, progress)
+        .and_then(|judge| match judge {
+            Some(judge) => {
+                let candidates = &mut candidates;
+                timing::time(machine, request, &judge, &yardsticks, candidates, progress)
+            }
+            None => Ok(Compared::default()),
         });
     let (compared, result) = match outcome {
         Ok(measured) => (measured, Ok(())),

@@ -15,20 +15,17 @@ use crate::measure;
 /// C is too large to launch for.
 pub fn steps(device: &Device, request: &Request) -> Result<u64, PlanError> {
     let runs = request.effort.runs.unwrap_or(1).max(1) + request.effort.warmup.unwrap_or(0);
-    let mut steps = match device {
-        Device::Cuda(_) | Device::OpenCl(_) | Device::Several(_) if !request.is_native() => 1,
-        _ => 0,
-    };
+    let on_simulator = device.is_simulator();
+    let mut steps = u64::from(!on_simulator && !request.is_native());
     for rung in &request.rungs {
-        steps += match (rung.choice(), device) {
-            (None, _) => GATES as u64 + u64::from(measure::most_cpu_runs(request.effort)),
-            (Some(_), Device::Cuda(_) | Device::OpenCl(_) | Device::Several(_)) => GATES as u64,
-            (Some(choice), Device::Simulator(_)) => {
+        steps += match rung.choice() {
+            None => GATES as u64 + u64::from(measure::most_cpu_runs(request.effort)),
+            Some(choice) if on_simulator => {
                 let plan = choice.plan(request.call(choice.variant.types.a), &device.facts())?;
                 let ctas: u64 = plan.launches().iter().map(Launch::ctas).sum();
-                let ctas = ctas * plan.repeats() as u64;
-                ctas * (GATES as u64 + u64::from(runs) - 1)
+                ctas * plan.repeats() as u64 * (GATES as u64 + u64::from(runs) - 1)
             }
+            Some(_) => GATES as u64,
         };
     }
     Ok(steps)

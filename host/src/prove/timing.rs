@@ -20,8 +20,16 @@ use crate::measure::sustained::Sustained;
 use crate::measure::{self, Effort, Timing, several};
 use crate::progress::Progress;
 use crate::report::Several;
+use crate::run::Resident;
 use crate::rung::{Element, Rung};
 use crate::verify::{ErrorModel, Errors, Failure, Proof};
+
+/// Where samples of a yardstick's C are taken: how it cuts C is not known.
+const TILE_OF_YARDSTICK: Tile = Tile {
+    m: 128,
+    n: 128,
+    k: 32,
+};
 
 /// What is known of one yardstick.
 pub(super) struct OfYardstick {
@@ -40,8 +48,7 @@ pub(super) struct Compared {
     pub state: Option<GpuState>,
 }
 
-/// Times what is right, and returns what is known of the yardsticks and what the GPU did. On the
-/// simulator a run that was proven counts as the first.
+/// Times what is right, and returns what is known of the yardsticks and what the GPU did.
 pub(super) fn time<T: Element>(
     machine: Machine<'_>,
     request: &Request,
@@ -50,76 +57,78 @@ pub(super) fn time<T: Element>(
     candidates: &mut [Candidate],
     progress: &Progress,
 ) -> Result<Compared, EvaluateError> {
-    let (native, kernels): (Vec<&mut Candidate>, Vec<&mut Candidate>) = candidates
-        .iter_mut()
-        .filter(|candidate| candidate.is_right())
-        .partition(|candidate| candidate.rung.choice().is_none());
-    if request.shape.is_empty() || (native.is_empty() && kernels.is_empty()) {
+    let (mut alone, mut kernels) = (Vec::new(), Vec::new());
+    for candidate in candidates.iter_mut().filter(|one| one.is_right()) {
+        match candidate.rung.choice() {
+            Some(choice) if !machine.device.is_simulator() => kernels.push((choice, candidate)),
+            _ => alone.push(candidate),
+        }
+    }
+    if request.shape.is_empty() || (alone.is_empty() && kernels.is_empty()) {
         return Ok(Compared::default());
     }
-    let effort = request.effort;
-    for candidate in native {
-        time_by_clock(machine, effort, judge, candidate, progress)?;
+    let mut resident = Resident::new(machine.device, &judge.problem);
+    for candidate in alone {
+        time_by_clock(
+            machine,
+            request.effort,
+            (judge, &mut resident),
+            candidate,
+            progress,
+        )?;
     }
-    let kernels = kernels
-        .into_iter()
-        .filter_map(|candidate| Some((candidate.rung.choice()?, candidate)));
+    drop(resident);
+    let task = (request, judge, progress);
     match machine.device {
-        Device::Simulator(_) => {
-            for (_, candidate) in kernels {
-                time_by_clock(machine, effort, judge, candidate, progress)?;
-            }
-            Ok(Compared::default())
-        }
         Device::Several(devices) => {
             for (choice, candidate) in kernels {
-                let task = (request, judge, progress);
                 time_several(machine, devices, task, choice, candidate)?;
             }
             progress.step();
             Ok(Compared::default())
         }
-        Device::Cuda(_) | Device::OpenCl(_) => {
-            let mut kernels: Vec<_> = kernels.collect();
-            let task = (request, judge, progress);
-            time_in_turns(machine, task, yardsticks, &mut kernels)
-        }
+        device if device.is_simulator() => Ok(Compared::default()),
+        _ => time_in_turns(machine, task, yardsticks, &mut kernels),
     }
 }
 
-/// Times a CPU rung, or a kernel on the simulator, by the clock on the wall.
+/// Times a CPU rung, or a kernel on the simulator, where a run that was proven counts as the
+/// first.
 fn time_by_clock<T: Element>(
     machine: Machine<'_>,
     effort: Effort,
-    judge: &Judge<T>,
+    (judge, resident): (&Judge<T>, &mut Resident<'_, T>),
     candidate: &mut Candidate,
     progress: &Progress,
 ) -> Result<(), EvaluateError> {
-    let (rung, is_native) = (candidate.rung, candidate.rung.choice().is_none());
+    let (rung, proven) = (candidate.rung, candidate.time);
     progress.doing(format!("{}: timing", rung.name()));
-    let mut steps = match is_native {
-        true => measure::most_cpu_runs(effort),
-        false => 0,
+    let (began, mut c) = (Instant::now(), None);
+    let mut run = || {
+        let run = rung.run_on(resident, machine.team, &|| progress.step())?;
+        c = Some(run.c);
+        Ok(run.time)
     };
-    let before = if is_native {
-        Duration::ZERO
-    } else {
-        candidate.time
+    let (timing, before) = match rung.choice() {
+        Some(_) => (measure::on_simulator(effort, proven, run)?, proven),
+        None => {
+            let mut announced = measure::most_cpu_runs(effort);
+            let timing = measure::on_cpu(effort, proven, || {
+                announced = announced.saturating_sub(1);
+                run()
+            })?;
+            // The runs that would have taken too long.
+            (0..announced).for_each(|_| progress.step());
+            (timing, Duration::ZERO)
+        }
     };
-    let mut timed = Timed::new(before);
-    let run = || {
-        steps = steps.saturating_sub(1);
-        let step = || progress.step();
-        let run = rung.run(machine.device, machine.team, &judge.problem, &step)?;
-        Ok(timed.keep(run.c, run.time))
-    };
-    let timing = match is_native {
-        true => measure::on_cpu(effort, candidate.time, run)?,
-        false => measure::on_simulator(effort, candidate.time, run)?,
-    };
-    // The runs that were announced, and would have taken too long.
-    (0..steps).for_each(|_| progress.step());
-    timed.accept(machine, judge, candidate, timing)
+    accept(
+        machine,
+        judge,
+        candidate,
+        (timing, began.elapsed() + before),
+        c,
+    )
 }
 
 /// Times a kernel on several devices, and on the first of them alone.
@@ -132,10 +141,9 @@ fn time_several<T: Element>(
 ) -> Result<(), EvaluateError> {
     progress.doing(format!("{}: timing", candidate.rung.name()));
     let choice = Some(choice).filter(|_| !matches!(candidate.rung, Rung::Auto(_)));
-    let mut timed = Timed::new(Duration::ZERO);
+    let began = Instant::now();
     let (origin, effort) = (request.origin, request.effort);
     let scaled = several::measure(devices, choice, &judge.problem, origin, effort)?;
-    timed.c = Some(scaled.c);
     let all = scaled.timing.median();
     let alone = scaled.alone.as_ref().map(Timing::median);
     let (gpus, speed_up) = (devices.gpus(), alone.map(|alone| alone / all));
@@ -150,55 +158,30 @@ fn time_several<T: Element>(
         speed_up,
         efficiency: speed_up.map(|speed_up| speed_up / gpus as f64),
     });
-    timed.accept(machine, judge, candidate, scaled.timing)
+    let timed = (scaled.timing, began.elapsed());
+    accept(machine, judge, candidate, timed, Some(scaled.c))
 }
 
-/// Runs by the clock on the wall, one after the other.
-struct Timed<T> {
-    /// The result of the last, if there was one.
+/// Takes times, whose runs one after the other took `elapsed`, if they can be true and the last
+/// result, if there is one, is right.
+fn accept<T: Element>(
+    machine: Machine<'_>,
+    judge: &Judge<T>,
+    candidate: &mut Candidate,
+    (timing, elapsed): (Timing, Duration),
     c: Option<Matrix<T>>,
-    began: Instant,
-    /// What an earlier run took that counts.
-    before: Duration,
-}
-
-impl<T: Element> Timed<T> {
-    fn new(before: Duration) -> Timed<T> {
-        Timed {
-            c: None,
-            began: Instant::now(),
-            before,
-        }
+) -> Result<(), EvaluateError> {
+    let limits = Limits {
+        peak_flops_per_s: None,
+        bandwidth_bytes_per_s: 0.0,
+        elapsed,
+    };
+    limits.check(candidate.rung.name(), &judge.problem, &timing)?;
+    candidate.timing = Some(timing);
+    if let Some(c) = c {
+        check_timed(machine, judge, candidate, &c);
     }
-
-    fn keep(&mut self, c: Matrix<T>, time: Duration) -> Duration {
-        self.c = Some(c);
-        time
-    }
-
-    /// Takes the times if they can be true and the last result is right.
-    fn accept(
-        self,
-        machine: Machine<'_>,
-        judge: &Judge<T>,
-        candidate: &mut Candidate,
-        timing: Timing,
-    ) -> Result<(), EvaluateError> {
-        let limits = Limits {
-            peak_flops_per_s: None,
-            bandwidth_bytes_per_s: 0.0,
-            elapsed: self.began.elapsed() + self.before,
-        };
-        let name = candidate.rung.name();
-        limits
-            .check(name, &judge.problem, &timing)
-            .map_err(EvaluateError::Implausible)?;
-        candidate.timing = Some(timing);
-        if let Some(c) = self.c {
-            check_timed(machine, judge, candidate, &c);
-        }
-        Ok(())
-    }
+    Ok(())
 }
 
 /// Compares the result of a timed run with the one that was proven; if it is wrong, it has no
@@ -214,8 +197,7 @@ fn check_timed<T: Element>(
         candidate.judge(Ok(Proof::exact("timed", statement)));
         return;
     }
-    let model = candidate.rung.error_model(machine.team);
-    match judge.judge(c, candidate.rung.tile(), model) {
+    match judge.judge(c, candidate.rung.rounding(machine.team)) {
         Ok(proof) => candidate.judge(Ok(Proof {
             gate: "timed",
             statement: format!("of a launch like the timed ones, {}", proof.statement),
@@ -242,15 +224,13 @@ fn time_in_turns<T: Element>(
     progress.doing("timing".to_string());
     let task = (request.effort, judge, progress);
     let all: Vec<&Cublas<'_>> = yardsticks.iter().collect();
-    let compared = match time_beside(machine, task, &all, kernels) {
-        Err(EvaluateError::Cublas(CublasError::NoAlgorithm))
-            if request.baseline != Baseline::CublasLt =>
-        {
-            let others: Vec<_> = all.into_iter().filter(|one| !one.is_lt()).collect();
-            time_beside(machine, task, &others, kernels)
-        }
-        other => other,
-    };
+    let mut compared = time_beside(machine, task, &all, kernels);
+    if let Err(EvaluateError::Cublas(CublasError::NoAlgorithm)) = compared
+        && request.baseline != Baseline::CublasLt
+    {
+        let others: Vec<_> = all.into_iter().filter(|one| !one.is_lt()).collect();
+        compared = time_beside(machine, task, &others, kernels);
+    }
     progress.step();
     compared
 }
@@ -283,7 +263,7 @@ fn time_beside<T: Element>(
                 Precision::Bf16F32 | Precision::F16F32 => ErrorModel::Truncated,
                 Precision::Bf16 | Precision::F16 => ErrorModel::ReducedInHalves,
             };
-            match judge_yardstick(judge, model, &c) {
+            match judge.judge(&c, (TILE_OF_YARDSTICK, model)) {
                 Ok(proof) => errors[index] = proof.errors,
                 Err(failure) => {
                     wrong_yardstick.get_or_insert((yardstick, failure));
@@ -291,17 +271,9 @@ fn time_beside<T: Element>(
             }
         }
     };
-    let doing = |what| progress.doing(what);
-    let problem = &judge.problem;
-    let mut measured = match machine.device {
-        Device::Cuda(device) => {
-            gpu::measure(device, &contenders, problem, effort, &doing, &mut check)?
-        }
-        Device::OpenCl(device) => {
-            gpu::measure_by_opencl(device, &contenders, problem, effort, &mut check)?
-        }
-        Device::Simulator(_) | Device::Several(_) => return Ok(Compared::default()),
-    };
+    let (doing, problem) = (|what| progress.doing(what), &judge.problem);
+    let device = machine.device;
+    let mut measured = gpu::measure(device, &contenders, problem, effort, &doing, &mut check)?;
     if let Some((yardstick, failure)) = wrong_yardstick {
         return Err(EvaluateError::WrongYardstick {
             name: yardstick.name().to_string(),
@@ -329,21 +301,6 @@ fn time_beside<T: Element>(
     })
 }
 
-/// Compares a library's C as that of a kernel, on tensor cores with what these may round.
-fn judge_yardstick<T: Element>(
-    judge: &Judge<T>,
-    model: ErrorModel,
-    c: &Matrix<T>,
-) -> Result<Proof, Failure> {
-    /// How it cuts C is not known.
-    const TILE: Tile = Tile {
-        m: 128,
-        n: 128,
-        k: 32,
-    };
-    judge.judge(c, TILE, model)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -369,8 +326,16 @@ mod tests {
             let [mut candidate] = candidates;
             candidate.time = Duration::from_secs(seconds);
             let progress = Progress::start(0);
-            let (judge, effort) = (judge.unwrap(), request.effort);
-            time_by_clock(machine, effort, &judge, &mut candidate, &progress).unwrap();
+            let (judge, effort) = (judge.unwrap().unwrap(), request.effort);
+            let resident = &mut Resident::new(&device, &judge.problem);
+            time_by_clock(
+                machine,
+                effort,
+                (&judge, resident),
+                &mut candidate,
+                &progress,
+            )
+            .unwrap();
             assert_eq!(candidate.timing.unwrap().runs(), runs);
             assert_eq!(progress.steps_done(), 10);
         }

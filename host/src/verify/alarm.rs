@@ -12,11 +12,10 @@
 //! elements are added up one term after the other, and the limit is four times what they lose, if
 //! that is more.
 
-use gpu_gemm::Shape;
 use rand::RngExt;
 use rand_pcg::Pcg64;
 
-use super::bound::ErrorModel;
+use super::model::ErrorModel;
 use super::reference::{self, Expected};
 use super::strassen::Growth;
 use crate::data::{Arithmetic, Data, Number, Problem};
@@ -41,55 +40,45 @@ impl Alarm {
         data: Option<Data>,
         model: ErrorModel,
     ) -> Option<Alarm> {
-        let shape = problem.shape();
-        let known = data.and_then(|data| limit_of(data, shape.k));
-        let constant = |base| {
-            Some(Alarm {
-                base,
-                slope: 0.0,
-                is_even: data != Some(Data::Graded),
-            })
-        };
-        match (model, known) {
+        let (shape, k) = (problem.shape(), problem.shape().k as f64);
+        let known = data.and_then(|data| limit_of(data, k));
+        let is_positive = data == Some(Data::Positive);
+        let base = match model {
+            ErrorModel::Elementwise => match known {
+                Some(base) => base,
+                None => {
+                    let terms = k + 2.0;
+                    return Some(Alarm {
+                        base: (32.0 + terms.sqrt()).max(4.0 * sequential(problem)),
+                        slope: 9.0 * terms.sqrt(),
+                        is_even: true,
+                    });
+                }
+            },
+            // Two roundings of a unit each; or all that there are, in the worst case twice over.
+            ErrorModel::Compensated if known.is_some() => 4.0,
+            ErrorModel::Compensated => 10.0,
+            ErrorModel::Tf32 | ErrorModel::ReducedInHalves => return None,
+            ErrorModel::RoundedTf32 => known? + of_tf32(k) + cut_off(k, is_positive),
+            ErrorModel::Truncated => known? + cut_off(k, is_positive),
             // Elements that are much smaller than the largest are off by as much as these.
-            (ErrorModel::Strassen { .. }, _) if matches!(data, Some(Data::Graded | Data::Wide)) => {
-                None
-            }
-            (ErrorModel::Split, _) if data == Some(Data::Wide) => None,
-            (ErrorModel::Tf32 | ErrorModel::ReducedInHalves, _)
-            | (
-                ErrorModel::RoundedTf32
-                | ErrorModel::Truncated
-                | ErrorModel::Split
-                | ErrorModel::Strassen { .. },
-                None,
-            ) => None,
-            (ErrorModel::Truncated, Some(base)) => {
-                constant(base + cut_off(shape.k as f64, data == Some(Data::Positive)))
+            ErrorModel::Split if data == Some(Data::Wide) => return None,
+            ErrorModel::Strassen { .. } if matches!(data, Some(Data::Graded | Data::Wide)) => {
+                return None;
             }
             // Sums are promoted after 128 products.
-            (ErrorModel::Split, Some(base)) => {
-                let terms = shape.k.min(128) as f64;
-                constant(base + cut_off(terms, data == Some(Data::Positive)))
+            ErrorModel::Split => known? + cut_off(k.min(128.0), is_positive),
+            // Each level was seen to at most triple errors.
+            ErrorModel::Strassen { cutoff } => {
+                let levels = Growth::new(shape, cutoff, 0.0).levels;
+                known? * 3f64.powi(levels.cast_signed())
             }
-            (ErrorModel::RoundedTf32, Some(base)) => {
-                let is_positive = data == Some(Data::Positive);
-                constant(base + of_tf32(shape.k as f64, is_positive))
-            }
-            // Two roundings of a unit each; or all that there are, in the worst case twice over.
-            (ErrorModel::Compensated, Some(_)) => constant(4.0),
-            (ErrorModel::Compensated, None) => constant(10.0),
-            (ErrorModel::Elementwise, Some(base)) => constant(base),
-            (ErrorModel::Strassen { cutoff }, Some(base)) => constant(base * growth(shape, cutoff)),
-            (ErrorModel::Elementwise, None) => {
-                let terms = shape.k as f64 + 2.0;
-                Some(Alarm {
-                    base: (32.0 + terms.sqrt()).max(4.0 * sequential(problem)),
-                    slope: 9.0 * terms.sqrt(),
-                    is_even: true,
-                })
-            }
-        }
+        };
+        Some(Alarm {
+            base,
+            slope: 0.0,
+            is_even: data != Some(Data::Graded),
+        })
     }
 
     /// The limit of an element.
@@ -109,17 +98,17 @@ impl Alarm {
     }
 }
 
-/// The error that sums over such data never reached.
-fn limit_of(data: Data, k: usize) -> Option<f64> {
+/// The error that sums of `k` products of such data never reached.
+fn limit_of(data: Data, k: f64) -> Option<f64> {
     match data {
         // Powers of two do not round: errors are those of normal data.
         Data::Uniform | Data::Normal | Data::Graded | Data::Wide => Some(32.0),
-        Data::Positive => Some(9.0 * (k as f64 + 2.0).sqrt()),
+        Data::Positive => Some(9.0 * (k + 2.0).sqrt()),
         _ => None,
     }
 }
 
-/// What sums of `k` products of elements that were rounded to TF32 are off by besides, in units of
+/// How far sums of `k` products are off because elements were rounded to TF32, in units of
 /// rounding of f32.
 ///
 /// Rounding takes 0.42 * 2^-11 of an element in the root mean square, so 0.6 * 2^-11 of a product,
@@ -127,9 +116,8 @@ fn limit_of(data: Data, k: usize) -> Option<f64> {
 /// square, which is at most pi / 2 (of normal data) times its mean magnitude. That is 7720 /
 /// sqrt(k) units; no one of some billion elements is 6.5 times as far off. Of bf16, which has eight
 /// times the error, nearly half of all elements are.
-///
-fn of_tf32(k: f64, is_positive: bool) -> f64 {
-    50_000.0 / k.max(1.0).sqrt() + cut_off(k, is_positive)
+fn of_tf32(k: f64) -> f64 {
+    50_000.0 / k.max(1.0).sqrt()
 }
 
 /// Tensor cores cut sums off, which adds up: an addition of 8 products loses about 3 units of the
@@ -138,42 +126,27 @@ fn cut_off(k: f64, is_positive: bool) -> f64 {
     if is_positive { k } else { k.sqrt() }
 }
 
-/// Each level of Strassen's algorithm was seen to at most triple errors.
-fn growth(shape: Shape, cutoff: usize) -> f64 {
-    3f64.powi(Growth::new(shape, cutoff, 0.0).levels.cast_signed())
-}
-
 /// The largest error, in units of rounding, of some elements, each added up one term after the
 /// other.
 fn sequential<T: Number>(problem: &Problem<T>) -> f64 {
     const ELEMENTS: usize = 64;
-    let (shape, zero) = (problem.shape(), T::default());
+    let shape = problem.shape();
     let Arithmetic::Float { unit_roundoff, .. } = T::ARITHMETIC else {
         return 0.0;
     };
-    if shape.is_empty() || problem.alpha == zero {
+    if shape.is_empty() || problem.alpha == T::default() {
         return 0.0;
     }
     let mut generator = Pcg64::new(0, 0xa1a_4e55);
-    let places: Vec<(usize, usize)> = (0..ELEMENTS)
-        .map(|_| {
-            let row = generator.random_range(0..shape.m);
-            (row, generator.random_range(0..shape.n))
-        })
-        .collect();
+    let places = [(); ELEMENTS].map(|()| {
+        let row = generator.random_range(0..shape.m);
+        (row, generator.random_range(0..shape.n))
+    });
     let errors = parallel::map(ELEMENTS, |index| {
         let (row, col) = places[index];
-        let terms = problem.a.row(row).iter().enumerate();
-        let sum = terms.fold(zero, |sum, (index, a)| {
-            a.times_plus(problem.b.row(index)[col], sum)
-        });
-        let product = problem.alpha.times_plus(sum, zero);
-        let got = match problem.beta == zero {
-            true => product,
-            false => problem.beta.times_plus(problem.c.row(row)[col], product),
-        };
+        let got = reference::in_own_type(problem, row, col..col + 1)[0].to_f64();
         let expected = reference::element(problem, row, col);
-        (got.to_f64() - expected.want).abs() / (unit_roundoff * expected.magnitude)
+        (got - expected.want).abs() / (unit_roundoff * expected.magnitude)
     });
     let finite = errors.into_iter().filter(|error| error.is_finite());
     finite.fold(0.0, f64::max)
@@ -183,6 +156,7 @@ fn sequential<T: Number>(problem: &Problem<T>) -> f64 {
 mod tests {
     use super::*;
     use crate::data::{Layout, Matrix, Placement};
+    use gpu_gemm::Shape;
 
     /// 4 x 4 elements of k terms.
     fn problem(k: usize, element: impl Fn(usize) -> f32) -> Problem<f32> {

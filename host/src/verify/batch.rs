@@ -17,15 +17,10 @@ pub fn each_product<T: Number>(
     if problem.batch == 1 {
         return check(0, problem, c);
     }
-    let (want, got) = (
-        (problem.c.rows(), problem.c.columns()),
-        (c.rows(), c.columns()),
-    );
-    if got != want {
-        let why = format!(
-            "it is {} x {}, but must be {} x {}.",
-            got.0, got.1, want.0, want.1
-        );
+    let sizes = |matrix: &Matrix<T>| (matrix.rows(), matrix.columns());
+    let ((rows, columns), (got_rows, got_columns)) = (sizes(&problem.c), sizes(c));
+    if (got_rows, got_columns) != (rows, columns) {
+        let why = format!("it is {got_rows} x {got_columns}, but must be {rows} x {columns}.");
         return Err(Failure::Unprovable(why));
     }
     let m = problem.shape().m;

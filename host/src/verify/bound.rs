@@ -18,110 +18,14 @@ use approx::abs_diff_eq;
 
 use super::alarm::Alarm;
 use super::compensated::is_as_fine_as_f64;
-use super::exact_data::{
-    TF32_BITS, exact_data, exact_data_of_bits, precision, small_integers_with_headroom,
-};
+use super::lines::{largest_in_columns, largest_in_rows};
+use super::model::ErrorModel;
 use super::outcome::{Failure, Line};
 use super::reference::Expected;
 use super::rounds_sums;
 use super::signed_sums::LineSum;
 use super::strassen::Growth;
-use gpu_gemm::gpu_kernels::spec::{ErrorScale, Rounding};
-
-use crate::data::{Arithmetic, Data, Matrix, Number, Problem};
-use crate::parallel;
-use gpu_gemm::{Bf16, ElementType, F16, Shape};
-
-/// How the errors of a result are bounded, which depends on its algorithm.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ErrorModel {
-    /// Each element against the terms of its own sum, in whatever order they are added.
-    Elementwise,
-    /// The same, for sums that carry along what rounding takes from them: the alarm does not
-    /// grow with k.
-    Compensated,
-    /// The same, of elements that tensor cores read as TF32, rounded or cut off, and add up.
-    Tf32,
-    /// The same, of elements that the kernel rounds to TF32, to nearest.
-    RoundedTf32,
-    /// The same, of elements of 16 bits that tensor cores multiply as they are and add up in f32;
-    /// the result is rounded once.
-    Truncated,
-    /// The same, where parts of a sum may be rounded to 16 bits before they are added, as cuBLAS does
-    /// by default.
-    ReducedInHalves,
-    /// Each element against the terms of its own sum and the largest elements of its row of A and
-    /// its column of B, which are split into two of 16 bits; tensor cores' sums are promoted.
-    Split,
-    /// Each element against the largest elements of A and B: Strassen's algorithm
-    /// ([`super::strassen`]).
-    Strassen {
-        /// The size that is no longer halved.
-        cutoff: usize,
-    },
-}
-
-impl ErrorModel {
-    /// The model of a GPU kernel. The bound holds whatever the order of summation, compensated
-    /// or not; integers have none.
-    pub fn of(rounding: Rounding) -> ErrorModel {
-        match rounding {
-            Rounding::Nearest | Rounding::Wrapping => ErrorModel::Elementwise,
-            Rounding::Compensated => ErrorModel::Compensated,
-            Rounding::Tf32 => ErrorModel::RoundedTf32,
-            Rounding::Truncated => ErrorModel::Truncated,
-            Rounding::Split => ErrorModel::Split,
-        }
-    }
-
-    /// What errors are in proportion to, in a word: as kernels say it
-    /// ([`ErrorScale`]), and `matrix` for the largest
-    /// elements of A and B.
-    pub fn scale(self) -> &'static str {
-        match self {
-            ErrorModel::Elementwise
-            | ErrorModel::Compensated
-            | ErrorModel::Tf32
-            | ErrorModel::RoundedTf32
-            | ErrorModel::Truncated
-            | ErrorModel::ReducedInHalves => ErrorScale::Terms.name(),
-            ErrorModel::Split => ErrorScale::RowsAndColumns.name(),
-            ErrorModel::Strassen { .. } => "matrix",
-        }
-    }
-
-    /// Integers of which neither sums nor intermediate results round, if there are any:
-    /// [`super::exact_data`].
-    pub fn exact_data<T: Number>(self, shape: Shape) -> Option<Data> {
-        self.exact_data_of::<T>(T::TYPE, shape)
-    }
-
-    /// The same where A and B are in `inputs`.
-    pub fn exact_data_of<T: Number>(self, inputs: ElementType, shape: Shape) -> Option<Data> {
-        match self {
-            // Of a split element of 12 bits neither part rounds, nor do the products of one such
-            // factor and a small one, which are all that there is in this data.
-            ErrorModel::Elementwise | ErrorModel::Compensated | ErrorModel::Split => {
-                exact_data::<T>(shape.k)
-            }
-            ErrorModel::Tf32 | ErrorModel::ReducedInHalves => None,
-            ErrorModel::RoundedTf32 => exact_data_of_bits::<T>(shape.k, TF32_BITS),
-            ErrorModel::Truncated => {
-                let bits = match inputs {
-                    ElementType::Bf16 => precision::<Bf16>(),
-                    ElementType::F16 => precision::<F16>(),
-                    _ => precision::<T>(),
-                };
-                exact_data_of_bits::<T>(shape.k, bits)
-            }
-            ErrorModel::Strassen { cutoff } => {
-                let growth = Growth::new(shape, cutoff, 0.0);
-                let headroom = growth.intermediate / (shape.k as f64).max(1.0);
-                small_integers_with_headroom::<T>(shape.k, headroom)
-            }
-        }
-    }
-}
+use crate::data::{Arithmetic, Matrix, Number, Problem};
 
 /// How often a part of a sum is rounded to 16 bits where [`ErrorModel::ReducedInHalves`] holds:
 /// once when it is stored, and once for each addition to another; a tree of up to 128 parts.
@@ -132,9 +36,10 @@ const ROUNDINGS_OF_PARTS: f64 = 8.0;
 pub struct ErrorBound {
     gamma: f64,
     underflow: f64,
-    /// What depends on nothing but A and B: 0 but for Strassen's algorithm.
+    /// The part that depends on the largest elements of A and B alone: 0 but for Strassen's
+    /// algorithm.
     normwise: f64,
-    /// What depends on an element's row and column: of split elements alone.
+    /// The part that depends on an element's row and column, for split elements alone.
     maxima: Option<Maxima>,
     unit_roundoff: f64,
     largest: f64,
@@ -153,12 +58,12 @@ struct Maxima {
 }
 
 impl Maxima {
-    /// Of an element of C.
+    /// For an element of C.
     fn of_element(&self, row: usize, col: usize) -> f64 {
         self.factor * self.rows[row] * self.columns[col]
     }
 
-    /// Of the elements of each row of C together, or of each column.
+    /// For the elements of each row of C together, or of each column.
     fn of_lines(&self, line: Line) -> Vec<f64> {
         let (each, others) = match line {
             Line::Row => (&self.rows, &self.columns),
@@ -169,43 +74,66 @@ impl Maxima {
     }
 }
 
+/// `rounding / (1 - rounding)`: what `rounding / u` roundings do to a sum of `k` products at most.
+fn gamma(rounding: f64, k: usize, of: impl std::fmt::Display) -> Result<f64, Failure> {
+    match rounding < 1.0 {
+        true => Ok(rounding / (1.0 - rounding)),
+        false => Err(Failure::Unprovable(format!(
+            "a sum of {k} products may lose all its digits {of}."
+        ))),
+    }
+}
+
 impl ErrorBound {
-    /// The bound for the sums of `problem`, each term rounded once, each addition once.
+    /// The bound for a result that rounds as `model` says.
     ///
     /// # Errors
     ///
     /// The sums are so long that there is none (2^24 terms of f32), or the elements are
-    /// integers, which do not round.
-    pub fn new<T: Number>(problem: &Problem<T>) -> Result<ErrorBound, Failure> {
-        let Arithmetic::Float {
-            unit_roundoff,
-            smallest,
-            ..
-        } = T::SUMS
+    /// integers, which do not round; or the algorithm's intermediate results may be infinite or
+    /// NaN where the result is not.
+    pub fn new<T: Number>(problem: &Problem<T>, model: ErrorModel) -> Result<ErrorBound, Failure> {
+        let (bound, k) = (ErrorBound::elementwise(problem)?, problem.shape().k);
+        match model {
+            ErrorModel::Elementwise | ErrorModel::Compensated => Ok(bound),
+            ErrorModel::Tf32 => bound.on_tensor_cores(k, 1.0 / 1024.0),
+            ErrorModel::RoundedTf32 => bound.on_tensor_cores(k, 1.0 / 2048.0),
+            ErrorModel::Truncated => bound.on_tensor_cores(k, 0.0),
+            ErrorModel::ReducedInHalves => {
+                let of_parts = ROUNDINGS_OF_PARTS * bound.output.0;
+                Ok(bound.on_tensor_cores(k, 0.0)?.with_roundings(of_parts))
+            }
+            ErrorModel::Split => bound.on_split_elements(problem),
+            ErrorModel::Strassen { cutoff } => bound.of_strassen(problem, cutoff),
+        }
+    }
+
+    /// Each term rounded once, each addition once.
+    fn elementwise<T: Number>(problem: &Problem<T>) -> Result<ErrorBound, Failure> {
+        let (
+            Arithmetic::Float {
+                unit_roundoff,
+                smallest,
+                ..
+            },
+            Arithmetic::Float {
+                largest,
+                unit_roundoff: of_element,
+                smallest: smallest_element,
+                ..
+            },
+        ) = (T::SUMS, T::ARITHMETIC)
         else {
             let why = "integers have no error bound.";
             return Err(Failure::Unprovable(why.to_string()));
         };
-        let (largest, output) = match T::ARITHMETIC {
-            Arithmetic::Float {
-                largest,
-                unit_roundoff,
-                smallest,
-                ..
-            } if rounds_sums::<T>() => (largest, (unit_roundoff, 0.5 * smallest)),
-            Arithmetic::Float { largest, .. } => (largest, (0.0, 0.0)),
-            Arithmetic::WrappingInteger { .. } => (f64::INFINITY, (0.0, 0.0)),
-        };
-        let operations = problem.shape().k as f64 + 2.0;
-        let rounding = operations * unit_roundoff;
-        if !(rounding < 1.0) {
-            return Err(Failure::Unprovable(format!(
-                "a sum of {} products may lose all its digits in {}.",
-                problem.shape().k,
-                T::TYPE
-            )));
-        }
-        let mut gamma = rounding / (1.0 - rounding);
+        let k = problem.shape().k;
+        let operations = k as f64 + 2.0;
+        let mut gamma = gamma(
+            operations * unit_roundoff,
+            k,
+            format_args!("in {}", T::TYPE),
+        )?;
         let mut underflow = operations * problem.alpha.to_f64().abs().max(1.0) * smallest;
         if is_as_fine_as_f64::<T>() {
             let reference = (operations + 2.0) * unit_roundoff;
@@ -219,50 +147,49 @@ impl ErrorBound {
             maxima: None,
             unit_roundoff,
             largest,
-            output,
+            output: match rounds_sums::<T>() {
+                true => (of_element, 0.5 * smallest_element),
+                false => (0.0, 0.0),
+            },
         })
     }
 
-    /// The bound for a result that rounds as `model` says.
-    ///
-    /// # Errors
-    ///
-    /// As [`ErrorBound::new`]; or the algorithm's intermediate results may be infinite or NaN
-    /// where the result is not.
-    pub fn of_model<T: Number>(
-        problem: &Problem<T>,
-        model: ErrorModel,
-    ) -> Result<ErrorBound, Failure> {
-        let bound = ErrorBound::new(problem)?;
-        let cutoff = match model {
-            ErrorModel::Elementwise | ErrorModel::Compensated => return Ok(bound),
-            ErrorModel::Tf32 => return bound.on_tensor_cores(problem.shape().k, 1.0 / 1024.0),
-            ErrorModel::Truncated => return bound.on_tensor_cores(problem.shape().k, 0.0),
-            ErrorModel::ReducedInHalves => {
-                let of_parts = ROUNDINGS_OF_PARTS * bound.output.0;
-                let bound = bound.on_tensor_cores(problem.shape().k, 0.0)?;
-                return Ok(ErrorBound {
-                    gamma: bound.gamma + of_parts * (1.0 + bound.gamma),
-                    ..bound
-                });
+    /// The bound where the result, or what it is compared with, is off by `rounding` of itself
+    /// besides.
+    fn with_roundings(self, rounding: f64) -> ErrorBound {
+        let gamma = self.gamma + rounding * (1.0 + self.gamma);
+        ErrorBound { gamma, ..self }
+    }
+
+    /// The bound for a reference that was rounded itself, once, to a type as fine as the result's.
+    /// What f64 rounds away of f32 is not counted.
+    pub fn with_rounded_reference(self) -> ErrorBound {
+        match self.unit_roundoff <= 0.5 * f64::EPSILON {
+            true => {
+                let once = self.unit_roundoff;
+                self.with_roundings(once)
             }
-            ErrorModel::RoundedTf32 => {
-                return bound.on_tensor_cores(problem.shape().k, 1.0 / 2048.0);
-            }
-            ErrorModel::Split => return bound.on_split_elements(problem),
-            ErrorModel::Strassen { cutoff } => cutoff,
-        };
-        let Arithmetic::Float { smallest, .. } = T::ARITHMETIC else {
-            return Ok(bound);
-        };
-        let alpha = problem.alpha.to_f64().abs();
-        if alpha == 0.0 {
-            return Ok(bound);
+            false => self,
         }
-        let growth = Growth::new(problem.shape(), cutoff, bound.unit_roundoff);
+    }
+
+    /// The bound of Strassen's algorithm, whose intermediate results must be finite.
+    fn of_strassen<T: Number>(
+        self,
+        problem: &Problem<T>,
+        cutoff: usize,
+    ) -> Result<ErrorBound, Failure> {
+        let alpha = problem.alpha.to_f64().abs();
+        let Arithmetic::Float { smallest, .. } = T::ARITHMETIC else {
+            return Ok(self);
+        };
+        if alpha == 0.0 {
+            return Ok(self);
+        }
+        let growth = Growth::new(problem.shape(), cutoff, self.unit_roundoff);
         let norms = largest_magnitude(&problem.a) * largest_magnitude(&problem.b);
         let intermediate = growth.intermediate * norms;
-        if !(intermediate.max(alpha * intermediate) <= bound.largest && growth.error.is_finite()) {
+        if !(intermediate.max(alpha * intermediate) <= self.largest && growth.error.is_finite()) {
             let why = "Strassen's algorithm spreads infinities and NaNs, and these matrices may lead to some.";
             return Err(Failure::Unprovable(why.to_string()));
         }
@@ -270,17 +197,9 @@ impl ErrorBound {
         // of the two.
         let normwise = alpha * (growth.error * norms + growth.underflows * smallest);
         Ok(ErrorBound {
-            normwise: normwise * (1.0 + bound.gamma),
-            ..bound
-        })
-    }
-
-    /// The bound where the result, or what it is compared with, is rounded once more.
-    pub fn with_another_rounding(self) -> ErrorBound {
-        ErrorBound {
-            gamma: self.gamma + self.unit_roundoff * (1.0 + self.gamma),
+            normwise: normwise * (1.0 + self.gamma),
             ..self
-        }
+        })
     }
 
     /// The bound where tensor cores multiply f32 as TF32. They read 10 bits behind the point of
@@ -294,15 +213,13 @@ impl ErrorBound {
     /// kept at least.
     fn on_tensor_cores(self, k: usize, input: f64) -> Result<ErrorBound, Failure> {
         let product = (2.0 + input) * input;
-        let rounding = 4.0 * (k as f64 + 2.0) * self.unit_roundoff;
-        if !(rounding < 1.0) {
-            let why = format!("a sum of {k} products may lose all its digits on tensor cores.");
-            return Err(Failure::Unprovable(why));
-        }
-        Ok(ErrorBound {
-            gamma: product + (1.0 + product) * rounding / (1.0 - rounding),
-            ..self
-        })
+        let sum = gamma(
+            4.0 * (k as f64 + 2.0) * self.unit_roundoff,
+            k,
+            "on tensor cores",
+        )?;
+        let gamma = product + (1.0 + product) * sum;
+        Ok(ErrorBound { gamma, ..self })
     }
 
     /// The bound where f32 is multiplied as two f16 (`split.rs`), with scales for rows and columns
@@ -329,24 +246,23 @@ impl ErrorBound {
     fn on_split_elements<T: Number>(self, problem: &Problem<T>) -> Result<ErrorBound, Failure> {
         /// The k of an interval: 2 tiles of 64.
         const INTERVAL: usize = 128;
+        /// Where scales end: no largest element counts less.
+        const LEAST: f64 = 1.0 / (1u128 << 112) as f64;
         let (k, u) = (problem.shape().k, self.unit_roundoff);
         let split = 2.0 * 2f64.powi(-22);
         let interval = 4.0 * (k.min(INTERVAL) as f64 + 2.0) * u * (1.0 + 2f64.powi(-9));
         let cross = 2f64.powi(-10) * 4.0 * (2.0 * k as f64 + 2.0) * u;
         let promotions = (k.div_ceil(INTERVAL) as f64 + 4.0) * u;
-        let lost = split + interval + cross + promotions;
-        if !(lost < 1.0) {
-            let why = format!("a sum of {k} products may lose all its digits on tensor cores.");
-            return Err(Failure::Unprovable(why));
-        }
-        let gamma = lost / (1.0 - lost);
-        let alpha = problem.alpha.to_f64().abs();
+        let gamma = gamma(split + interval + cross + promotions, k, "on tensor cores")?;
         let of_term = 2f64.powi(-47) + k as f64 * 2f64.powi(-57);
         let of_terms = k as f64 * of_term + 2f64.powi(-52);
+        // An infinity or a NaN has no scale.
+        let finite = |element: T| Some(element.to_f64().abs()).filter(|one| one.is_finite());
+        let magnitude = |element| finite(element).unwrap_or(0.0);
         let maxima = Maxima {
-            factor: alpha * of_terms * (1.0 + gamma),
-            rows: largest_of_rows(&problem.a),
-            columns: largest_of_columns(&problem.b),
+            factor: problem.alpha.to_f64().abs() * of_terms * (1.0 + gamma),
+            rows: largest_in_rows(&problem.a, LEAST, magnitude),
+            columns: largest_in_columns(&problem.b, LEAST, magnitude),
         };
         Ok(ErrorBound {
             gamma,
@@ -417,16 +333,14 @@ impl ErrorBound {
         terms: usize,
         alarm: Option<Alarm>,
     ) -> Result<usize, Failure> {
-        /// Half of f64's epsilon.
-        const REFERENCE_ROUNDOFF: f64 = 0.5 * f64::EPSILON;
-        // Each sum here has so many roundings of its own, in f64.
-        let reference = (terms + 3) as f64 * 2.0 * REFERENCE_ROUNDOFF;
+        // Each sum here has this many roundings of its own, in f64, of two units each.
+        let reference = (terms + 3) as f64 * f64::EPSILON;
         let limit = alarm.and_then(|alarm| alarm.limit_of_sum(count));
         let units = limit.map_or(f64::INFINITY, |limit| limit * self.unit_roundoff);
         let of_maxima = self.maxima.as_ref().map(|maxima| maxima.of_lines(line));
         let mut checked = 0;
-        for (index, LineSum { got, expected }) in lines.iter().enumerate() {
-            let Expected { want, magnitude } = *expected;
+        for (index, &LineSum { got, expected }) in lines.iter().enumerate() {
+            let Expected { want, magnitude } = expected;
             if !(want.is_finite() && magnitude <= self.largest) {
                 // The line holds a NaN, an infinity or an overflow: elements are compared one by
                 // one, at the samples.
@@ -437,11 +351,11 @@ impl ErrorBound {
             let rounding = self.gamma.min(units) + output + reference;
             let of_maxima = of_maxima.as_ref().map_or(0.0, |lines| lines[index]);
             let bound = rounding * magnitude + count as f64 * of_each + of_maxima;
-            if !abs_diff_eq!(*got, want, epsilon = bound) {
+            if !abs_diff_eq!(got, want, epsilon = bound) {
                 return Err(Failure::Sum {
                     line,
                     index,
-                    got: *got,
+                    got,
                     want,
                     bound,
                 });
@@ -452,66 +366,21 @@ impl ErrorBound {
     }
 }
 
-/// The largest magnitude in a matrix; NaN if it holds one.
+/// The largest magnitude in a matrix; infinite if it holds a NaN.
 fn largest_magnitude<T: Number>(matrix: &Matrix<T>) -> f64 {
-    let larger = |one: f64, other: f64| match one.is_nan() || one >= other {
-        true => one,
-        false => other,
+    let magnitude = |element: T| match element.to_f64().abs() {
+        nan if nan.is_nan() => f64::INFINITY,
+        magnitude => magnitude,
     };
-    let of_rows = parallel::map(matrix.rows(), |row| {
-        let magnitudes = matrix.row(row).iter().map(|element| element.to_f64().abs());
-        magnitudes.fold(0.0, larger)
-    });
-    of_rows.into_iter().fold(0.0, larger)
-}
-
-/// Where the scales of split elements end: no largest element counts less.
-const LEAST_LARGEST: f64 = 1.0 / (1u128 << 112) as f64;
-
-/// The magnitude of an element that has a scale; an infinity or a NaN has none.
-fn finite_magnitude<T: Number>(element: &T) -> f64 {
-    let magnitude = element.to_f64().abs();
-    if magnitude.is_finite() {
-        magnitude
-    } else {
-        0.0
-    }
-}
-
-/// The largest finite magnitude in each row of a matrix, by which it is scaled.
-fn largest_of_rows<T: Number>(matrix: &Matrix<T>) -> Vec<f64> {
-    parallel::map(matrix.rows(), |row| {
-        let magnitudes = matrix.row(row).iter().map(finite_magnitude);
-        magnitudes.fold(LEAST_LARGEST, f64::max)
-    })
-}
-
-/// The largest finite magnitude in each column of a matrix, by which it is scaled.
-fn largest_of_columns<T: Number>(matrix: &Matrix<T>) -> Vec<f64> {
-    const PIECES: usize = 64;
-    let of_piece = matrix.rows().div_ceil(PIECES).max(1);
-    let none = || vec![LEAST_LARGEST; matrix.columns()];
-    let pieces = parallel::map(matrix.rows().div_ceil(of_piece), |piece| {
-        let rows = piece * of_piece..matrix.rows().min((piece + 1) * of_piece);
-        rows.fold(none(), |largest, row| {
-            larger(largest, matrix.row(row).iter().map(finite_magnitude))
-        })
-    });
-    pieces.into_iter().fold(none(), larger)
-}
-
-/// The larger of each two.
-fn larger(mut largest: Vec<f64>, others: impl IntoIterator<Item = f64>) -> Vec<f64> {
-    for (largest, other) in largest.iter_mut().zip(others) {
-        *largest = largest.max(other);
-    }
-    largest
+    let rows = largest_in_rows(matrix, 0.0, magnitude);
+    rows.into_iter().fold(0.0, f64::max)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::data::{Layout, Random};
+    use crate::data::{Data, Layout, Random};
+    use gpu_gemm::Shape;
 
     const INFINITY: f64 = f64::INFINITY;
 
@@ -524,11 +393,11 @@ mod tests {
     }
 
     fn bound(k: usize, alpha: f32) -> Result<ErrorBound, Failure> {
-        ErrorBound::new(&of_sums(k, alpha))
+        ErrorBound::new(&of_sums(k, alpha), ErrorModel::Elementwise)
     }
 
     fn bound_of_f64(k: usize) -> ErrorBound {
-        ErrorBound::new(&of_sums(k, 1.0f64)).unwrap()
+        ErrorBound::new(&of_sums(k, 1.0f64), ErrorModel::Elementwise).unwrap()
     }
 
     /// `got` is `want`, however small both are: without `epsilon`, 2^-52 is taken for 0.
@@ -568,22 +437,9 @@ mod tests {
     }
 
     #[test]
-    fn the_largest_magnitude_of_a_row_or_a_column_is_found_wherever_it_is() {
-        let size = 300;
-        let element = |row: usize, col: usize| match (row + 7) % size == col {
-            true => -2.0f32,
-            false if row == col => f32::INFINITY,
-            false => 1.0,
-        };
-        let matrix = Matrix::from_elements(size, size, element).unwrap();
-        assert_eq!(largest_of_rows(&matrix), vec![2.0; size]);
-        assert_eq!(largest_of_columns(&matrix), vec![2.0; size]);
-    }
-
-    #[test]
     fn split_elements_lose_what_an_interval_cuts_off_and_bits_below_the_largest() {
         let u = 2f64.powi(-24);
-        let of = |k| ErrorBound::of_model(&of_sums(k, 1.0f32), ErrorModel::Split).unwrap();
+        let of = |k| ErrorBound::new(&of_sums(k, 1.0f32), ErrorModel::Split).unwrap();
         let lost = |k: f64, interval: f64, promotions: f64| {
             2f64.powi(-21)
                 + 4.0 * (interval + 2.0) * u * (1.0 + 2f64.powi(-9))
@@ -604,7 +460,7 @@ mod tests {
                 |row, l| A[row][l],
                 |l, col| B[l][col],
             );
-            ErrorBound::of_model(&problem, ErrorModel::Split).unwrap()
+            ErrorBound::new(&problem, ErrorModel::Split).unwrap()
         };
         let nothing = Expected::default();
         let per_maxima = 2.0 * (2f64.powi(-47) + 2f64.powi(-56)) + 2f64.powi(-52);
@@ -630,7 +486,7 @@ mod tests {
             |row, _| [1.0, 1024.0][row],
             |_, col| [2.0, 4.0, 1.0][col],
         );
-        let bound = ErrorBound::of_model(&problem, ErrorModel::Split).unwrap();
+        let bound = ErrorBound::new(&problem, ErrorModel::Split).unwrap();
         let per_term = 2f64.powi(-47) + 2f64.powi(-57);
         let per_maxima = (per_term + 2f64.powi(-52)) * (1.0 + bound.gamma);
         let underflow = |count: f64| count * (bound.underflow + bound.output.1);
@@ -662,7 +518,7 @@ mod tests {
 
     #[test]
     fn on_tensor_cores_elements_lose_bits_and_each_step_is_off_by_four_units() {
-        let of = |k| ErrorBound::of_model(&of_sums(k, 1.0f32), ErrorModel::Tf32);
+        let of = |k| ErrorBound::new(&of_sums(k, 1.0f32), ErrorModel::Tf32);
         // p + (1 + p) * gamma(4 * (k + 2)) with p = (1 + 2^-10)^2 - 1, computed with fractions.
         for (k, gamma) in [
             (1, 1.954_795_328_232_284_7e-3),
@@ -670,7 +526,7 @@ mod tests {
         ] {
             assert_close(of(k).unwrap().gamma, gamma, 1e-14);
         }
-        let rounded = ErrorBound::of_model(&of_sums(1, 1.0f32), ErrorModel::RoundedTf32);
+        let rounded = ErrorBound::new(&of_sums(1, 1.0f32), ErrorModel::RoundedTf32);
         // The same with p = (1 + 2^-11)^2 - 1.
         assert_close(rounded.unwrap().gamma, 9.775_168_734_909_583e-4, 1e-14);
         assert!(of((1 << 22) - 3).is_ok());
@@ -704,7 +560,7 @@ mod tests {
         let b = |row, col| 2f32.powi(-60) * if (row, col) == (0, 1) { 5.0 } else { -4.0 };
         let problem = product(Shape::cube(3), -3.0, a, b);
         let strassen = ErrorModel::Strassen { cutoff: 3 };
-        let bound = ErrorBound::of_model(&problem, strassen).unwrap();
+        let bound = ErrorBound::new(&problem, strassen).unwrap();
         // 3 * (3 * gamma(3) * 15 * 2^-130 + 3 * 2^-149) * (1 + gamma(5)), computed with fractions.
         let normwise = 21.656_258_717_182_3 * 2f64.powi(-149);
         assert_close(bound.normwise, normwise, 1e-14);
@@ -712,7 +568,8 @@ mod tests {
             normwise: 0.0,
             ..bound.clone()
         };
-        assert_eq!(of_terms, ErrorBound::new(&problem).unwrap());
+        let elementwise = ErrorBound::new(&problem, ErrorModel::Elementwise);
+        assert_eq!(of_terms, elementwise.unwrap());
         let magnitude = 2f64.powi(-125);
         assert_close(
             bound.of(magnitude),
@@ -726,7 +583,7 @@ mod tests {
         let is_proven = |alpha, a, b| {
             let problem = product(Shape::cube(1), alpha, |_, _| a, |_, _| b);
             let strassen = ErrorModel::Strassen { cutoff: 1 };
-            ErrorBound::of_model(&problem, strassen).is_ok()
+            ErrorBound::new(&problem, strassen).is_ok()
         };
         assert!(is_proven(1.0, f32::MAX, 1.0));
         assert!(!is_proven(1.0, f32::MAX, 1.0f32.next_up()));
@@ -837,7 +694,7 @@ mod tests {
             Problem::<gpu_gemm::Bf16>::random(shape, layout, Data::Uniform, 1, alpha, alpha)
         };
         let problem = problem(gpu_gemm::Bf16::from_f32(1.0)).unwrap();
-        let bound = ErrorBound::of_model(&problem, ErrorModel::Truncated).unwrap();
+        let bound = ErrorBound::new(&problem, ErrorModel::Truncated).unwrap();
         let u = 2f64.powi(-24);
         assert_close(bound.gamma, 64.0 * u / (1.0 - 64.0 * u), 1e-14);
         assert_eq!(bound.unit_roundoff, u);
@@ -845,10 +702,7 @@ mod tests {
             bound.output,
             (2f64.powi(-8), 0.5 * gpu_gemm::Bf16::SMALLEST)
         );
-        assert_eq!(
-            ErrorBound::new(&of_sums(14, 1.0f32)).unwrap().output,
-            (0.0, 0.0)
-        );
+        assert_eq!(super::tests::bound(14, 1.0).unwrap().output, (0.0, 0.0));
     }
 
     const fn line_sum(got: f64, want: f64, magnitude: f64) -> LineSum {

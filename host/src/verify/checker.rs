@@ -4,18 +4,20 @@
 #![allow(clippy::neg_cmp_op_on_partial_ord)]
 
 use super::alarm::Alarm;
-use super::bound::{ErrorBound, ErrorModel};
-use super::compensated::is_as_fine_as_f64;
+use super::bound::ErrorBound;
+use super::model::ErrorModel;
 use super::outcome::{Errors, Failure, Line, Mismatch, Proof};
 use super::reference::Expected;
-use super::signed_sums::{self, Sums};
+use super::signed_sums;
 use crate::data::{Data, Matrix, Number, Problem};
+use gpu_gemm::ElementType;
 use gpu_gemm::text::plural;
 
 /// What the elements of a problem's result are checked against.
 pub(super) struct Checker {
     bound: ErrorBound,
     alarm: Option<Alarm>,
+    data_type: ElementType,
 }
 
 /// What was found of some elements: the most suspicious error, and how many are not finite.
@@ -86,21 +88,16 @@ impl Checker {
         model: ErrorModel,
     ) -> Result<Checker, Failure> {
         Ok(Checker {
-            bound: ErrorBound::of_model(problem, model)?,
+            bound: ErrorBound::new(problem, model)?,
             alarm: Alarm::new(problem, data, model),
+            data_type: T::TYPE,
         })
     }
 
-    /// The same for a reference of `T` that was rounded once itself.
-    pub fn with_rounded_reference<T: Number>(self) -> Checker {
-        match is_as_fine_as_f64::<T>() {
-            true => Checker {
-                bound: self.bound.with_another_rounding(),
-                ..self
-            },
-            // What f64 rounds away of f32 is not counted.
-            false => self,
-        }
+    /// The same for a reference that may have been rounded once itself.
+    pub fn with_rounded_reference(self) -> Checker {
+        let bound = self.bound.with_rounded_reference();
+        Checker { bound, ..self }
     }
 
     /// Checks the elements of a row against the bound.
@@ -108,28 +105,15 @@ impl Checker {
         &self,
         got: &Matrix<T>,
         row: usize,
-        expected: impl Iterator<Item = Expected>,
+        expected: &[Expected],
     ) -> Result<Found, Failure> {
-        let mut found = Found::default();
-        for (col, (element, expected)) in got.row(row).iter().zip(expected).enumerate() {
-            found = found.and(self.check(row, col, *element, expected)?);
-        }
-        Ok(found)
+        let pairs = got.row(row).iter().zip(expected).enumerate();
+        let mut checked = pairs.map(|(col, (got, want))| self.check(row, col, got.to_f64(), *want));
+        checked.try_fold(Found::default(), |all, found| Ok(all.and(found?)))
     }
 
     /// Checks one element against the bound.
-    pub fn check<T: Number>(
-        &self,
-        row: usize,
-        col: usize,
-        got: T,
-        expected: Expected,
-    ) -> Result<Found, Failure> {
-        self.check_value::<T>(row, col, got.to_f64(), expected)
-    }
-
-    /// The same for an element of `T` that was read already.
-    pub fn check_value<T: Number>(
+    pub fn check(
         &self,
         row: usize,
         col: usize,
@@ -149,7 +133,7 @@ impl Checker {
                     want,
                     magnitude,
                     largest,
-                    data_type: T::TYPE,
+                    data_type: self.data_type,
                 });
             }
             return Err(Failure::Element(Mismatch {
@@ -186,13 +170,13 @@ impl Checker {
     pub fn check_sums<T: Number>(
         &self,
         problem: &Problem<T>,
-        got: &Sums,
+        (rows, columns): (&[f64], &[f64]),
         seed: u64,
     ) -> Result<String, Failure> {
         let shape = problem.shape();
         let terms = shape.m + shape.n + shape.k;
-        let rows = signed_sums::of_rows(problem, &got.rows, seed);
-        let columns = signed_sums::of_columns(problem, &got.columns, seed);
+        let rows = signed_sums::of_rows(problem, rows, seed);
+        let columns = signed_sums::of_columns(problem, columns, seed);
         let check = |line, lines, count| {
             let checked = self
                 .bound
@@ -220,7 +204,7 @@ impl Checker {
         found: Vec<Found>,
         gate: &'static str,
         count: usize,
-        compared: String,
+        compared: &str,
     ) -> Result<Proof, Failure> {
         let found = found.into_iter().fold(Found::default(), Found::and);
         let Found {
@@ -236,7 +220,7 @@ impl Checker {
         }
         Ok(Proof {
             gate,
-            statement: self.statement(&compared, count, found),
+            statement: self.statement(compared, count, found),
             largest_error: found.err,
             bound: found.bound,
             errors: found.errors(),
@@ -332,7 +316,7 @@ mod tests {
                 want: 0.0,
                 magnitude,
             };
-            with_alarm().check(1, 2, f32::INFINITY, expected)
+            with_alarm().check(1, 2, f64::INFINITY, expected)
         };
         assert!(matches!(failure(largest), Err(Failure::Element(_))));
         let beyond = failure(largest.next_up());

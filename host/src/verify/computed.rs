@@ -197,13 +197,16 @@ impl ComputedReference {
 
 #[cfg(test)]
 mod tests {
+    use gpu_gemm::gpu_kernels::spec::Tile;
     use gpu_gemm::gpu_kernels::{reference, tiled};
     use gpu_gemm::{Choice, Device, DeviceChoice, ElementType, Shape};
 
     use super::*;
     use crate::data::{Data, Layout};
     use crate::run::run;
-    use crate::verify::{ErrorModel, proven_by};
+    use crate::verify::{Coverage, proven};
+
+    const TILE: Tile = Tile { m: 8, n: 8, k: 8 };
 
     /// A problem, and what the kernel of f64 makes of it and of its magnitudes.
     fn computed(data: Data, beta: f32) -> (Problem<f32>, [Matrix<f64>; 2]) {
@@ -271,13 +274,7 @@ mod tests {
         let reference = ComputedReference::checked(&problem, product, magnitude, 1);
         let reference = reference.unwrap().unwrap();
         let judge = |got: &Matrix<f32>| {
-            proven_by(
-                &problem,
-                got,
-                &reference,
-                Data::Uniform,
-                ErrorModel::Elementwise,
-            )
+            proven(&problem, got, TILE, Data::Uniform, Coverage::By(&reference))
         };
         let proof = judge(&right).unwrap();
         assert_eq!(proof.gate, "proven");

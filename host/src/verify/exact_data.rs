@@ -1,6 +1,8 @@
 //! Data whose sums never round, so that a result can be compared for equality.
 
-use crate::data::{Arithmetic, Data, Number};
+use super::lines::{integer_magnitude, largest_in_columns, largest_in_rows};
+use super::outcome::Failure;
+use crate::data::{Arithmetic, Data, Number, Problem};
 
 /// Integers whose products add up exactly over `k` terms in `T`, with a factor of 4 to spare for
 /// `alpha` and `beta * c`; `None` if `k` is so large that not even -1, 0 and 1 do.
@@ -64,6 +66,38 @@ pub(super) fn small_integers_with_headroom<T: Number>(k: usize, headroom: f64) -
         .rev()
         .find(|&largest| f64::from(largest * largest) * k as f64 <= limit / 4.0)
         .map(|largest| Data::SmallIntegers { largest })
+}
+
+/// Refuses data whose sums might round. Returns a magnitude that no element of the result exceeds.
+pub(super) fn require_exact_sums<T: Number>(problem: &Problem<T>) -> Result<f64, Failure> {
+    let refuse = |what: &str| Err(Failure::Unprovable(format!("{what}, so sums may round.")));
+    let [alpha, beta] = [problem.alpha, problem.beta].map(integer_magnitude);
+    if alpha + beta == f64::INFINITY {
+        return refuse("alpha or beta is no integer");
+    }
+    let (mut sum, mut c) = (0.0, 0.0);
+    if alpha != 0.0 {
+        // The largest term with each index along k. Infinity times 0 would be a NaN.
+        let a = largest_in_columns(&problem.a, 0.0, integer_magnitude);
+        let b = largest_in_rows(&problem.b, 0.0, integer_magnitude);
+        let terms = a.iter().zip(&b).map(|(&a, &b)| match a.max(b) {
+            f64::INFINITY => f64::INFINITY,
+            _ => a * b,
+        });
+        sum = terms.sum();
+    }
+    if beta != 0.0 {
+        let rows = largest_in_rows(&problem.c, 0.0, integer_magnitude);
+        c = rows.into_iter().fold(0.0, f64::max);
+    }
+    if sum.max(c) == f64::INFINITY {
+        return refuse("an element is no integer");
+    }
+    let result = sum * alpha + c * beta;
+    match sum.max(result) <= exact_integers::<T>() {
+        true => Ok(result),
+        false => refuse("the integers are too large for this k"),
+    }
 }
 
 /// All integers up to this magnitude are sums without rounding.

@@ -7,7 +7,6 @@
 //! misses it with probability 2^-(64 - t) a vector. As |d| stays below twice the largest integer
 //! L that an element can be, t <= log2(L) + 1: a few dozen bits even where elements are f64,
 //! exact up to 2^53.
-
 //!
 //! Elements that wrap modulo 2^32 are known only so far, and the probability is 2^-(32 - t): 1/2
 //! for an error of 2^31. So there are as many vectors as make up for that.
@@ -21,81 +20,38 @@ use crate::parallel;
 /// Independent vectors at once, for elements that do not wrap.
 pub(super) const VECTORS: usize = 2;
 
-/// A wrong row passes `first_wrong_row` with probability 2^-bits, where no element is larger
-/// than `largest`.
+/// Independent vectors at once, for elements that wrap modulo 2^32. A wrong row passes with
+/// probability 2^-32 at most.
+pub const WRAPPING_VECTORS: usize = 32;
+
+/// A wrong row passes the check with probability 2^-bits, where nothing wraps and no element is
+/// larger than `largest`.
 pub fn certainty_bits(largest: f64) -> u32 {
     VECTORS as u32 * (64 - (largest.max(1.0).log2().ceil() as u32 + 1))
 }
 
-/// A wrong row passes `first_wrong_row_wrapping` with probability 2^-bits at most.
-pub const WRAPPING_CERTAINTY_BITS: u32 = 32;
-
-/// The sums of one row of a result: `V` random words for each column.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct RowSum<const V: usize> {
-    pub sums: [u64; V],
-    /// The largest magnitude; infinite if an element is no integer.
-    pub largest: f64,
-}
-
-/// The sums of each row of `got`, by the words that `seed` gives.
-pub(super) fn sums_of_rows<T: Number, const V: usize>(
-    got: &Matrix<T>,
-    seed: u64,
-) -> Vec<RowSum<V>> {
+/// The sums of each row of `got`: one for each of `V` words for each column, which follow `seed`.
+pub(super) fn sums_of_rows<T: Number, const V: usize>(got: &Matrix<T>, seed: u64) -> Vec<[u64; V]> {
     let x = vectors::<V>(got.columns(), seed);
-    parallel::map(got.rows(), |row| {
-        let elements = got.row(row);
-        let largest = elements.iter().map(|element| match element.to_integer() {
-            Some(integer) => integer.unsigned_abs() as f64,
-            None => f64::INFINITY,
-        });
-        RowSum {
-            sums: dot(elements, &x),
-            largest: largest.fold(0.0, f64::max),
-        }
-    })
+    parallel::map(got.rows(), |row| dot(got.row(row), &x))
 }
 
-/// The first row whose `sums` are not those of `alpha * A * B + beta * C`, or that holds anything
-/// but integers up to `largest`. The matrices of `problem` hold integers, and so small ones that
-/// no element of the result exceeds `largest`. The vectors follow `seed`.
-pub(super) fn first_wrong_row<T: Number>(
+/// The first row whose `sums` differ, in the bits of `mask`, from those of `alpha * A * B + beta *
+/// C`. The vectors follow `seed`.
+pub(super) fn first_wrong_row<T: Number, const V: usize>(
     problem: &Problem<T>,
-    sums: &[RowSum<VECTORS>],
-    largest: f64,
-    seed: u64,
-) -> Option<usize> {
-    wrong_row(problem, sums, seed, u64::MAX, largest)
-}
-
-/// The first row whose `sums` are not those of `alpha * A * B + beta * C` modulo 2^32: for 32-bit
-/// integers.
-pub(super) fn first_wrong_row_wrapping<T: Number>(
-    problem: &Problem<T>,
-    sums: &[RowSum<{ WRAPPING_CERTAINTY_BITS as usize }>],
-    seed: u64,
-) -> Option<usize> {
-    wrong_row(problem, sums, seed, u32::MAX.into(), f64::INFINITY)
-}
-
-/// The first row whose sums differ in the bits of `mask`, or that has an element above `largest`.
-fn wrong_row<T: Number, const V: usize>(
-    problem: &Problem<T>,
-    sums: &[RowSum<V>],
-    seed: u64,
+    sums: &[[u64; V]],
     mask: u64,
-    largest: f64,
+    seed: u64,
 ) -> Option<usize> {
     let shape = problem.shape();
     let x = vectors::<V>(shape.n, seed);
-    let alpha = integer(problem.alpha);
-    let beta = integer(problem.beta);
+    let [alpha, beta] = [problem.alpha, problem.beta].map(integer);
     let bx = match alpha {
         0 => Vec::new(),
         _ => parallel::map(shape.k, |row| dot(problem.b.row(row), &x)),
     };
-    let is_wrong = |row: usize| {
+    let is_wrong = parallel::map(sums.len(), |row| {
         let mut want = [0; V];
         if alpha != 0 {
             add_scaled(&mut want, alpha, dot(problem.a.row(row), &bx));
@@ -103,13 +59,10 @@ fn wrong_row<T: Number, const V: usize>(
         if beta != 0 {
             add_scaled(&mut want, beta, dot(problem.c.row(row), &x));
         }
-        let found = sums[row];
-        let mut pairs = found.sums.iter().zip(want);
-        let is_equal = pairs.all(|(found, want)| (found ^ want) & mask == 0);
-        !(is_equal && found.largest <= largest)
-    };
-    let wrong = parallel::map(sums.len(), is_wrong);
-    wrong.into_iter().position(|is_wrong| is_wrong)
+        let mut pairs = sums[row].iter().zip(want);
+        pairs.any(|(found, want)| (found ^ want) & mask != 0)
+    });
+    is_wrong.into_iter().position(|is_wrong| is_wrong)
 }
 
 fn vectors<const V: usize>(columns: usize, seed: u64) -> Vec<[u64; V]> {
@@ -122,19 +75,15 @@ fn integer<T: Number>(element: T) -> u64 {
     element.to_integer().unwrap_or(0).cast_unsigned()
 }
 
-fn dot<T: Number, const VECTORS: usize>(row: &[T], vectors: &[[u64; VECTORS]]) -> [u64; VECTORS] {
-    let mut sum = [0; VECTORS];
+fn dot<T: Number, const V: usize>(row: &[T], vectors: &[[u64; V]]) -> [u64; V] {
+    let mut sum = [0; V];
     for (element, entries) in row.iter().zip(vectors) {
         add_scaled(&mut sum, integer(*element), *entries);
     }
     sum
 }
 
-fn add_scaled<const VECTORS: usize>(
-    sum: &mut [u64; VECTORS],
-    factor: u64,
-    entries: [u64; VECTORS],
-) {
+fn add_scaled<const V: usize>(sum: &mut [u64; V], factor: u64, entries: [u64; V]) {
     for (sum, entry) in sum.iter_mut().zip(entries) {
         *sum = sum.wrapping_add(factor.wrapping_mul(entry));
     }
@@ -144,22 +93,8 @@ fn add_scaled<const VECTORS: usize>(
 mod tests {
     use super::*;
     use crate::data::{Data, Layout};
+    use crate::verify::reference::in_own_type;
     use gpu_gemm::Shape;
-
-    /// The right result, of small integers, in i128.
-    fn multiplied<T: Number>(problem: &Problem<T>) -> Matrix<T> {
-        let Shape { m, n, k } = problem.shape();
-        let integer = |element: T| i128::from(element.to_integer().unwrap());
-        Matrix::from_elements(m, n, |row, col| {
-            let products = (0..k).map(|index| {
-                integer(problem.a.row(row)[index]) * integer(problem.b.row(index)[col])
-            });
-            let product = integer(problem.alpha) * products.sum::<i128>();
-            let sum = product + integer(problem.beta) * integer(problem.c.row(row)[col]);
-            T::from_integer(i32::try_from(sum).unwrap())
-        })
-        .unwrap()
-    }
 
     /// Of any column: the vectors have an entry for each.
     #[test]
@@ -170,9 +105,20 @@ mod tests {
             let layout = Layout::padded(shape, [3, 1, 2], [1, 2, 3]);
             let floats = Problem::<f32>::random(shape, layout, data, 1, 2.0, -1.0).unwrap();
             let words = Problem::<i32>::random(shape, layout, data, 1, 2, -1).unwrap();
-            let (right, right_words) = (multiplied(&floats), multiplied(&words));
-            let in_floats = |got: &_| first_wrong_row(&floats, &sums_of_rows(got, 1), 200.0, 1);
-            let in_words = |got: &_| first_wrong_row_wrapping(&words, &sums_of_rows(got, 1), 1);
+            let right =
+                Matrix::from_elements(3, n, |row, col| in_own_type(&floats, row, col..col + 1)[0]);
+            let right = right.unwrap();
+            let right_words: Matrix<i32> = right.converted().unwrap();
+            // The same integers.
+            assert_eq!(words.a.row(2)[3] as f32, floats.a.row(2)[3]);
+            let in_floats = |got: &_| {
+                let sums = sums_of_rows::<_, VECTORS>(got, 1);
+                first_wrong_row(&floats, &sums, u64::MAX, 1)
+            };
+            let in_words = |got: &_| {
+                let sums = sums_of_rows::<_, WRAPPING_VECTORS>(got, 1);
+                first_wrong_row(&words, &sums, u32::MAX.into(), 1)
+            };
             assert_eq!(in_floats(&right), None);
             assert_eq!(in_words(&right_words), None);
             for (row, col) in (0..3).flat_map(|row| (0..n).map(move |col| (row, col))) {

@@ -6,6 +6,7 @@ use rand::RngExt;
 use rand_pcg::Pcg64;
 
 use super::compensated::Sum;
+use super::lines::fold_columns;
 use super::reference::Expected;
 use crate::data::{Matrix, Number, Problem};
 use crate::parallel;
@@ -164,29 +165,16 @@ fn line_sum<T: Number>(
 /// The sum of a matrix's rows, each times a weight, and of their magnitudes times the magnitude of
 /// the weight.
 fn weighted_rows<T: Number>(matrix: &Matrix<T>, weights: &[(f64, f64)]) -> Vec<(f64, f64)> {
-    const PIECES: usize = 64;
-    let of_piece = matrix.rows().div_ceil(PIECES).max(1);
-    let pieces = parallel::map(matrix.rows().div_ceil(of_piece), |piece| {
-        let mut sums = vec![(0.0, 0.0); matrix.columns()];
-        let rows = piece * of_piece..matrix.rows().min((piece + 1) * of_piece);
-        for row in rows {
-            let (weight, of_magnitude) = weights[row];
-            for (sum, element) in sums.iter_mut().zip(matrix.row(row)) {
-                let element = element.to_f64();
-                sum.0 += weight * element;
-                sum.1 += of_magnitude * element.abs();
-            }
-        }
-        sums
-    });
-    let mut sums = vec![(0.0, 0.0); matrix.columns()];
-    for piece in pieces {
-        for (sum, of_piece) in sums.iter_mut().zip(piece) {
-            sum.0 += of_piece.0;
-            sum.1 += of_piece.1;
-        }
-    }
-    sums
+    let add = |sum: (f64, f64), row: usize, element: T| {
+        let ((weight, of_magnitude), element) = (weights[row], element.to_f64());
+        (
+            sum.0 + weight * element,
+            sum.1 + of_magnitude * element.abs(),
+        )
+    };
+    fold_columns(matrix, (0.0, 0.0), add, |one, other| {
+        (one.0 + other.0, one.1 + other.1)
+    })
 }
 
 #[cfg(test)]

@@ -9,20 +9,16 @@
 
 use gpu_gemm::Shape;
 use gpu_gemm::gpu_kernels::spec::Tile;
-
-use super::checker::Checker;
-use super::freivalds::{self, RowSum};
-use super::outcome::{Failure, Proof, check_each};
-use super::reference;
-use super::sample;
-use super::signed_sums::Sums;
-use super::{ErrorModel, elements, equal_values, require_exact_sums};
-use crate::data::{Arithmetic, Data, Matrix, Number, Problem};
 use gpu_gemm::text::plural;
 
-/// Words of Freivalds' check for each row, where nothing wraps and where it does.
-const EXACT: usize = freivalds::VECTORS;
-const WRAPPING: usize = freivalds::WRAPPING_CERTAINTY_BITS as usize;
+use super::checker::Checker;
+use super::exact_data::require_exact_sums;
+use super::freivalds::{self, VECTORS, WRAPPING_VECTORS};
+use super::lines::{integer_magnitude, largest_in_rows};
+use super::outcome::{Failure, Proof, check_each};
+use super::signed_sums::Sums;
+use super::{ErrorModel, elements, equal, reference, sample};
+use crate::data::{Arithmetic, Data, Matrix, Number, Problem};
 
 /// The sums and elements of a result, as two lists of numbers, so that they can be sent.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -36,10 +32,9 @@ pub struct Summary {
 impl Summary {
     /// For [`judge_exact`].
     pub fn exact<T: Number>(got: &Matrix<T>, tile: Tile, seed: u64) -> Summary {
-        let rows = freivalds::sums_of_rows::<T, EXACT>(got, seed);
-        let largest = rows.iter().map(|row| row.largest);
+        let largest = largest_in_rows(got, 0.0, integer_magnitude).into_iter();
         Summary {
-            words: rows.iter().flat_map(|row| row.sums).collect(),
+            words: freivalds::sums_of_rows::<T, VECTORS>(got, seed).concat(),
             numbers: largest.chain(samples(got, tile, seed)).collect(),
         }
     }
@@ -55,20 +50,17 @@ impl Summary {
                     numbers: sums.chain(samples(got, tile, seed)).collect(),
                 }
             }
-            Arithmetic::WrappingInteger { .. } => {
-                let rows = freivalds::sums_of_rows::<T, WRAPPING>(got, seed);
-                Summary {
-                    words: rows.iter().flat_map(|row| row.sums).collect(),
-                    numbers: samples(got, tile, seed).collect(),
-                }
-            }
+            Arithmetic::WrappingInteger { .. } => Summary {
+                words: freivalds::sums_of_rows::<T, WRAPPING_VECTORS>(got, seed).concat(),
+                numbers: samples(got, tile, seed).collect(),
+            },
         }
     }
 
-    /// Each row's words, and the numbers.
-    fn split<const V: usize>(&self, rows: usize) -> Result<(&[[u64; V]], &[f64]), Failure> {
+    /// Each row's words.
+    fn words<const V: usize>(&self, rows: usize) -> Result<&[[u64; V]], Failure> {
         match self.words.as_chunks() {
-            (words, []) if words.len() == rows => Ok((words, &self.numbers)),
+            (words, []) if words.len() == rows => Ok(words),
             _ => Err(other_size()),
         }
     }
@@ -99,18 +91,15 @@ pub fn judge_exact<T: Number>(
 ) -> Result<Proof, Failure> {
     let largest = require_exact_sums(problem)?;
     let m = problem.shape().m;
-    let (words, numbers) = got.split::<EXACT>(m)?;
-    let (largest_of_rows, samples) = numbers.split_at_checked(m).ok_or_else(other_size)?;
-    let rows: Vec<RowSum<EXACT>> = words
-        .iter()
-        .zip(largest_of_rows)
-        .map(|(&sums, &largest)| RowSum { sums, largest })
-        .collect();
-    if let Some(row) = freivalds::first_wrong_row(problem, &rows, largest, seed) {
+    let (rows, samples) = got.numbers.split_at_checked(m).ok_or_else(other_size)?;
+    let wrong = freivalds::first_wrong_row::<T, VECTORS>(problem, got.words(m)?, u64::MAX, seed);
+    // The check says nothing about what is no integer, or larger than sums can be.
+    let too_large = rows.iter().position(|of_row| !(*of_row <= largest));
+    if let Some(row) = wrong.into_iter().chain(too_large).min() {
         return Err(Failure::Row { row });
     }
     let sampled = check_samples(problem, samples, tile, seed, |row, col, got| {
-        equal_values(row, col, got, reference::element(problem, row, col).want)
+        equal(row, col, got, reference::element(problem, row, col).want)
     })?;
     let statement = format!(
         "every row passes Freivalds' check on integers (a wrong one passes with probability 2^-{}), and {} sampled elements are equal",
@@ -134,65 +123,41 @@ pub fn judge_general<T: Number>(
     seed: u64,
     model: ErrorModel,
 ) -> Result<Proof, Failure> {
-    match T::ARITHMETIC {
-        Arithmetic::Float { .. } => judge_sampled(problem, got, tile, data.into(), seed, model),
-        Arithmetic::WrappingInteger { .. } => judge_wrapping(problem, got, tile, seed),
-    }
-}
-
-fn judge_sampled<T: Number>(
-    problem: &Problem<T>,
-    got: &Summary,
-    tile: Tile,
-    data: Option<Data>,
-    seed: u64,
-    model: ErrorModel,
-) -> Result<Proof, Failure> {
     let Shape { m, n, .. } = problem.shape();
-    let checker = Checker::new(problem, data, model)?;
-    let (rows, others) = got.numbers.split_at_checked(m).ok_or_else(other_size)?;
-    let (columns, samples) = others.split_at_checked(n).ok_or_else(other_size)?;
-    let sums = Sums {
-        rows: rows.to_vec(),
-        columns: columns.to_vec(),
-    };
-    let sums = checker.check_sums(problem, &sums, seed)?;
+    if let Arithmetic::WrappingInteger { .. } = T::ARITHMETIC {
+        let words = got.words(m)?;
+        let mask = u32::MAX.into();
+        if let Some(row) =
+            freivalds::first_wrong_row::<T, WRAPPING_VECTORS>(problem, words, mask, seed)
+        {
+            return Err(Failure::Row { row });
+        }
+        let sampled = check_samples(problem, &got.numbers, tile, seed, |row, col, got| {
+            let want = reference::in_own_type(problem, row, col..col + 1)[0];
+            equal(row, col, got, want.to_f64())
+        })?;
+        let statement = format!(
+            "every row passes Freivalds' check in arithmetic that wraps (a wrong one passes with probability 2^-{WRAPPING_VECTORS} at most), and {} sampled elements are equal",
+            sampled.len()
+        );
+        return Ok(Proof::exact("wrapping", statement));
+    }
+    let checker = Checker::new(problem, data.into(), model)?;
+    let (sums, samples) = got.numbers.split_at_checked(m + n).ok_or_else(other_size)?;
+    let sums = checker.check_sums(problem, sums.split_at(m), seed)?;
     let sampled = check_samples(problem, samples, tile, seed, |row, col, got| {
-        let expected = reference::element(problem, row, col);
-        checker.check_value::<T>(row, col, got, expected)
+        checker.check(row, col, got, reference::element(problem, row, col))
     })?;
     let count = sampled.len();
     let all = plural(elements(problem), "element");
-    let compared = format!("{count} of {all} and {sums}");
-    let proof = checker.proof(sampled, "sampled", count, compared)?;
-    Ok(Proof {
-        errors: None, // of samples alone
-        ..proof
-    })
-}
-
-fn judge_wrapping<T: Number>(
-    problem: &Problem<T>,
-    got: &Summary,
-    tile: Tile,
-    seed: u64,
-) -> Result<Proof, Failure> {
-    let (words, samples) = got.split::<WRAPPING>(problem.shape().m)?;
-    let row_of = |&sums| RowSum { sums, largest: 0.0 };
-    let rows: Vec<RowSum<WRAPPING>> = words.iter().map(row_of).collect();
-    if let Some(row) = freivalds::first_wrong_row_wrapping(problem, &rows, seed) {
-        return Err(Failure::Row { row });
-    }
-    let sampled = check_samples(problem, samples, tile, seed, |row, col, got| {
-        let want = reference::wrapping_element(problem, row, col).to_f64();
-        equal_values(row, col, got, want)
-    })?;
-    let statement = format!(
-        "every row passes Freivalds' check in arithmetic that wraps (a wrong one passes with probability 2^-{} at most), and {} sampled elements are equal",
-        freivalds::WRAPPING_CERTAINTY_BITS,
-        sampled.len()
-    );
-    Ok(Proof::exact("wrapping", statement))
+    let proof = checker.proof(
+        sampled,
+        "sampled",
+        count,
+        &format!("{count} of {all} and {sums}"),
+    )?;
+    let errors = None; // those of samples alone say nothing of the rest
+    Ok(Proof { errors, ..proof })
 }
 
 /// The outcomes of `check` at the sampled positions, whose elements are `samples`.
@@ -221,16 +186,11 @@ mod tests {
 
     const TILE: Tile = Tile { m: 4, n: 4, k: 4 };
 
-    /// The right result, by the reference.
+    /// A right result.
     fn right<T: Number>(problem: &Problem<T>) -> Matrix<T> {
-        let Shape { m, n, k } = problem.shape();
-        let product = |row, col| {
-            let terms = 0..k;
-            terms.fold(T::default(), |sum, index| {
-                problem.a.row(row)[index].times_plus(problem.b.row(index)[col], sum)
-            })
-        };
-        Matrix::from_elements(m, n, product).unwrap()
+        let Shape { m, n, .. } = problem.shape();
+        let element = |row, col| reference::in_own_type(problem, row, col..col + 1)[0];
+        Matrix::from_elements(m, n, element).unwrap()
     }
 
     /// A summary knows of an error anywhere, even where no sample is.

@@ -4,10 +4,11 @@ use super::bound::ErrorBound;
 use super::outcome::Line;
 use super::*;
 use crate::data::{Layout, Random};
+use gpu_gemm::ElementType;
 
 const TILE: Tile = Tile { m: 16, n: 16, k: 8 };
-const SAMPLED: Coverage = Coverage::Sampled { seed: 1 };
-const BOTH: [Coverage; 2] = [Coverage::Full, SAMPLED];
+const SAMPLED: Coverage<'static> = Coverage::Sampled { seed: 1 };
+const BOTH: [Coverage<'static>; 2] = [Coverage::Full, SAMPLED];
 
 fn problem<T: Random>(shape: Shape, data: Data, alpha: T, beta: T) -> Problem<T> {
     let layout = Layout::padded(shape, [3, 1, 2], [1, 2, 3]);
@@ -67,6 +68,15 @@ fn proven_uniform(problem: &Problem<f32>, c: &Matrix<f32>) -> Result<Proof, Fail
     proven(problem, c, TILE, Data::Uniform, Coverage::Full)
 }
 
+/// The outcome for integers of any kind.
+fn wrapping(
+    problem: &Problem<i32>,
+    c: &Matrix<i32>,
+    coverage: Coverage<'_>,
+) -> Result<Proof, Failure> {
+    proven(problem, c, TILE, None, coverage)
+}
+
 /// What sends a right result through gate 1, and what changes one.
 fn small_integers(alpha: f32, beta: f32) -> (Problem<f32>, Matrix<f32>) {
     let shape = Shape::new(37, 53, 41);
@@ -89,7 +99,7 @@ fn right_results_pass_every_gate() {
     }
     for coverage in BOTH {
         let problem = problem::<i32>(Shape::new(9, 20, 33), Data::Uniform, -3, 1 << 30);
-        wrapping(&problem, &multiplied(&problem), TILE, coverage).unwrap();
+        wrapping(&problem, &multiplied(&problem), coverage).unwrap();
     }
 }
 
@@ -149,9 +159,8 @@ fn the_reference_of_f64_is_the_exact_sum_rounded_once_where_a_plain_sum_is_far_o
         // Rounds to nearest, once.
         (products + (integer(problem.c.row(row)[col], 75) << 5)) as f64 * 2f64.powi(-80)
     };
-    let rows = reference::Reference::ProductAndMagnitude
-        .each_row(&problem, |_, expected| Ok(expected.to_vec()))
-        .unwrap();
+    let copied = |_, expected: &[reference::Expected]| Ok(expected.to_vec());
+    let rows = reference::each_row(&problem, Coverage::Full, true, copied).unwrap();
     let mut plain_is_off = false;
     let plain = multiplied(&problem);
     for (row, expected) in rows.iter().enumerate() {
@@ -229,8 +238,8 @@ fn exact_refuses_one_dropped_term_of_16384_which_the_bound_alone_lets_through() 
 
 /// Whether the bound lets a result through, whatever the alarm says.
 fn is_within_bound(problem: &Problem<f32>, c: &Matrix<f32>) -> bool {
-    let bound = ErrorBound::new(problem).unwrap();
-    let rows = Reference::ProductAndMagnitude.each_row(problem, |row, expected| {
+    let bound = ErrorBound::new(problem, ErrorModel::Elementwise).unwrap();
+    let rows = reference::each_row(problem, Coverage::Full, true, |row, expected| {
         let elements = c.row(row).iter().zip(expected);
         Ok(elements.fold(true, |all, (got, expected)| {
             all && bound.accepts(f64::from(*got), expected.want, bound.of(expected.magnitude))
@@ -377,7 +386,7 @@ fn freivalds_finds_what_is_not_sampled_whatever_the_seed() {
     for seed in 0..5 {
         let coverage = Coverage::Sampled { seed };
         exact(&integers, &right, TILE, coverage).unwrap();
-        wrapping(&words, &right_words, TILE, coverage).unwrap();
+        wrapping(&words, &right_words, coverage).unwrap();
         let samples = sample::positions(shape, TILE, seed);
         let mut hidden = (0..shape.n - 1).filter(|col| !samples.contains(&(77, *col)));
         let (one, other) = (hidden.next().unwrap(), hidden.next().unwrap());
@@ -388,7 +397,7 @@ fn freivalds_finds_what_is_not_sampled_whatever_the_seed() {
         }
         for bit in [0, 17, 31] {
             let wrong = with(&right_words, (77, one), |element| element ^ (1 << bit));
-            assert_eq!(place(wrapping(&words, &wrong, TILE, coverage)), (77, one));
+            assert_eq!(place(wrapping(&words, &wrong, coverage)), (77, one));
         }
     }
 }
@@ -409,7 +418,9 @@ fn proven_refuses_nan_and_infinity_where_numbers_belong() {
 fn proven_refuses_an_error_just_beyond_the_bound_and_takes_one_just_within() {
     let problem = problem::<f32>(Shape::new(3, 3, 5), Data::Normal, 1.0, 0.0);
     let expected = reference::element(&problem, 1, 1);
-    let bound = ErrorBound::new(&problem).unwrap().of(expected.magnitude);
+    let bound = ErrorBound::new(&problem, ErrorModel::Elementwise)
+        .unwrap()
+        .of(expected.magnitude);
     let right = multiplied(&problem);
     let off = |share: f64| {
         let changed = with(&right, (1, 1), |_| (expected.want + share * bound) as f32);
@@ -450,14 +461,14 @@ fn the_bound_of_strassen_lets_through_what_the_elementwise_one_refuses_and_no_mo
     let model = ErrorModel::Strassen { cutoff: 8 };
     let bound_of = |model| {
         let expected = reference::element(&problem, 3, 4);
-        let bound = ErrorBound::of_model(&problem, model).unwrap();
+        let bound = ErrorBound::new(&problem, model).unwrap();
         (expected.want, bound.of(expected.magnitude))
     };
     let ((want, wide), (_, narrow)) = (bound_of(model), bound_of(ErrorModel::Elementwise));
     assert!(wide > 10.0 * narrow, "{wide} {narrow}");
     let checked = |err: f64, model| {
         let wrong = with(&multiplied(&problem), (3, 4), |_| (want + err) as f32);
-        proven_as(&problem, &wrong, TILE, None::<Data>, Coverage::Full, model)
+        general(&problem, &wrong, TILE, None::<Data>, Coverage::Full, model)
     };
     checked(0.8 * wide, model).unwrap();
     assert_eq!(place(checked(1.2 * wide, model)), (3, 4));
@@ -487,8 +498,9 @@ fn rows_whose_sums_prove_nothing_are_not_counted_as_proven() {
 
 #[test]
 fn the_integers_of_strassen_leave_room_for_its_intermediate_results() {
-    let largest =
-        |k: usize, cutoff| ErrorModel::Strassen { cutoff }.exact_data::<f32>(Shape::cube(k));
+    let largest = |k: usize, cutoff| {
+        ErrorModel::Strassen { cutoff }.exact_data_of::<f32>(ElementType::F32, Shape::cube(k))
+    };
     let up_to = |largest| Some(Data::SmallIntegers { largest });
     // One level: 6 * k; five levels: 16 times as much.
     assert_eq!(largest(1 << 15, 1 << 14), up_to(4));
@@ -580,7 +592,7 @@ fn the_bound_of_tensor_cores_takes_tf32_and_refuses_what_is_off_by_a_percent() {
     let problem = problem::<f32>(Shape::new(37, 53, 512), Data::Positive, 1.0, 0.0);
     let check = |c: &Matrix<f32>| {
         let data = Data::Positive;
-        proven_as(&problem, c, TILE, data, Coverage::Full, ErrorModel::Tf32)
+        general(&problem, c, TILE, data, Coverage::Full, ErrorModel::Tf32)
     };
     let right = multiplied_with_bits(&problem, 11);
     check(&right).unwrap();
@@ -603,7 +615,7 @@ fn the_alarm_of_tf32_does_not_take_bf16_for_it() {
         let with_bits = |bits| {
             let c = multiplied_with_bits(&problem, bits);
             let model = ErrorModel::RoundedTf32;
-            proven_as(&problem, &c, TILE, data, Coverage::Full, model)
+            general(&problem, &c, TILE, data, Coverage::Full, model)
         };
         with_bits(11).unwrap();
         with_bits(12).unwrap();
@@ -615,7 +627,9 @@ fn the_alarm_of_tf32_does_not_take_bf16_for_it() {
         assert!(is_refused, "{k} terms, {data:?}: {outcome:?}");
     }
     let shape = Shape::new(37, 53, 512);
-    let integers = ErrorModel::RoundedTf32.exact_data::<f32>(shape).unwrap();
+    let integers = ErrorModel::RoundedTf32
+        .exact_data_of::<f32>(ElementType::F32, shape)
+        .unwrap();
     let problem = problem::<f32>(shape, integers, 1.0, 0.0);
     let check = |bits| {
         exact(
@@ -670,7 +684,7 @@ fn wrapping_refuses_one_wrong_bit() {
     for coverage in BOTH {
         for bit in [0, 31] {
             let wrong = with(&right, (8, 19), |element| element ^ (1 << bit));
-            assert_eq!(place(wrapping(&problem, &wrong, TILE, coverage)), (8, 19));
+            assert_eq!(place(wrapping(&problem, &wrong, coverage)), (8, 19));
         }
     }
 }
@@ -722,45 +736,30 @@ fn a_mismatch_is_a_sentence() {
 
 #[test]
 fn what_is_compared_in_full_ends_at_2_to_the_33_products_beside_a_gpu_at_2_to_the_31() {
-    let product_of = |Shape { m, n, k }| m * n * k;
-    let at_limit = Shape::new(1 << 11, 1 << 11, 1 << 11);
-    let one_more = Shape::new(603, 683, 20_857);
-    assert_eq!(product_of(at_limit), 1 << 33);
-    assert_eq!(product_of(one_more), (1 << 33) + 1);
-    assert_eq!(Coverage::of(at_limit, 1), Coverage::Full);
-    assert_eq!(Coverage::of(one_more, 1), SAMPLED);
-    // Of three dimensions that differ, all count.
-    assert_eq!(
-        Coverage::of(Shape::new(1 << 12, 1 << 13, 1 << 9), 1),
-        SAMPLED
-    );
-    let at_limit = Shape::new(1 << 10, 1 << 10, 1 << 11);
-    let more = Shape::new(1 << 10, 1 << 10, (1 << 11) + 1);
-    assert_eq!(product_of(at_limit), 1 << 31);
-    assert_eq!(Coverage::beside_gpu(1, at_limit, 1), Coverage::Full);
-    assert_eq!(Coverage::beside_gpu(1, more, 1), SAMPLED);
-    // Of a batch, all products count.
-    let half = Shape::new(1 << 10, 1 << 10, 1 << 10);
-    assert_eq!(Coverage::beside_gpu(2, half, 1), Coverage::Full);
-    assert_eq!(Coverage::beside_gpu(3, half, 1), SAMPLED);
-    assert_eq!(Coverage::of_each(8, half, 1), Coverage::Full);
-    assert_eq!(Coverage::of_each(9, half, 1), SAMPLED);
-}
-
-#[test]
-fn what_is_compared_in_full_has_matrices_of_2_to_the_25_elements_at_most() {
-    let (one, other) = (8283, 4051);
-    assert_eq!(one * other, (1 << 25) + 1);
-    let beside_gpu = |shape, seed| Coverage::beside_gpu(1, shape, seed);
-    for coverage in [Coverage::of, beside_gpu] {
-        for (at_limit, one_more) in [
-            (Shape::new(1 << 12, 1 << 13, 1), Shape::new(one, other, 1)),
-            (Shape::new(1 << 12, 1, 1 << 13), Shape::new(one, 1, other)),
-            (Shape::new(1, 1 << 12, 1 << 13), Shape::new(1, one, other)),
-        ] {
-            assert_eq!(coverage(at_limit, 1), Coverage::Full, "{at_limit:?}");
-            assert_eq!(coverage(one_more, 1), SAMPLED, "{one_more:?}");
+    let is_full = |coverage: Coverage<'_>| matches!(coverage, Coverage::Full);
+    let of = |[m, n, k]: [usize; 3]| is_full(Coverage::of(Shape::new(m, n, k), 1));
+    let one_more = [603, 683, 20_857];
+    assert_eq!(one_more.iter().product::<usize>(), (1 << 33) + 1);
+    assert!(of([1 << 11; 3]) && !of(one_more));
+    // All three dimensions count, also where they differ.
+    assert!(!of([1 << 12, 1 << 13, 1 << 9]));
+    // And all products of a batch.
+    for (m, most) in [(1 << 11, 1), (1 << 10, 2)] {
+        for (count, k) in [(most, 1 << 10), (most + 1, 1 << 10), (most, (1 << 10) + 1)] {
+            let is_most = (count, k) == (most, 1 << 10);
+            let beside_gpu = Coverage::beside_gpu(count, Shape::new(m, 1 << 10, k), 1);
+            assert_eq!(is_full(beside_gpu), is_most, "{count} of {m} x {k}");
+            let alone = Coverage::of_each(4 * count, Shape::new(m, 1 << 10, k), 1);
+            assert_eq!(is_full(alone), is_most, "{count} of {m} x {k}");
         }
+    }
+    // No matrix has more than 2^25 elements, whichever it is.
+    let [one, other] = [8283, 4051];
+    assert_eq!(one * other, (1 << 25) + 1);
+    for (m, n, is_most) in [(1 << 12, 1 << 13, true), (one, other, false)] {
+        assert_eq!([[m, n, 1], [m, 1, n], [1, m, n]].map(of), [is_most; 3]);
+        let thin = Coverage::beside_gpu(1, Shape::new(m, n, 1), 1);
+        assert_eq!(is_full(thin), is_most);
     }
 }
 
@@ -867,9 +866,9 @@ fn proven_split(
     problem: &Problem<f32>,
     c: &Matrix<f32>,
     data: Data,
-    coverage: Coverage,
+    coverage: Coverage<'_>,
 ) -> Result<Proof, Failure> {
-    proven_as(problem, c, TILE, data, coverage, ErrorModel::Split)
+    general(problem, c, TILE, data, coverage, ErrorModel::Split)
 }
 
 #[test]

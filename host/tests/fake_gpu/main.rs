@@ -528,7 +528,7 @@ fn multiplied_by_cublas<T: Number + Random>(precision: Precision, inputs: Elemen
             runs: Some(1),
             ..Effort::default()
         };
-        measure(device, &contenders, &problem, effort, &|_| (), &mut check).unwrap();
+        measure(&opened, &contenders, &problem, effort, &|_| (), &mut check).unwrap();
     }
 }
 
@@ -685,7 +685,7 @@ fn padded_matrices_are_multiplied_in_place_and_in_pitched_copies() {
         checked += 1;
     };
     let effort = Effort::default();
-    let measured = measure(device, &contenders, &problem, effort, &|_| (), &mut check).unwrap();
+    let measured = measure(&opened, &contenders, &problem, effort, &|_| (), &mut check).unwrap();
     assert_eq!(checked, 3);
     let medians: Vec<f64> = measured
         .timings

@@ -111,7 +111,7 @@ pub(super) struct Known<T, C: Element> {
     asked: Posed<T, C>,
     data: Option<Data>,
     seed: u64,
-    coverage: Coverage,
+    coverage: Coverage<'static>,
     /// Of each gate's problem, once it was needed, where elements have fewer bits than their sums:
     /// rows cannot be checked by their sums then.
     references: HashMap<Gate, ComputedReference>,
@@ -210,7 +210,7 @@ impl<T: Element, C: Element> Known<T, C> {
             return Ok(format!("{}: {}", proof.gate, proof.statement));
         }
         let (data, model) = (self.data, error_model::<T>());
-        let by_reference = verify::rounds_sums::<C>() && self.coverage != Coverage::Full;
+        let by_reference = verify::rounds_sums::<C>() && self.coverage.is_sampled();
         let storage = Storage::default();
         let fits = memory::check_stored(self.shape, storage, size_of::<f64>()).is_ok();
         let is_missing = by_reference && !self.references.contains_key(&gate);
@@ -220,12 +220,11 @@ impl<T: Element, C: Element> Known<T, C> {
             self.references.extend(computed?.map(|found| (gate, found)));
         }
         let problem = self.problem(gate);
-        let proof = match (self.is_exact(gate), self.references.get(&gate)) {
-            (true, Some(reference)) => verify::exact_by(problem, c, reference),
-            (false, Some(reference)) => verify::proven_by(problem, c, reference, data, model),
-            (true, None) if by_reference => verify::exact(problem, c, tile, Coverage::Full),
-            (true, None) => verify::exact(problem, c, tile, self.coverage),
-            (false, None) => verify::general(problem, c, tile, data, self.coverage, model),
+        let coverage = self.references.get(&gate).map(Coverage::By);
+        let coverage = coverage.unwrap_or(self.coverage);
+        let proof = match self.is_exact(gate) {
+            true => verify::exact(problem, c, tile, coverage),
+            false => verify::general(problem, c, tile, data, coverage, model),
         }?;
         let statement = format!("{}: {}", proof.gate, proof.statement);
         self.passed.insert(key, proof);

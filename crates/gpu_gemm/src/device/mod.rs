@@ -218,6 +218,11 @@ impl Device {
         }
     }
 
+    /// Whether it is the simulator, alone.
+    pub fn is_simulator(&self) -> bool {
+        matches!(self, Device::Simulator(_))
+    }
+
     /// `cuda`, `opencl` or `simulator`.
     pub fn backend(&self) -> &'static str {
         match self {
