@@ -10,7 +10,7 @@ use std::fs::{self, File};
 use std::io::{self, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 
-use gpu_gemm::{Bf16, ElementType, F16};
+use gpu_gemm::ElementType;
 use thiserror::Error;
 
 use crate::data::{Matrix, Number, Placement, ProblemError};
@@ -19,51 +19,6 @@ use crate::output::clause;
 mod header;
 
 use header::{Header, quoted};
-
-/// A number that .npy files may hold.
-pub trait NpyNumber: Number {
-    /// The numbers that these bytes are, in little-endian order.
-    fn from_bytes(bytes: &[u8]) -> Vec<Self>;
-
-    /// The bytes of these numbers, in little-endian order.
-    fn to_bytes(numbers: &[Self]) -> Vec<u8>;
-}
-
-macro_rules! npy_numbers {
-    ($($number:ident),*) => {
-        $(impl NpyNumber for $number {
-            fn from_bytes(bytes: &[u8]) -> Vec<$number> {
-                let (numbers, _) = bytes.as_chunks();
-                numbers.iter().map(|number| $number::from_le_bytes(*number)).collect()
-            }
-
-            fn to_bytes(numbers: &[$number]) -> Vec<u8> {
-                numbers.iter().flat_map(|number| number.to_le_bytes()).collect()
-            }
-        })*
-    };
-}
-
-npy_numbers!(f32, f64, i32);
-
-macro_rules! npy_halves {
-    ($($half:ident),*) => {
-        $(impl NpyNumber for $half {
-            fn from_bytes(bytes: &[u8]) -> Vec<$half> {
-                let (numbers, _) = bytes.as_chunks();
-                let bits = numbers.iter().map(|number| u16::from_le_bytes(*number));
-                bits.map($half::from_bits).collect()
-            }
-
-            fn to_bytes(numbers: &[$half]) -> Vec<u8> {
-                let bits = numbers.iter().map(|number| number.to_bits());
-                bits.flat_map(u16::to_le_bytes).collect()
-            }
-        })*
-    };
-}
-
-npy_halves!(Bf16, F16);
 
 /// A matrix in a file: what its header says, which agrees with the length of the file.
 #[derive(Clone, Debug, PartialEq)]
@@ -260,7 +215,7 @@ impl NpyFile {
     ///
     /// The file has changed, holds elements of another type than `T`, or cannot be read; or
     /// there is no memory for it.
-    pub fn read<T: NpyNumber>(&self) -> Result<Matrix<T>, ReadError> {
+    pub fn read<T: Number>(&self) -> Result<Matrix<T>, ReadError> {
         let refuse = |refusal| NpyError {
             path: self.path.clone(),
             refusal,
@@ -316,13 +271,23 @@ impl NpyFile {
 /// # Errors
 ///
 /// Writing fails.
-pub fn write<T: NpyNumber>(matrix: &Matrix<T>, out: &mut dyn Write) -> io::Result<()> {
+pub fn write<T: Number>(matrix: &Matrix<T>, out: &mut dyn Write) -> io::Result<()> {
     out.write_all(&header::of_matrix(
         descriptor(T::TYPE),
         matrix.rows(),
         matrix.columns(),
     ))?;
-    (0..matrix.rows()).try_for_each(|row| out.write_all(&T::to_bytes(matrix.row(row))))
+    let bytes = |element: &T| {
+        element
+            .bits()
+            .to_le_bytes()
+            .into_iter()
+            .take(size_of::<T>())
+    };
+    (0..matrix.rows()).try_for_each(|row| {
+        let row: Vec<u8> = matrix.row(row).iter().flat_map(bytes).collect();
+        out.write_all(&row)
+    })
 }
 
 /// The elements of a file, after its header.
@@ -332,15 +297,20 @@ struct Elements {
 
 impl Elements {
     /// The next `count`.
-    fn take<T: NpyNumber>(&mut self, count: usize) -> Result<Vec<T>, Refusal> {
+    fn take<T: Number>(&mut self, count: usize) -> Result<Vec<T>, Refusal> {
         let mut bytes = Vec::new();
         let length = count * size_of::<T>();
         let read = self.reader.by_ref().take(length as u64);
-        match { read }.read_to_end(&mut bytes)? == length {
-            true => Ok(T::from_bytes(&bytes)),
+        if { read }.read_to_end(&mut bytes)? != length {
             // It was as long as its header says when that was read.
-            false => Err(Refusal::Changed),
+            return Err(Refusal::Changed);
         }
+        let elements = bytes.chunks_exact(size_of::<T>()).map(|bytes| {
+            let mut bits = [0; 8];
+            bits[..bytes.len()].copy_from_slice(bytes);
+            T::from_bits(u64::from_le_bytes(bits))
+        });
+        Ok(elements.collect())
     }
 }
 

@@ -4,19 +4,13 @@
 use gpu_gemm::gpu_kernels::spec::Tile;
 use gpu_gemm::{Choice, DataType, Device};
 
-use crate::cpu::{self, Algorithm, CpuNumber, Team};
-use crate::data::{Problem, Random};
-use crate::npy::NpyNumber;
+use crate::cpu::{self, Algorithm, Team};
+use crate::data::{Number, Problem};
 use crate::run::{Resident, Run, RunError, several};
 use crate::verify::ErrorModel;
 
 /// The name that stands for whichever kernel suits the shape.
 pub const AUTO: &str = "auto";
-
-/// A number that rungs multiply: all that proving and measuring require of one.
-pub trait Element: Random + NpyNumber + CpuNumber {}
-
-impl<T: Random + NpyNumber + CpuNumber> Element for T {}
 
 /// Something that multiplies, and is proven, timed and reported.
 #[derive(Clone, Copy, Debug)]
@@ -52,7 +46,7 @@ impl Rung {
         match self {
             Rung::Gpu(choice) | Rung::Auto(choice) => choice.variant.types.data_type() == data_type,
             Rung::Cpu(algorithm) => {
-                data_type == DataType::of(data_type.c) && algorithm.multiplies(data_type.c)
+                data_type == DataType::of(data_type.c) && algorithm.types().contains(&data_type.c)
             }
         }
     }
@@ -91,7 +85,7 @@ impl Rung {
     /// # Errors
     ///
     /// As [`Rung::run_on`].
-    pub fn run<T: Element>(
+    pub fn run<T: Number>(
         self,
         device: &Device,
         team: &Team,
@@ -107,7 +101,7 @@ impl Rung {
     /// # Errors
     ///
     /// It does not multiply this type, the device fails, or it writes where it must not.
-    pub fn run_on<T: Element>(
+    pub fn run_on<T: Number>(
         self,
         resident: &mut Resident<'_, T>,
         team: &Team,

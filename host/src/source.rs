@@ -6,8 +6,8 @@ use std::path::Path;
 use gpu_gemm::text::plural;
 use thiserror::Error;
 
-use crate::data::{Data, Matrix, Number, Problem, ProblemError, Random, Storage};
-use crate::npy::{NpyError, NpyFile, NpyNumber, ReadError};
+use crate::data::{Data, Matrix, Number, Problem, ProblemError, Storage};
+use crate::npy::{NpyError, NpyFile, ReadError};
 use crate::verify;
 use gpu_gemm::{Bf16, DataType, ElementType, F16, Shape, Transpose};
 
@@ -203,7 +203,7 @@ impl Source {
     /// # Errors
     ///
     /// A file cannot be read, or there is no memory.
-    pub fn problem<T: Random + NpyNumber>(
+    pub fn problem<T: Number>(
         &self,
         shape: Shape,
         storage: Storage,
@@ -218,7 +218,7 @@ impl Source {
     /// # Errors
     ///
     /// As [`Source::problem`].
-    pub fn problem_of<T: Random + NpyNumber>(
+    pub fn problem_of<T: Number>(
         &self,
         inputs: ElementType,
         shape: Shape,
@@ -255,7 +255,7 @@ impl Source {
 }
 
 impl Files {
-    fn problem<T: NpyNumber>(&self, alpha: T, beta: T) -> Result<Problem<T>, ReadError> {
+    fn problem<T: Number>(&self, alpha: T, beta: T) -> Result<Problem<T>, ReadError> {
         let Shape { m, n, k } = self.shape();
         let zero = T::default();
         let read = |file: Option<&NpyFile>, rows, columns| match file {
@@ -274,7 +274,7 @@ impl Files {
 }
 
 /// The matrix in a file, in elements that hold its numbers exactly.
-fn read_as<T: NpyNumber>(file: &NpyFile) -> Result<Matrix<T>, ReadError> {
+fn read_as<T: Number>(file: &NpyFile) -> Result<Matrix<T>, ReadError> {
     match file.data_type() {
         same if same == T::TYPE => file.read(),
         ElementType::Bf16 => Ok(file.read::<Bf16>()?.converted()?),

@@ -10,8 +10,7 @@ use cuda_std::simulator::{BarrierSite, Launch, Report, ThreadOrder};
 use gpu_gemm::gpu_kernels::spec::{Grid, Unit, Variant};
 use gpu_gemm::gpu_kernels::{KERNELS, variants};
 use gpu_gemm::{Bf16, Choice, Device, ElementType, F16, Shape, Simulator};
-use host::data::{Data, Layout, Problem};
-use host::rung::Element;
+use host::data::{Data, Layout, Number, Problem};
 use libtest_mimic::Failed;
 use tests::Tier;
 use tests::devices::Backend;
@@ -56,7 +55,7 @@ enum What {
     Wait,
 }
 
-fn every_barrier_and_wait_is_needed<T: Element>(variant: &'static Variant) -> Result<(), Failed> {
+fn every_barrier_and_wait_is_needed<T: Number>(variant: &'static Variant) -> Result<(), Failed> {
     let tile = variant.tile;
     let [m, n, k] = [tile.m, tile.n, tile.k].map(|extent| extent as usize);
     // Several k-iterations, so that tiles are overwritten; more for stream-K, whose tiles are a
@@ -121,7 +120,7 @@ fn every_barrier_and_wait_is_needed<T: Element>(variant: &'static Variant) -> Re
 }
 
 /// Leaves out whatever can be left out of `variant`, one after the other.
-fn look_at<T: Element>(
+fn look_at<T: Number>(
     variant: &'static Variant,
     problem: &Problem<T>,
     sites: &mut Sites,
@@ -161,7 +160,7 @@ fn look_at<T: Element>(
 }
 
 /// C, as bits (equal only where NaNs are, too), of launches that are changed.
-fn run<T: Element>(
+fn run<T: Number>(
     variant: &'static Variant,
     problem: &Problem<T>,
     configure: impl Fn(Launch) -> Launch + Send + Sync + 'static,
@@ -178,7 +177,7 @@ fn run<T: Element>(
 /// C with the threads forward, and what the launches of the kernel did: where in the source it
 /// waited, and how much shared memory it used. The operand copies are left out: `copies.rs` has a
 /// test of their own.
-fn reported<T: Element>(
+fn reported<T: Number>(
     variant: &'static Variant,
     problem: &Problem<T>,
 ) -> Result<(Vec<u64>, Report), Failed> {

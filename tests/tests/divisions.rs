@@ -5,7 +5,7 @@
 use gpu_gemm::gpu_kernels::spec::Variant;
 use gpu_gemm::plan::Decomposition;
 use gpu_gemm::{Bf16, Choice, DataType, Device, ElementType, F16, KERNELS, Shape, Simulator};
-use host::data::{Layout, Problem, Random};
+use host::data::{Layout, Number, Problem};
 use host::verify::{self, Coverage, small_integers};
 
 /// Tiles along m, n and k, and how they are divided.
@@ -27,7 +27,7 @@ const fn in_waves(ctas: u32, data_parallel_waves: u32) -> Decomposition {
     }
 }
 
-fn is_exact<C: Random>(variant: &'static Variant) {
+fn is_exact<C: Number>(variant: &'static Variant) {
     let device = Device::Simulator(Simulator::default());
     let (tile, inputs) = (variant.tile, variant.types.a);
     let [m, n, k] = [tile.m, tile.n, tile.k].map(|size| size as usize);
@@ -51,7 +51,7 @@ fn is_exact<C: Random>(variant: &'static Variant) {
 }
 
 /// Of each stream-K kernel for these types, every variant.
-fn all_are_exact<C: Random>(inputs: ElementType) {
+fn all_are_exact<C: Number>(inputs: ElementType) {
     let types = DataType { inputs, c: C::TYPE };
     let variants = KERNELS.iter().flat_map(|kernel| kernel.variants);
     let divided =

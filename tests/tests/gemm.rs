@@ -17,7 +17,7 @@ use host::cpu::{self, Algorithm, Schedule, Settings, Team, Threads};
 use host::data::{Arithmetic, Data, Layout, Matrix, Number, Placement, Problem};
 use host::progress::Progress;
 use host::prove::compute_reference;
-use host::rung::{Element, Rung};
+use host::rung::Rung;
 use host::verify::computed::ComputedReference;
 use host::verify::{self, Coverage, ErrorModel};
 use libtest_mimic::{Failed, Trial};
@@ -60,7 +60,7 @@ macro_rules! claims {
 }
 
 /// The claims about every rung.
-fn cases<T: Element>(model: ErrorModel) -> Vec<(&'static str, Case)> {
+fn cases<T: Number>(model: ErrorModel) -> Vec<(&'static str, Case)> {
     let mut cases = claims![
         is_exact_at_every_edge_of_its_tiles,
         is_proven_on_awkward_shapes,
@@ -87,7 +87,7 @@ fn cases<T: Element>(model: ErrorModel) -> Vec<(&'static str, Case)> {
     cases
 }
 
-fn kernel_trials<T: Element>(variant: &'static Variant) -> Vec<Trial> {
+fn kernel_trials<T: Number>(variant: &'static Variant) -> Vec<Trial> {
     let mut trials = Vec::new();
     let mut add = |tier: Tier, backend: Backend, (name, case): (&str, Case)| {
         let test = move || {
@@ -182,7 +182,7 @@ fn kernel_trials<T: Element>(variant: &'static Variant) -> Vec<Trial> {
     trials
 }
 
-fn cpu_trials<T: Element>(algorithm: &'static Algorithm) -> Vec<Trial> {
+fn cpu_trials<T: Number>(algorithm: &'static Algorithm) -> Vec<Trial> {
     let schedules: &[Schedule] = match algorithm.threads {
         Threads::Scheduled => &[Schedule::Static, Schedule::Dynamic, Schedule::Guided],
         _ => &[Schedule::Static],
@@ -227,20 +227,20 @@ struct Bench<'a> {
 }
 
 impl Bench<'_> {
-    fn run<T: Element>(&self, problem: &Problem<T>) -> Result<Matrix<T>, Failed> {
+    fn run<T: Number>(&self, problem: &Problem<T>) -> Result<Matrix<T>, Failed> {
         let problem = &*self.as_read(problem);
         // Guard bands, padding, A and B are compared in here.
         Ok(self.rung.run(self.device, &self.team, problem, &|| ())?.c)
     }
 
     /// The type in which the rung reads A and B.
-    fn inputs<T: Element>(&self) -> ElementType {
+    fn inputs<T: Number>(&self) -> ElementType {
         let choice = self.rung.choice();
         choice.map_or(T::TYPE, |choice| choice.variant.types.a)
     }
 
     /// How it rounds.
-    fn arithmetic_of_inputs<T: Element>(&self) -> Arithmetic {
+    fn arithmetic_of_inputs<T: Number>(&self) -> Arithmetic {
         match self.inputs::<T>() {
             ElementType::Bf16 => Bf16::ARITHMETIC,
             ElementType::F16 => F16::ARITHMETIC,
@@ -249,7 +249,7 @@ impl Bench<'_> {
     }
 
     /// The problem with A and B rounded to that type.
-    fn as_read<'a, T: Element>(&self, problem: &'a Problem<T>) -> Cow<'a, Problem<T>> {
+    fn as_read<'a, T: Number>(&self, problem: &'a Problem<T>) -> Cow<'a, Problem<T>> {
         match self.inputs::<T>() {
             inputs if inputs == problem.inputs => Cow::Borrowed(problem),
             inputs => Cow::Owned(problem.clone().with_inputs(inputs)),
@@ -265,7 +265,7 @@ impl Bench<'_> {
 
     /// Every element by another kernel, where that takes the host long, and elements have fewer
     /// bits than their sums: so rows cannot be checked by their sums.
-    fn reference<T: Element>(
+    fn reference<T: Number>(
         &self,
         problem: &Problem<T>,
     ) -> Result<Option<ComputedReference>, Failed> {
@@ -278,7 +278,7 @@ impl Bench<'_> {
     }
 
     /// Gate 1: exact on integers.
-    fn exact<T: Element>(&self, problem: &Problem<T>) -> Result<(), Failed> {
+    fn exact<T: Number>(&self, problem: &Problem<T>) -> Result<(), Failed> {
         let c = self.run(problem)?;
         let reference = self.reference(problem)?;
         let coverage = reference.as_ref().map(Coverage::By);
@@ -289,7 +289,7 @@ impl Bench<'_> {
     }
 
     /// Gates 2 and 3: within the bound, and below the alarm.
-    fn proven<T: Element>(&self, problem: &Problem<T>, data: Data) -> Result<(), Failed> {
+    fn proven<T: Number>(&self, problem: &Problem<T>, data: Data) -> Result<(), Failed> {
         let problem = &*self.as_read(problem);
         let c = self.run(problem)?;
         let (tile, model) = (self.rung.tile(), self.rung.error_model(&self.team));
@@ -302,7 +302,7 @@ impl Bench<'_> {
     }
 
     /// All three gates on compact matrices.
-    fn all_gates<T: Element>(&self, shape: Shape, seed: u64) -> Result<(), Failed> {
+    fn all_gates<T: Number>(&self, shape: Shape, seed: u64) -> Result<(), Failed> {
         let (one, zero) = (T::from_integer(1), T::default());
         let layout = Layout::compact(shape);
         let model = self.rung.error_model(&self.team);
@@ -345,12 +345,12 @@ fn shape([m, n, k]: [usize; 3]) -> Shape {
 }
 
 /// A problem of small integers in compact matrices.
-fn integers<T: Element>(shape: Shape, scalars: [i32; 2]) -> Result<Problem<T>, Failed> {
+fn integers<T: Number>(shape: Shape, scalars: [i32; 2]) -> Result<Problem<T>, Failed> {
     integers_in(Layout::compact(shape), shape, scalars)
 }
 
 /// A problem of small integers; alpha and beta are `scalars`.
-fn integers_in<T: Element>(
+fn integers_in<T: Number>(
     layout: Layout,
     shape: Shape,
     scalars: [i32; 2],
@@ -361,7 +361,7 @@ fn integers_in<T: Element>(
 }
 
 /// Every combination of the extents at which a tile begins, ends, or is missing.
-fn is_exact_at_every_edge_of_its_tiles<T: Element>(bench: &Bench) -> Result<(), Failed> {
+fn is_exact_at_every_edge_of_its_tiles<T: Number>(bench: &Bench) -> Result<(), Failed> {
     let around = |tile: usize| {
         let extents = match bench.tier {
             _ if bench.takes_a_while() => vec![1, tile + 1],
@@ -392,7 +392,7 @@ fn is_exact_at_every_edge_of_its_tiles<T: Element>(bench: &Bench) -> Result<(), 
 
 /// Batches of one, three and seven products, at an edge of their tiles and beyond, transposed or
 /// not and with gaps, on all data.
-fn multiplies_each_product_of_a_batch<T: Element>(bench: &Bench) -> Result<(), Failed> {
+fn multiplies_each_product_of_a_batch<T: Number>(bench: &Bench) -> Result<(), Failed> {
     let tile = bench.short_tile();
     let shapes = [
         shape([tile.m + 1, tile.n + 3, tile.k + 2]),
@@ -446,7 +446,7 @@ fn multiplies_each_product_of_a_batch<T: Element>(bench: &Bench) -> Result<(), F
 
 /// Persistent CTAs take the tiles of all products: at the edges of tiles, where C is written by the
 /// copy engine and where threads read it before.
-fn multiplies_a_batch_in_one_launch<T: Element>(bench: &Bench) -> Result<(), Failed> {
+fn multiplies_a_batch_in_one_launch<T: Number>(bench: &Bench) -> Result<(), Failed> {
     let variant = bench.rung.choice().ok_or("a CPU rung")?.variant;
     let Shape { m, n, k } = bench.tile();
     let shape = shape([m + 8, n + 8, k + 8]);
@@ -482,7 +482,7 @@ fn multiplies_a_batch_in_one_launch<T: Element>(bench: &Bench) -> Result<(), Fai
 }
 
 /// Primes, a single row, a single column, sums far longer than the sides of C.
-fn is_proven_on_awkward_shapes<T: Element>(bench: &Bench) -> Result<(), Failed> {
+fn is_proven_on_awkward_shapes<T: Number>(bench: &Bench) -> Result<(), Failed> {
     let quick = [(17, 33, 129), (1, 257, 63), (263, 1, 67)];
     let others = [(1, 1, 1), (131, 137, 139), (3, 5, 20_011), (256, 384, 64)];
     let others = match bench.tier {
@@ -496,7 +496,7 @@ fn is_proven_on_awkward_shapes<T: Element>(bench: &Bench) -> Result<(), Failed> 
 }
 
 /// Rows and columns that powers of two scale, and rows of a wide range.
-fn is_proven_on_data_of_all_sizes<T: Element>(bench: &Bench) -> Result<(), Failed> {
+fn is_proven_on_data_of_all_sizes<T: Number>(bench: &Bench) -> Result<(), Failed> {
     let shape = Shape::new(37, 41, 203);
     for data in [Data::Graded, Data::Wide] {
         for beta in [0, 1] {
@@ -510,7 +510,7 @@ fn is_proven_on_data_of_all_sizes<T: Element>(bench: &Bench) -> Result<(), Faile
     Ok(())
 }
 
-fn follows_alpha_and_beta<T: Element>(bench: &Bench) -> Result<(), Failed> {
+fn follows_alpha_and_beta<T: Number>(bench: &Bench) -> Result<(), Failed> {
     let tile = bench.short_tile();
     let exact_tiles = [tile.m, 2 * tile.n, 2 * tile.k];
     let ragged = [tile.m + 1, tile.n + 2, tile.k + 3];
@@ -529,7 +529,7 @@ fn follows_alpha_and_beta<T: Element>(bench: &Bench) -> Result<(), Failed> {
 }
 
 /// What must not be read is NaN, in matrices that are read otherwise; none may reach C.
-fn alpha_zero_never_reads_a_or_b_and_beta_zero_never_reads_c<T: Element>(
+fn alpha_zero_never_reads_a_or_b_and_beta_zero_never_reads_c<T: Number>(
     bench: &Bench,
 ) -> Result<(), Failed> {
     for [alpha, beta] in [[1, 0], [0, 1], [0, 0]] {
@@ -544,7 +544,7 @@ fn alpha_zero_never_reads_a_or_b_and_beta_zero_never_reads_c<T: Element>(
     Ok(())
 }
 
-fn takes_any_leading_dimension_and_offset<T: Element>(bench: &Bench) -> Result<(), Failed> {
+fn takes_any_leading_dimension_and_offset<T: Number>(bench: &Bench) -> Result<(), Failed> {
     let tile = bench.short_tile();
     // Exact tiles, for which an aligned layout takes the fast path and every other must not.
     let shape = shape([2 * tile.m, tile.n, 2 * tile.k]);
@@ -574,7 +574,7 @@ fn takes_any_leading_dimension_and_offset<T: Element>(bench: &Bench) -> Result<(
 
 /// Each row of C begins at a multiple of 16 bytes, a float4, and ends inside one. Neither a kernel
 /// nor, where tiles are divided, the reduction of partial sums may write that one whole.
-fn writes_nothing_beside_c_where_rows_end_inside_16_bytes<T: Element>(
+fn writes_nothing_beside_c_where_rows_end_inside_16_bytes<T: Number>(
     bench: &Bench,
 ) -> Result<(), Failed> {
     let tile = bench.short_tile();
@@ -592,7 +592,7 @@ fn writes_nothing_beside_c_where_rows_end_inside_16_bytes<T: Element>(
 }
 
 /// Whatever counts columns, rows or terms needs more than 16 bits.
-fn takes_sides_that_16_bits_cannot_count<T: Element>(bench: &Bench) -> Result<(), Failed> {
+fn takes_sides_that_16_bits_cannot_count<T: Number>(bench: &Bench) -> Result<(), Failed> {
     let (tile, long) = (bench.tile(), 1 << 16);
     for extents in [
         [3, long + tile.n + 1, 2],
@@ -605,7 +605,7 @@ fn takes_sides_that_16_bits_cannot_count<T: Element>(bench: &Bench) -> Result<()
     Ok(())
 }
 
-fn repeats_bit_for_bit<T: Element>(bench: &Bench) -> Result<(), Failed> {
+fn repeats_bit_for_bit<T: Number>(bench: &Bench) -> Result<(), Failed> {
     let shape = shape([200, 150, 100]);
     let (layout, one) = (Layout::compact(shape), T::from_integer(1));
     let problem = Problem::<T>::random(shape, layout, Data::Normal, 23, one, one)?;
@@ -619,7 +619,7 @@ fn repeats_bit_for_bit<T: Element>(bench: &Bench) -> Result<(), Failed> {
 
 /// A product or a sum beyond the largest number is infinite, in its row and nowhere else, and stays
 /// so whatever is added to it.
-fn overflows_to_infinity<T: Element>(bench: &Bench) -> Result<(), Failed> {
+fn overflows_to_infinity<T: Number>(bench: &Bench) -> Result<(), Failed> {
     let Arithmetic::Float { largest, .. } = bench.arithmetic_of_inputs::<T>() else {
         return Err("integers wrap instead".into());
     };
@@ -655,7 +655,7 @@ fn overflows_to_infinity<T: Element>(bench: &Bench) -> Result<(), Failed> {
 
 /// NaN, infinities, 0 x Inf, subnormals, signed zeros and large numbers at the corners of tiles,
 /// in A and in B; extremes of the integers.
-fn carries_special_values<T: Element>(bench: &Bench) -> Result<(), Failed> {
+fn carries_special_values<T: Number>(bench: &Bench) -> Result<(), Failed> {
     let (tile, shape) = (bench.tile(), bench.beyond_tile());
     let values = match bench.arithmetic_of_inputs::<T>() {
         Arithmetic::Float {
@@ -712,7 +712,7 @@ fn carries_special_values<T: Element>(bench: &Bench) -> Result<(), Failed> {
     Ok(())
 }
 
-fn k_zero_scales_c<T: Element>(bench: &Bench) -> Result<(), Failed> {
+fn k_zero_scales_c<T: Number>(bench: &Bench) -> Result<(), Failed> {
     let shape = shape([33, 20, 0]);
     for beta in [0, 1, -2] {
         let layout = Layout::padded(shape, [2; 3], [1; 3]);
@@ -721,7 +721,7 @@ fn k_zero_scales_c<T: Element>(bench: &Bench) -> Result<(), Failed> {
     Ok(())
 }
 
-fn is_proven_at_large_sizes<T: Element>(bench: &Bench) -> Result<(), Failed> {
+fn is_proven_at_large_sizes<T: Number>(bench: &Bench) -> Result<(), Failed> {
     for (m, n, k) in [
         (1, 1, 1),
         (17, 33, 129),
@@ -736,13 +736,13 @@ fn is_proven_at_large_sizes<T: Element>(bench: &Bench) -> Result<(), Failed> {
 }
 
 /// A grid has at most 65535 CTAs along y.
-fn takes_more_rows_than_a_grid_has_blocks<T: Element>(bench: &Bench) -> Result<(), Failed> {
+fn takes_more_rows_than_a_grid_has_blocks<T: Number>(bench: &Bench) -> Result<(), Failed> {
     let m = 65_535 * bench.tile().m + 3;
     bench.all_gates::<T>(Shape { m, n: 2, k: 3 }, 41)
 }
 
 /// Matrices of exactly 2^31 elements, of 512 more, and of 2^32 and 512: A, then B, then C.
-fn indexes_beyond_two_to_the_32<T: Element>(bench: &Bench) -> Result<(), Failed> {
+fn indexes_beyond_two_to_the_32<T: Number>(bench: &Bench) -> Result<(), Failed> {
     for long in [1 << 22, (1 << 22) + 1, (1 << 23) + 1] {
         for extents in [[long, 4, 512], [4, long, 512], [long, 512, 4]] {
             // Samples will do: in 16 bits, too, no sum of -1, 0 and 1 is rounded.

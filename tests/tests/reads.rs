@@ -14,7 +14,6 @@ use gpu_gemm::{
     F16, Launch, Operand, Plan, Shape, Simulator, Transpose,
 };
 use host::data::{Data, Layout, Matrix, Number, Placement, Problem};
-use host::rung::Element;
 use host::verify::{self, Coverage};
 use libtest_mimic::{Failed, Trial};
 use tests::devices::Backend;
@@ -43,7 +42,7 @@ fn main() -> ExitCode {
     tests::run(trials)
 }
 
-fn trials_of<Input: Element, T: Element>(variant: &'static Variant) -> Vec<Trial> {
+fn trials_of<Input: Number, T: Number>(variant: &'static Variant) -> Vec<Trial> {
     let name = variant.entry.name;
     let stays = format!("{name}::accesses_nothing_beside_its_matrices");
     let mut trials: Vec<Trial> = [Tier::Quick, Tier::Exhaustive]
@@ -162,7 +161,7 @@ fn transposes(variant: &Variant) -> Vec<[Transpose; 2]> {
     }
 }
 
-fn stays_inside<Input: Element, T: Element>(
+fn stays_inside<Input: Number, T: Number>(
     variant: &'static Variant,
     tier: Tier,
 ) -> Result<(), Failed> {
@@ -207,7 +206,7 @@ struct Case<Input, T> {
     b: Matrix<Input>,
 }
 
-impl<Input: Element, T: Element> Case<Input, T> {
+impl<Input: Number, T: Number> Case<Input, T> {
     fn new(shape: Shape, place: Place, transposes: [Transpose; 2]) -> Result<Self, Failed> {
         let data = Data::SmallIntegers { largest: 4 };
         let [alpha, beta] = [2, -1].map(T::from_integer);
@@ -315,7 +314,7 @@ struct Memory<Input: Number, T: Number> {
     workspace: Fenced<T>,
 }
 
-impl<Input: Element, T: Element> Memory<Input, T> {
+impl<Input: Number, T: Number> Memory<Input, T> {
     fn new(case: &Case<Input, T>, plan: &Plan, name: &str) -> Result<Self, Failed> {
         let (place, name) = (case.place, |memory: &str| format!("{memory} of {name}"));
         let operand = |memory: &str, matrix: &Matrix<Input>| {
@@ -366,7 +365,7 @@ impl<Input: Element, T: Element> Memory<Input, T> {
 }
 
 /// A and B, or the copies that the kernel reads, are named one element shorter than they are.
-fn is_stopped<Input: Element, T: Element>(variant: &'static Variant) -> Result<(), Failed> {
+fn is_stopped<Input: Number, T: Number>(variant: &'static Variant) -> Result<(), Failed> {
     // Rows of any type that end at 16 bytes: of a copy's padding no kernel need read more.
     let [m, mut n] = [variant.tile.m, variant.tile.n].map(|side| side as usize + 8);
     if variant.n_remainder.is_some() {

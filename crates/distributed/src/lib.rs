@@ -48,7 +48,7 @@ use host::cpu::{Functions, Team, view::View, view::ViewMut};
 ///
 /// Ranks add up products in [`Element::Sum`], and send C in it. So each layout may add to C as
 /// often as it likes, and an element of 16 bits is rounded once, by rank 0, from all of its sum.
-pub trait Element: host::rung::Element + Transmissible {
+pub trait Element: host::data::Number + Transmissible {
     /// The type of sums: the same, but f32 for elements of 16 bits.
     type Sum: Element<Sum = Self::Sum>;
 
@@ -81,7 +81,7 @@ macro_rules! sums_of_the_same_type {
             const PRODUCT: DataType = <$number as MultipliesInto<$number>>::DATA_TYPE;
 
             fn multiply_natively(functions: &Functions) -> Option<MultiplyNatively<$number>> {
-                <$number as host::cpu::CpuNumber>::multiply(functions)
+                functions.of::<$number>()
             }
 
             fn rounded(sums: Vec<$number>) -> Result<Vec<$number>, TryReserveError> {

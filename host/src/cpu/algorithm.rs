@@ -1,7 +1,9 @@
 //! The description of a CPU rung.
 
+use std::any::Any;
+
+use gpu_gemm::ElementType;
 use gpu_gemm::gpu_kernels::spec::Tile;
-use gpu_gemm::{Bf16, ElementType, F16};
 
 use super::team::{Settings, Team};
 use super::view::{View, ViewMut};
@@ -85,46 +87,24 @@ macro_rules! every_type {
 }
 pub(super) use every_type;
 
-impl Algorithm {
-    /// Whether it multiplies elements of a type.
-    pub fn multiplies(&self, element: ElementType) -> bool {
-        let Functions { f32, f64, i32 } = self.functions;
-        match element {
-            ElementType::F32 => f32.is_some(),
-            ElementType::F64 => f64.is_some(),
-            ElementType::I32 => i32.is_some(),
-            ElementType::Bf16 | ElementType::F16 => false,
-        }
+impl Functions {
+    /// That of `T`, if there is one.
+    pub fn of<T: Number>(&self) -> Option<Multiply<T>> {
+        let functions: [&dyn Any; 3] = [&self.f32, &self.f64, &self.i32];
+        let mut of_type = functions.iter().filter_map(|one| one.downcast_ref());
+        of_type.next().copied().flatten()
     }
+}
 
+impl Algorithm {
     /// The element types that it multiplies.
     pub fn types(&self) -> Vec<ElementType> {
-        let mut types = ElementType::ALL.to_vec();
-        types.retain(|&element| self.multiplies(element));
-        types
+        let Functions { f32, f64, i32 } = self.functions;
+        let types = [
+            f32.map(|_| ElementType::F32),
+            f64.map(|_| ElementType::F64),
+            i32.map(|_| ElementType::I32),
+        ];
+        types.into_iter().flatten().collect()
     }
-}
-
-/// A number that CPU rungs multiply.
-pub trait CpuNumber: Number {
-    /// The function of a rung, if it multiplies this type.
-    fn multiply(functions: &Functions) -> Option<Multiply<Self>>;
-}
-
-macro_rules! cpu_numbers {
-    ($($number:ty: $functions:pat => $multiply:expr),* $(,)?) => {$(
-        impl CpuNumber for $number {
-            fn multiply($functions: &Functions) -> Option<Multiply<$number>> {
-                $multiply
-            }
-        }
-    )*};
-}
-
-cpu_numbers! {
-    f32: functions => functions.f32,
-    f64: functions => functions.f64,
-    i32: functions => functions.i32,
-    Bf16: _ => None,
-    F16: _ => None,
 }

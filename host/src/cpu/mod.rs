@@ -19,7 +19,7 @@ pub mod view;
 use std::fs;
 use std::time::{Duration, Instant};
 
-pub use algorithm::{Algorithm, CpuNumber, Functions, Multiply, Threads};
+pub use algorithm::{Algorithm, Functions, Multiply, Threads};
 pub use schedule::Schedule;
 pub use team::{CUTOFF, Settings, Team, TeamError};
 use view::{View, ViewMut};
@@ -88,12 +88,12 @@ pub fn about(algorithm: &Algorithm) -> String {
 /// # Errors
 ///
 /// The rung does not multiply this type, or writes outside of C.
-pub fn run<T: CpuNumber>(
+pub fn run<T: Number>(
     algorithm: &Algorithm,
     problem: &Problem<T>,
     team: &Team,
 ) -> Result<Run<T>, RunError> {
-    let Some(multiply) = T::multiply(&algorithm.functions) else {
+    let Some(multiply) = algorithm.functions.of::<T>() else {
         return Err(RunError::WrongType {
             kernel: algorithm.name.to_string(),
             multiplies: algorithm.types().into_iter().map(DataType::of).collect(),
@@ -123,7 +123,7 @@ pub fn run<T: CpuNumber>(
 
 /// Runs a rung on each product of a batch, one after the other. The time is that of all
 /// multiplications.
-fn run_each<T: CpuNumber>(
+fn run_each<T: Number>(
     algorithm: &Algorithm,
     problem: &Problem<T>,
     team: &Team,

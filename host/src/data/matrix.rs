@@ -7,7 +7,7 @@ use rand_pcg::Pcg64;
 
 use super::error::ProblemError;
 use super::number::Number;
-use super::random::{Data, Random};
+use super::random::Data;
 use crate::parallel;
 
 /// Where a row-major matrix lies in its buffer.
@@ -339,9 +339,7 @@ impl<T: Number> Matrix<T> {
                 position / leading < self.rows && position % leading < self.columns
             })
     }
-}
 
-impl<T: Random> Matrix<T> {
     /// Random `data`. The same seed gives the same matrix, whatever its placement.
     ///
     /// # Errors

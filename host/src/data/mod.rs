@@ -12,4 +12,4 @@ pub use matrix::{Matrix, Placement};
 pub use number::{Arithmetic, Number};
 pub(crate) use problem::by_inputs;
 pub use problem::{Layout, Problem, Storage, Stored};
-pub use random::{Data, Random};
+pub use random::Data;

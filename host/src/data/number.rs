@@ -3,6 +3,11 @@
 use std::fmt;
 
 use gpu_gemm::{Bf16, F16};
+use rand::RngExt;
+use rand_distr::StandardNormal;
+use rand_pcg::Pcg64;
+
+use super::random::Data;
 
 /// How an element type rounds: what an error bound is made of.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -27,7 +32,7 @@ pub enum Arithmetic {
     },
 }
 
-/// A number that matrices may hold, as checking it requires.
+/// A number that matrices may hold: all that filling, multiplying and checking them requires.
 pub trait Number: gpu_gemm::Element + fmt::Debug + fmt::Display {
     /// What is written wherever a kernel must neither read nor write: a NaN with a payload of
     /// its own, so that reading it poisons the result and overwriting it, even with another NaN,
@@ -41,23 +46,40 @@ pub trait Number: gpu_gemm::Element + fmt::Debug + fmt::Display {
     /// sums are f32.
     const SUMS: Arithmetic = Self::ARITHMETIC;
 
+    /// The largest power of two by which [`Data::Graded`] scales: 40, so that products lie between
+    /// `2^-80` and `2^80`, and sums of them are in range; 2 for `f16`, which ends at 65504; 0 for
+    /// integers, which are not scaled.
+    const LARGEST_POWER: i32 = 40;
+
     /// Its bits, for comparisons that tell NaNs and zeros apart.
     fn bits(self) -> u64;
 
-    /// Its value; exact for the types of up to 32 bits, and for `f64`.
+    /// The number of these bits; those that it does not have are ignored.
+    fn from_bits(bits: u64) -> Self;
+
+    /// Its value; exact for all types.
     fn to_f64(self) -> f64;
-
-    /// Its value as an integer, if it is one.
-    fn to_integer(self) -> Option<i64>;
-
-    /// An integer as an element; exact within [`Arithmetic::Float::exact_integers`].
-    fn from_integer(value: i32) -> Self;
 
     /// The element nearest to a result; an integer is one.
     fn nearest(value: f64) -> Self;
 
+    /// Its value as an integer, if it is one.
+    fn to_integer(self) -> Option<i64> {
+        // `as` saturates at 2^63, far beyond any sum that a check takes for an integer.
+        let (value, integer) = (self.to_f64(), self.to_f64() as i64);
+        (integer as f64 == value && value.abs() < i64::MAX as f64).then_some(integer)
+    }
+
+    /// An integer as an element; exact within [`Arithmetic::Float::exact_integers`].
+    fn from_integer(value: i32) -> Self {
+        Self::nearest(value.into())
+    }
+
     /// A scalar of the command line as an element, if it is representable.
-    fn from_scalar(value: f64) -> Option<Self>;
+    fn from_scalar(value: f64) -> Option<Self> {
+        let scalar = Self::nearest(value);
+        (scalar.to_f64().is_finite() || !value.is_finite()).then_some(scalar)
+    }
 
     /// `self * factor + addend`: floats round twice, integers wrap.
     fn times_plus(self, factor: Self, addend: Self) -> Self;
@@ -71,11 +93,23 @@ pub trait Number: gpu_gemm::Element + fmt::Debug + fmt::Display {
 
     /// `self - subtrahend`; integers wrap.
     fn minus(self, subtrahend: Self) -> Self;
+
+    /// One of random `data`, as it is before it is scaled.
+    fn random(data: Data, generator: &mut Pcg64) -> Self;
+
+    /// One of random `data`, times a power of two.
+    fn random_scaled(data: Data, power: i32, generator: &mut Pcg64) -> Self {
+        let element = Self::random(data, generator);
+        match power {
+            0 => element,
+            power => Self::nearest(element.to_f64() * 2f64.powi(power)),
+        }
+    }
 }
 
-/// [`Number`] for a float, by the bits of its poison.
+/// [`Number`] for a float, by the type and the value of its poison's bits.
 macro_rules! float {
-    ($float:ident, $poison:literal) => {
+    ($float:ident, $bits:ty, $poison:literal) => {
         impl Number for $float {
             const POISON: $float = $float::from_bits($poison);
             const ARITHMETIC: Arithmetic = Arithmetic::Float {
@@ -89,28 +123,16 @@ macro_rules! float {
                 self.to_bits().into()
             }
 
+            fn from_bits(bits: u64) -> $float {
+                $float::from_bits(bits as $bits)
+            }
+
             fn to_f64(self) -> f64 {
                 self.into()
             }
 
-            fn to_integer(self) -> Option<i64> {
-                // `as` saturates at 2^63, far beyond any sum that a check takes for an integer.
-                let integer = self as i64;
-                let is_exact = integer as $float == self && self.abs() < i64::MAX as $float;
-                is_exact.then_some(integer)
-            }
-
-            fn from_integer(value: i32) -> $float {
-                value as $float
-            }
-
             fn nearest(value: f64) -> $float {
                 value as $float
-            }
-
-            fn from_scalar(value: f64) -> Option<$float> {
-                let scalar = value as $float;
-                (scalar.is_finite() || !value.is_finite()).then_some(scalar)
             }
 
             #[inline(always)]
@@ -132,17 +154,29 @@ macro_rules! float {
             fn minus(self, subtrahend: $float) -> $float {
                 self - subtrahend
             }
+
+            fn random(data: Data, generator: &mut Pcg64) -> $float {
+                match data {
+                    Data::Uniform => 2.0 * generator.random::<$float>() - 1.0,
+                    Data::Positive => generator.random(),
+                    Data::Normal | Data::Graded | Data::Wide => {
+                        generator.sample::<f64, _>(StandardNormal) as $float
+                    }
+                    // Of at most 24 bits in f32.
+                    integers => integers.integer(generator).unwrap_or_default() as $float,
+                }
+            }
         }
     };
 }
 
-float!(f32, 0x7fc5_a5a5);
-float!(f64, 0x7ffc_a5a5_a5a5_a5a5);
+float!(f32, u32, 0x7fc5_a5a5);
+float!(f64, u64, 0x7ffc_a5a5_a5a5_a5a5);
 
-/// [`Number`] for elements of 16 bits, by the bits of their poison, of the largest and of
-/// precision.
+/// [`Number`] for elements of 16 bits, by the bits of their poison, the largest, their precision
+/// and [`Number::LARGEST_POWER`].
 macro_rules! half {
-    ($half:ident, $poison:literal, $largest:literal, $precision:literal) => {
+    ($half:ident, $poison:literal, $largest:literal, $precision:literal, $power:literal) => {
         impl Number for $half {
             const POISON: $half = $half::from_bits($poison);
             const ARITHMETIC: Arithmetic = Arithmetic::Float {
@@ -152,30 +186,22 @@ macro_rules! half {
                 exact_integers: (1u64 << $precision) as f64,
             };
             const SUMS: Arithmetic = f32::ARITHMETIC;
+            const LARGEST_POWER: i32 = $power;
 
             fn bits(self) -> u64 {
                 self.to_bits().into()
+            }
+
+            fn from_bits(bits: u64) -> $half {
+                $half::from_bits(bits as u16)
             }
 
             fn to_f64(self) -> f64 {
                 self.to_f32().into()
             }
 
-            fn to_integer(self) -> Option<i64> {
-                self.to_f32().to_integer()
-            }
-
-            fn from_integer(value: i32) -> $half {
-                $half::from_f64(value.into())
-            }
-
             fn nearest(value: f64) -> $half {
                 $half::from_f64(value)
-            }
-
-            fn from_scalar(value: f64) -> Option<$half> {
-                let scalar = $half::from_f64(value);
-                (scalar.to_f32().is_finite() || !value.is_finite()).then_some(scalar)
             }
 
             #[inline(always)]
@@ -197,31 +223,32 @@ macro_rules! half {
             fn minus(self, subtrahend: $half) -> $half {
                 $half::from_f32(self.to_f32() - subtrahend.to_f32())
             }
+
+            fn random(data: Data, generator: &mut Pcg64) -> $half {
+                $half::from_f32(f32::random(data, generator))
+            }
         }
     };
 }
 
-half!(Bf16, 0x7fa5, 3.389_531_389_251_535_5e38, 8);
-half!(F16, 0x7da5, 65_504.0, 11);
+half!(Bf16, 0x7fa5, 3.389_531_389_251_535_5e38, 8, 40);
+half!(F16, 0x7da5, 65_504.0, 11, 2);
 
 impl Number for i32 {
     const POISON: i32 = 0x5a5a_5a5b;
     const ARITHMETIC: Arithmetic = Arithmetic::WrappingInteger { bits: 32 };
+    const LARGEST_POWER: i32 = 0;
 
     fn bits(self) -> u64 {
         self.cast_unsigned().into()
     }
 
+    fn from_bits(bits: u64) -> i32 {
+        bits as i32
+    }
+
     fn to_f64(self) -> f64 {
         self.into()
-    }
-
-    fn to_integer(self) -> Option<i64> {
-        Some(self.into())
-    }
-
-    fn from_integer(value: i32) -> i32 {
-        value
     }
 
     fn nearest(value: f64) -> i32 {
@@ -252,52 +279,68 @@ impl Number for i32 {
     fn minus(self, subtrahend: i32) -> i32 {
         self.wrapping_sub(subtrahend)
     }
+
+    fn random(data: Data, generator: &mut Pcg64) -> i32 {
+        match data {
+            Data::Positive => generator.random_range(0..=i32::MAX),
+            Data::Uniform | Data::Normal | Data::Graded | Data::Wide => generator.random(),
+            integers => integers.integer(generator).unwrap_or_default(),
+        }
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use rand_pcg::rand_core::SeedableRng;
 
     #[test]
-    fn the_arithmetic_of_f32_is_ieee_binary32() {
-        let expected = Arithmetic::Float {
-            unit_roundoff: 2f64.powi(-24),
-            smallest: 2f64.powi(-149),
-            largest: 2f64.powi(128) - 2f64.powi(104),
-            exact_integers: 2f64.powi(24),
-        };
-        assert_eq!(f32::ARITHMETIC, expected);
+    fn the_arithmetic_of_floats_is_that_of_ieee() {
+        let largest = [2f64.powi(127), 2f64.powi(1023)];
+        for (arithmetic, bits, least, largest) in [
+            (
+                f32::ARITHMETIC,
+                24,
+                f64::from(f32::from_bits(1)),
+                largest[0],
+            ),
+            (f64::ARITHMETIC, 53, f64::from_bits(1), largest[1]),
+        ] {
+            let unit_roundoff = 2f64.powi(-bits);
+            let expected = Arithmetic::Float {
+                unit_roundoff,
+                smallest: least,
+                largest: largest * (2.0 - 2.0 * unit_roundoff),
+                exact_integers: 2f64.powi(bits),
+            };
+            assert_eq!(arithmetic, expected);
+        }
     }
 
     #[test]
-    fn the_arithmetic_of_f64_is_ieee_binary64() {
-        let expected = Arithmetic::Float {
-            unit_roundoff: 2f64.powi(-53),
-            smallest: 2f64.powi(-1022) * 2f64.powi(-52),
-            largest: 2f64.powi(1023) * (2.0 - 2f64.powi(-52)),
-            exact_integers: 2f64.powi(53),
-        };
-        assert_eq!(f64::ARITHMETIC, expected);
-    }
-
-    #[test]
-    fn poison_is_a_nan_that_no_arithmetic_produces() {
-        assert!(f64::POISON.is_nan());
-        assert_ne!((f64::INFINITY - f64::INFINITY).bits(), f64::POISON.bits());
-        assert!(f32::POISON.is_nan());
-        assert_ne!(f32::POISON.bits(), f32::NAN.bits());
-        assert_ne!((f32::INFINITY - f32::INFINITY).bits(), f32::POISON.bits());
+    fn poison_is_a_nan_that_no_arithmetic_produces_and_bits_come_back() {
+        fn check<T: Number>(produced: [T; 2]) {
+            assert!(T::POISON.to_f64().is_nan());
+            for nan in produced {
+                assert_ne!(nan.bits(), T::POISON.bits());
+            }
+            assert_eq!(T::from_bits(T::POISON.bits()).bits(), T::POISON.bits());
+        }
+        check([f64::NAN, f64::INFINITY - f64::INFINITY]);
+        check([f32::NAN, f32::INFINITY - f32::INFINITY]);
+        check([Bf16::nearest(f64::NAN); 2]);
+        check([F16::nearest(f64::NAN); 2]);
+        assert_eq!(i32::from_bits((-7i32).bits()), -7);
     }
 
     #[test]
     fn only_integers_become_integers() {
         assert_eq!((-7.0f32).to_integer(), Some(-7));
-        for other in [0.5, f32::NAN, f32::INFINITY, f32::MAX] {
-            assert_eq!(other.to_integer(), None);
-        }
         assert_eq!((-2f64.powi(53)).to_integer(), Some(-(1 << 53)));
+        assert_eq!(i32::MIN.to_integer(), Some(i32::MIN.into()));
         for other in [0.5, f64::NAN, f64::INFINITY, f64::MAX, 2f64.powi(63)] {
             assert_eq!(other.to_integer(), None);
+            assert_eq!((other as f32).to_integer(), None);
         }
     }
 
@@ -307,5 +350,17 @@ mod tests {
         assert_eq!(f32::from_scalar(f64::INFINITY), Some(f32::INFINITY));
         assert_eq!(i32::from_scalar(0.5), None);
         assert_eq!(i32::from_scalar(-3.0), Some(-3));
+    }
+
+    #[test]
+    fn normal_data_has_mean_zero_and_variance_one() {
+        let mut generator = Pcg64::seed_from_u64(1);
+        let samples: Vec<f64> = (0..100_000)
+            .map(|_| f32::random(Data::Normal, &mut generator).to_f64())
+            .collect();
+        let mean = samples.iter().sum::<f64>() / 1e5;
+        let variance = samples.iter().map(|x| x * x).sum::<f64>() / 1e5;
+        approx::assert_abs_diff_eq!(mean, 0.0, epsilon = 0.02);
+        approx::assert_abs_diff_eq!(variance, 1.0, epsilon = 0.03);
     }
 }

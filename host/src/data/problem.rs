@@ -12,7 +12,7 @@ use gpu_gemm::{Bf16, Call, DataType, ElementType, F16, Shape, Transpose};
 use super::error::ProblemError;
 use super::matrix::{Matrix, Placement};
 use super::number::Number;
-use super::random::{Data, Powers, Random};
+use super::random::{Data, Powers};
 
 /// Where the three matrices of a problem lie in their buffers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -298,10 +298,8 @@ impl<T: Number> Problem<T> {
         }
         Problem { inputs, ..self }
     }
-}
 
-impl<T: Random> Problem<T> {
-    /// A problem of random `data`, as [`Problem::random_batch`] makes one of a single product.
+    /// A problem of random `data`, as [`Problem::random_batch_of`] makes one of a single product.
     ///
     /// # Errors
     ///
@@ -314,7 +312,7 @@ impl<T: Random> Problem<T> {
         alpha: T,
         beta: T,
     ) -> Result<Self, ProblemError> {
-        Problem::random_batch(1, shape, layout, data, seed, (alpha, beta))
+        Problem::random_batch_of(T::TYPE, 1, shape, layout, data, seed, (alpha, beta))
     }
 
     /// [`Problem::random_batch_of`] one type.

@@ -1,12 +1,7 @@
-//! Random matrices' elements.
+//! What random matrices hold.
 
 use rand::RngExt;
-use rand_distr::StandardNormal;
 use rand_pcg::Pcg64;
-
-use gpu_gemm::{Bf16, F16};
-
-use super::number::Number;
 
 /// What fills the matrices. For integers, `Uniform` and `Normal` cover the full range of the
 /// type, so that sums wrap.
@@ -33,7 +28,7 @@ pub enum Data {
     /// Normal with mean 0 and variance 1: what a benchmark should multiply.
     Normal,
     /// Normal, with each row of A and each column of B times a power of two of its own, from
-    /// `2^-P` to `2^P` ([`Random::LARGEST_POWER`]), and C times both: a large C with elements of
+    /// `2^-P` to `2^P` ([`super::Number::LARGEST_POWER`]), and C times both: a large C with elements of
     /// any size, none of which is less accurate than that of normal data, as powers of two do not
     /// round.
     Graded,
@@ -69,7 +64,7 @@ impl Data {
     }
 
     /// An integer of this kind; `None` if this is no kind of integers.
-    fn integer(self, generator: &mut Pcg64) -> Option<i32> {
+    pub(super) fn integer(self, generator: &mut Pcg64) -> Option<i32> {
         let sign = |generator: &mut Pcg64| if generator.random() { 1 } else { -1 };
         match self {
             Data::SmallIntegers { largest } | Data::WideIntegers { largest, .. } => {
@@ -95,7 +90,7 @@ pub(super) struct Powers {
 }
 
 impl Powers {
-    /// Those of `data` up to the [`Random::LARGEST_POWER`] of A and B, for so many rows of A,
+    /// Those of `data` up to the [`super::Number::LARGEST_POWER`] of A and B, for so many rows of A,
     /// columns of B, and indices along k.
     pub fn new(largest_power: i32, data: Data, seed: u64, [m, n, k]: [usize; 3]) -> Powers {
         let random = |largest: i32, count: usize, of: u64| {
@@ -138,82 +133,10 @@ fn power(powers: &[i32], index: usize) -> i32 {
     powers.get(index).copied().unwrap_or(0)
 }
 
-/// A number that can be random.
-pub trait Random: Number {
-    /// The largest power of two by which [`Data::Graded`] scales: 40, so that products lie between
-    /// `2^-80` and `2^80`, and sums of them are in range; 2 for `f16`, which ends at 65504; 0 for
-    /// integers, which are not scaled.
-    const LARGEST_POWER: i32 = 40;
-
-    /// One of random `data`, as it is before it is scaled.
-    fn random(data: Data, generator: &mut Pcg64) -> Self;
-
-    /// One of random `data`, times a power of two.
-    fn random_scaled(data: Data, power: i32, generator: &mut Pcg64) -> Self {
-        let element = Self::random(data, generator);
-        match power {
-            0 => element,
-            power => Self::nearest(element.to_f64() * 2f64.powi(power)),
-        }
-    }
-}
-
-impl Random for f32 {
-    fn random(data: Data, generator: &mut Pcg64) -> f32 {
-        match data {
-            Data::Uniform => 2.0 * generator.random::<f32>() - 1.0,
-            Data::Positive => generator.random(),
-            Data::Normal | Data::Graded | Data::Wide => {
-                generator.sample::<f64, _>(StandardNormal) as f32
-            }
-            // Of at most 24 bits.
-            integers => integers.integer(generator).unwrap_or_default() as f32,
-        }
-    }
-}
-
-impl Random for f64 {
-    fn random(data: Data, generator: &mut Pcg64) -> f64 {
-        match data {
-            Data::Uniform => 2.0 * generator.random::<f64>() - 1.0,
-            Data::Positive => generator.random(),
-            Data::Normal | Data::Graded | Data::Wide => generator.sample(StandardNormal),
-            integers => integers.integer(generator).unwrap_or_default().into(),
-        }
-    }
-}
-
-macro_rules! half {
-    ($($half:ident: $largest:literal),*) => {
-        $(
-            impl Random for $half {
-                const LARGEST_POWER: i32 = $largest;
-
-                fn random(data: Data, generator: &mut Pcg64) -> $half {
-                    $half::from_f32(f32::random(data, generator))
-                }
-            }
-        )*
-    };
-}
-
-half!(Bf16: 40, F16: 2);
-
-impl Random for i32 {
-    const LARGEST_POWER: i32 = 0;
-
-    fn random(data: Data, generator: &mut Pcg64) -> i32 {
-        match data {
-            Data::Positive => generator.random_range(0..=i32::MAX),
-            Data::Uniform | Data::Normal | Data::Graded | Data::Wide => generator.random(),
-            integers => integers.integer(generator).unwrap_or_default(),
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::data::Number;
     use rand_pcg::rand_core::SeedableRng;
 
     #[test]
@@ -246,17 +169,5 @@ mod tests {
         ] {
             assert_eq!((data.of_a(index), data.of_b(index)), (a, b), "{index}");
         }
-    }
-
-    #[test]
-    fn normal_data_has_mean_zero_and_variance_one() {
-        let mut generator = Pcg64::seed_from_u64(1);
-        let samples: Vec<f64> = (0..100_000)
-            .map(|_| f32::random(Data::Normal, &mut generator).to_f64())
-            .collect();
-        let mean = samples.iter().sum::<f64>() / 1e5;
-        let variance = samples.iter().map(|x| x * x).sum::<f64>() / 1e5;
-        approx::assert_abs_diff_eq!(mean, 0.0, epsilon = 0.02);
-        approx::assert_abs_diff_eq!(variance, 1.0, epsilon = 0.03);
     }
 }

@@ -5,13 +5,13 @@ use std::time::Duration;
 use gpu_gemm::Device;
 
 use crate::cpu::Team;
-use crate::data::Matrix;
+use crate::data::{Matrix, Number};
 use crate::measure::Timing;
 use crate::measure::sustained::Sustained;
 use crate::progress::Progress;
 use crate::report::Several;
 use crate::run::{Resident, RunError};
-use crate::rung::{Element, Rung};
+use crate::rung::Rung;
 use crate::verify::{Failure, Proof};
 
 /// Where rungs run: GPU kernels on the device, CPU rungs by the team.
@@ -65,7 +65,7 @@ impl Candidate {
     }
 
     /// Runs the rung, and returns C.
-    pub fn run<T: Element>(
+    pub fn run<T: Number>(
         &mut self,
         team: &Team,
         resident: &mut Resident<'_, T>,

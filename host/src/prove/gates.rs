@@ -9,12 +9,11 @@ use gpu_gemm::{Choice, Device, DeviceError, ElementType};
 use super::candidate::{Candidate, Machine};
 use super::error::EvaluateError;
 use super::request::Request;
-use crate::data::{Data, Matrix, Problem, Storage};
+use crate::data::{Data, Matrix, Number, Problem, Storage};
 use crate::memory;
 use crate::npy;
 use crate::progress::Progress;
 use crate::run::{Resident, RunError, run};
-use crate::rung::Element;
 use crate::verify::computed::{self, ComputedReference};
 use crate::verify::{self, Coverage, ErrorModel, Failure, Proof};
 
@@ -23,7 +22,7 @@ pub(super) const GATES: usize = 2;
 
 /// A gate's problem, and what its results are compared with: those that the gate sees, and those
 /// that were timed.
-pub(super) struct Judge<T: Element> {
+pub(super) struct Judge<T: Number> {
     pub problem: Problem<T>,
     is_exact: bool,
     data: Option<Data>,
@@ -33,7 +32,7 @@ pub(super) struct Judge<T: Element> {
     references: Result<Option<Vec<ComputedReference>>, Failure>,
 }
 
-impl<T: Element> Judge<T> {
+impl<T: Number> Judge<T> {
     fn new(
         machine: Machine<'_>,
         request: &Request,
@@ -83,7 +82,7 @@ impl<T: Element> Judge<T> {
 }
 
 /// Both gates, each on its own data, for all candidates. Returns the judge of the second.
-pub(super) fn prove<T: Element>(
+pub(super) fn prove<T: Number>(
     machine: Machine<'_>,
     request: &Request,
     scalars: (T, T),
@@ -128,7 +127,7 @@ pub(super) fn prove<T: Element>(
 
 /// [`compute_reference`] of each product by the GPU; `None` where there is none, or no memory for
 /// it, or the elements do not round.
-fn computed_references<T: Element>(
+fn computed_references<T: Number>(
     machine: Machine<'_>,
     problem: &Problem<T>,
     seed: u64,
@@ -163,7 +162,7 @@ fn computed_references<T: Element>(
 /// # Errors
 ///
 /// The device fails, or the host has no memory for the operands in f64.
-pub fn compute_reference<T: Element>(
+pub fn compute_reference<T: Number>(
     device: &Device,
     problem: &Problem<T>,
     seed: u64,
@@ -206,7 +205,7 @@ pub fn compute_reference<T: Element>(
 
 /// The exact gate: random integers, whatever data is requested, since only they have a proof
 /// that hides nothing. Candidates share the integers that suit them, most all of them.
-fn prove_exact<T: Element>(
+fn prove_exact<T: Number>(
     machine: Machine<'_>,
     request: &Request,
     candidates: &mut [Candidate],
@@ -268,7 +267,7 @@ mod tests {
 
     /// Compares a kernel's result with a reference that the simulator computed, and then with a
     /// wrong element.
-    fn check_reference<T: Element>() {
+    fn check_reference<T: Number>() {
         let device = Device::open(DeviceChoice::Simulator).unwrap().device;
         let (shape, data) = (Shape::new(5, 6, 7), Data::Normal);
         let (layout, [one, two]) = (Layout::compact(shape), [1, 2].map(T::from_integer));

@@ -29,11 +29,11 @@ pub use request::{Baseline, Request};
 pub use steps::steps;
 
 use crate::cpu::{self, Team};
+use crate::data::Number;
 use crate::measure::cublas::Cublas;
 use crate::memory;
 use crate::progress::Progress;
 use crate::report::{Report, Yardstick};
-use crate::rung::Element;
 use candidate::{Candidate, Machine};
 use gates::GATES;
 use timing::{Compared, OfYardstick};
@@ -102,7 +102,7 @@ fn run(
     (report, result)
 }
 
-fn evaluate_as<T: Element>(
+fn evaluate_as<T: Number>(
     machine: Machine<'_>,
     request: &Request,
     output: Option<&mut dyn Write>,

@@ -11,7 +11,7 @@ use super::candidate::{Candidate, Machine};
 use super::error::EvaluateError;
 use super::gates::Judge;
 use super::request::{Baseline, Request};
-use crate::data::Matrix;
+use crate::data::{Matrix, Number};
 use crate::measure::cublas::{Cublas, CublasError, Precision};
 use crate::measure::gpu::{self, Contender};
 use crate::measure::limits::Limits;
@@ -21,7 +21,7 @@ use crate::measure::{self, Effort, Timing, several};
 use crate::progress::Progress;
 use crate::report::Several;
 use crate::run::Resident;
-use crate::rung::{Element, Rung};
+use crate::rung::Rung;
 use crate::verify::{ErrorModel, Errors, Failure, Proof};
 
 /// Where samples of a yardstick's C are taken: how it cuts C is not known.
@@ -49,7 +49,7 @@ pub(super) struct Compared {
 }
 
 /// Times what is right, and returns what is known of the yardsticks and what the GPU did.
-pub(super) fn time<T: Element>(
+pub(super) fn time<T: Number>(
     machine: Machine<'_>,
     request: &Request,
     judge: &Judge<T>,
@@ -94,7 +94,7 @@ pub(super) fn time<T: Element>(
 
 /// Times a CPU rung, or a kernel on the simulator, where a run that was proven counts as the
 /// first.
-fn time_by_clock<T: Element>(
+fn time_by_clock<T: Number>(
     machine: Machine<'_>,
     effort: Effort,
     (judge, resident): (&Judge<T>, &mut Resident<'_, T>),
@@ -132,7 +132,7 @@ fn time_by_clock<T: Element>(
 }
 
 /// Times a kernel on several devices, and on the first of them alone.
-fn time_several<T: Element>(
+fn time_several<T: Number>(
     machine: Machine<'_>,
     devices: &Devices,
     (request, judge, progress): (&Request, &Judge<T>, &Progress),
@@ -164,7 +164,7 @@ fn time_several<T: Element>(
 
 /// Takes times, whose runs one after the other took `elapsed`, if they can be true and the last
 /// result, if there is one, is right.
-fn accept<T: Element>(
+fn accept<T: Number>(
     machine: Machine<'_>,
     judge: &Judge<T>,
     candidate: &mut Candidate,
@@ -186,7 +186,7 @@ fn accept<T: Element>(
 
 /// Compares the result of a timed run with the one that was proven; if it is wrong, it has no
 /// times.
-fn check_timed<T: Element>(
+fn check_timed<T: Number>(
     machine: Machine<'_>,
     judge: &Judge<T>,
     candidate: &mut Candidate,
@@ -215,7 +215,7 @@ fn check_timed<T: Element>(
 /// Times kernels on a GPU or by OpenCL, alternating with each other and with the yardsticks, whose
 /// times it returns, with what the GPU did. cublasLt is left out where it proposes no algorithm,
 /// unless it alone was asked for.
-fn time_in_turns<T: Element>(
+fn time_in_turns<T: Number>(
     machine: Machine<'_>,
     (request, judge, progress): (&Request, &Judge<T>, &Progress),
     yardsticks: &[Cublas<'_>],
@@ -236,7 +236,7 @@ fn time_in_turns<T: Element>(
 }
 
 /// [`time_in_turns`], with these yardsticks.
-fn time_beside<T: Element>(
+fn time_beside<T: Number>(
     machine: Machine<'_>,
     (effort, judge, progress): (Effort, &Judge<T>, &Progress),
     able: &[&Cublas<'_>],

@@ -86,7 +86,7 @@ pub fn gathered<Input: Number, T: Number>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::data::{Data, Layout, Random};
+    use crate::data::{Data, Layout};
     use crate::planted;
     use gpu_gemm::gpu_kernels::gemm::Gemm;
     use gpu_gemm::gpu_kernels::naive;
@@ -98,14 +98,14 @@ mod tests {
         Devices::of(members.collect()).unwrap()
     }
 
-    fn problem<T: Random>(shape: Shape, data: Data, scalars: [i32; 2]) -> Problem<T> {
+    fn problem<T: Number>(shape: Shape, data: Data, scalars: [i32; 2]) -> Problem<T> {
         let layout = Layout::padded(shape, [3, 1, 2], [2, 5, 1]);
         let [alpha, beta] = scalars.map(T::from_integer);
         Problem::random(shape, layout, data, 7, alpha, beta).unwrap()
     }
 
     /// The C of a product, and the bytes that its devices received.
-    fn multiplied<T: Random>(
+    fn multiplied<T: Number>(
         count: usize,
         choice: Option<Choice>,
         problem: &Problem<T>,

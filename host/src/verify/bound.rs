@@ -379,14 +379,14 @@ fn largest_magnitude<T: Number>(matrix: &Matrix<T>) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::data::{Data, Layout, Random};
+    use crate::data::{Data, Layout};
     use gpu_gemm::Shape;
 
     const INFINITY: f64 = f64::INFINITY;
 
     /// Without rows and columns, so that k may be of any size: of the matrices, an elementwise
     /// bound asks no more.
-    fn of_sums<T: Random>(k: usize, alpha: T) -> Problem<T> {
+    fn of_sums<T: Number>(k: usize, alpha: T) -> Problem<T> {
         let shape = Shape::new(0, 0, k);
         let layout = Layout::compact(shape);
         Problem::random(shape, layout, Data::Uniform, 1, alpha, T::default()).unwrap()

@@ -194,7 +194,7 @@ mod tests {
     }
 
     /// A summary knows of an error anywhere, even where no sample is.
-    fn finds_every_error<T: crate::data::Random>(
+    fn finds_every_error<T: Number>(
         data: Data,
         summary: impl Fn(&Matrix<T>) -> Summary,
         judge: impl Fn(&Problem<T>, &Summary) -> Result<Proof, Failure>,

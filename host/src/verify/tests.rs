@@ -3,20 +3,20 @@
 use super::bound::ErrorBound;
 use super::outcome::Line;
 use super::*;
-use crate::data::{Layout, Random};
+use crate::data::Layout;
 use gpu_gemm::ElementType;
 
 const TILE: Tile = Tile { m: 16, n: 16, k: 8 };
 const SAMPLED: Coverage<'static> = Coverage::Sampled { seed: 1 };
 const BOTH: [Coverage<'static>; 2] = [Coverage::Full, SAMPLED];
 
-fn problem<T: Random>(shape: Shape, data: Data, alpha: T, beta: T) -> Problem<T> {
+fn problem<T: Number>(shape: Shape, data: Data, alpha: T, beta: T) -> Problem<T> {
     let layout = Layout::padded(shape, [3, 1, 2], [1, 2, 3]);
     Problem::random(shape, layout, data, 11, alpha, beta).unwrap()
 }
 
 /// A result computed by the plainest loop, one rounding at a time in the type itself.
-fn multiplied<T: Random>(problem: &Problem<T>) -> Matrix<T> {
+fn multiplied<T: Number>(problem: &Problem<T>) -> Matrix<T> {
     let shape = problem.shape();
     let (alpha, beta, zero) = (problem.alpha, problem.beta, T::default());
     let mut c = problem.c.clone();
@@ -37,7 +37,7 @@ fn multiplied<T: Random>(problem: &Problem<T>) -> Matrix<T> {
     c
 }
 
-fn with<T: Random>(
+fn with<T: Number>(
     c: &Matrix<T>,
     (row, col): (usize, usize),
     change: impl Fn(T) -> T,

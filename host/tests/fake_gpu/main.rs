@@ -16,7 +16,7 @@ use gpu_gemm::device::compiled;
 use gpu_gemm::gpu_kernels::{naive, pitched};
 use gpu_gemm::{Bf16, Choice, Device, DeviceChoice, ElementType, F16, Shape, Transpose};
 use host::bench::Results;
-use host::data::{Data, Layout, Matrix, Number, Problem, Random};
+use host::data::{Data, Layout, Matrix, Number, Problem};
 use host::measure::Effort;
 use host::measure::cublas::{Cublas, Interface, Precision};
 use host::measure::gpu::{Contender, measure};
@@ -500,7 +500,7 @@ fn elements_of_16_bits_are_multiplied_by_cublas_one_product_or_a_batch() {
 }
 
 /// That it multiplies what the problem says, in every layout.
-fn multiplied_by_cublas<T: Number + Random>(precision: Precision, inputs: ElementType) {
+fn multiplied_by_cublas<T: Number>(precision: Precision, inputs: ElementType) {
     let opened = Device::open(DeviceChoice::Cuda(0)).unwrap().device;
     let Device::Cuda(device) = &opened else {
         panic!("not a GPU");

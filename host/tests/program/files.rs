@@ -10,8 +10,8 @@ use std::process::Command;
 use crate::common::signals::{Started, in_shell, send, wait_until};
 use crate::common::{Ended, assert_contains, command, run, run_in};
 use gpu_gemm::{Bf16, F16};
-use host::data::Matrix;
-use host::npy::{self, NpyFile, NpyNumber};
+use host::data::{Matrix, Number};
+use host::npy::{self, NpyFile};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -40,7 +40,7 @@ impl Folder {
     }
 
     /// Writes the matrix that has `element(row, column)`.
-    fn matrix<T: NpyNumber>(
+    fn matrix<T: Number>(
         &self,
         name: &str,
         (rows, columns): (usize, usize),
@@ -50,7 +50,7 @@ impl Folder {
         npy::write(&matrix, &mut File::create(self.path(name)).unwrap()).unwrap();
     }
 
-    fn read<T: NpyNumber>(&self, name: &str) -> Matrix<T> {
+    fn read<T: Number>(&self, name: &str) -> Matrix<T> {
         NpyFile::open(&self.path(name)).unwrap().read().unwrap()
     }
 
@@ -79,7 +79,7 @@ fn product(k: usize, row: usize, column: usize, alpha: i32, beta: i32) -> i32 {
 
 #[test]
 fn the_product_of_the_files_is_written_for_every_type() {
-    fn check<T: NpyNumber>(more: &str) {
+    fn check<T: Number>(more: &str) {
         let (m, n, k) = (37, 53, 41);
         let folder = Folder::new();
         folder.matrix("a.npy", (m, k), |i, j| T::from_integer(scrambled(i, j)));
@@ -137,7 +137,7 @@ fn files_may_hold_the_transposes_of_what_is_multiplied() {
 
 #[test]
 fn special_values_are_multiplied_as_the_reference_does() {
-    fn check<T: NpyNumber>() {
+    fn check<T: Number>() {
         let folder = Folder::new();
         let element = |value| T::from_scalar(value).unwrap();
         let special = |row, column| match (row, column) {
@@ -242,7 +242,7 @@ fn a_damaged_file_fails_before_anything_is_run_or_written() {
 /// f32 has 3 * 257 + 1, which bf16 has not, and f16 only where it is no sum.
 #[test]
 fn a_and_b_of_16_bits_give_a_c_of_f32_where_that_is_asked_for_or_c_is() {
-    fn check<T: NpyNumber>(one: T, data_type: &str) {
+    fn check<T: Number>(one: T, data_type: &str) {
         let folder = Folder::new();
         folder.matrix("a.npy", (9, 257), |_, _| one);
         folder.matrix("b.npy", (257, 10), |_, _| one);

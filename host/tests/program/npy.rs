@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use gpu_gemm::ElementType;
 use host::data::{Matrix, Number, Placement};
-use host::npy::{self, NpyFile, NpyNumber};
+use host::npy::{self, NpyFile};
 use tempfile::TempDir;
 
 /// A file of version 1.0 with such a header before such data.
@@ -276,7 +276,7 @@ fn every_version_is_read() {
 
 #[test]
 fn a_matrix_comes_back_bit_for_bit_as_it_was_written() {
-    fn check<T: NpyNumber>(values: Vec<T>, rows: usize, columns: usize) {
+    fn check<T: Number>(values: Vec<T>, rows: usize, columns: usize) {
         let folder = tempfile::tempdir().unwrap();
         let matrix = compact(values, rows, columns);
         let mut bytes = Vec::new();

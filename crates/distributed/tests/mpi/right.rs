@@ -4,8 +4,8 @@ use std::fs;
 use std::path::Path;
 
 use gpu_gemm::{Bf16, F16};
-use host::data::Matrix;
-use host::npy::{self, NpyNumber};
+use host::data::{Matrix, Number};
+use host::npy;
 use serde_json::Value;
 
 use crate::job::{Ended, PROGRAM, end, job};
@@ -96,7 +96,7 @@ pub fn users_files_alpha_and_beta_are_multiplied() {
     assert_eq!(ended.notes.matches(said).count(), 1, "{}", ended.notes);
 }
 
-fn write<T: NpyNumber>(
+fn write<T: Number>(
     path: &str,
     rows: usize,
     columns: usize,
@@ -107,7 +107,7 @@ fn write<T: NpyNumber>(
 }
 
 /// Multiplies files of A and B of `T`, every second time with A transposed, and a C of `C`.
-fn files_are_multiplied<T: NpyNumber, C: NpyNumber>(
+fn files_are_multiplied<T: Number, C: Number>(
     layouts: &[&str],
     options: &str,
     of_t: fn(f64) -> T,
