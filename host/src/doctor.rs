@@ -21,10 +21,6 @@ struct Finding {
 }
 
 /// Runs every check and writes what it finds.
-///
-/// # Errors
-///
-/// Writing fails.
 pub fn examine(out: &mut dyn Write) -> io::Result<()> {
     let mut findings = vec![];
     let gpus = driver::probe();

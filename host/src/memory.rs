@@ -42,34 +42,9 @@ fn gibibytes(bytes: f64) -> String {
     }
 }
 
-/// Checks that matrices of elements of `element_bytes` fit.
-///
-/// # Errors
-///
-/// They do not.
-pub fn check(shape: Shape, element_bytes: usize) -> Result<(), TooLarge> {
-    check_padded(shape, 0, element_bytes)
-}
-
-/// [`check`] of matrices whose rows lie `padding` elements further apart than they need.
-///
-/// # Errors
-///
-/// They do not.
-pub fn check_padded(shape: Shape, padding: usize, element_bytes: usize) -> Result<(), TooLarge> {
-    let storage = Storage {
-        padding,
-        ..Storage::default()
-    };
-    check_stored(shape, storage, element_bytes)
-}
-
-/// [`check`] of matrices that are stored so, of all products of a batch.
-///
-/// # Errors
-///
-/// They do not.
-pub fn check_stored(shape: Shape, storage: Storage, element_bytes: usize) -> Result<(), TooLarge> {
+/// Checks that matrices of elements of `element_bytes` fit that are stored so, of all products of
+/// a batch.
+pub fn check(shape: Shape, storage: Storage, element_bytes: usize) -> Result<(), TooLarge> {
     check_against(shape, storage, element_bytes, total())
 }
 
@@ -113,8 +88,6 @@ fn total_bytes(text: &str) -> Option<u64> {
 mod tests {
     use super::*;
 
-    const GIB: u64 = 1 << 30;
-
     #[test]
     fn the_total_is_read_in_bytes() {
         let text = "MemTotal:       24659152 kB\nMemFree:         1000 kB\n";
@@ -125,38 +98,49 @@ mod tests {
 
     #[test]
     fn what_does_not_fit_is_refused_with_both_sizes() {
-        let shape = Shape::cube(1 << 14); // 1 GiB a matrix of f32
-        let stored = |padding, batch| Storage {
-            padding,
-            batch,
-            ..Storage::default()
-        };
-        let one = stored(0, 1);
-        assert_eq!(check_against(shape, one, 4, Some(9 * GIB)), Ok(()));
-        let error = check_against(shape, one, 4, Some(8 * GIB)).unwrap_err();
-        assert!(
-            error
-                .to_string()
-                .starts_with("16384 x 16384 x 16384 needs about 9 GiB of memory on the host")
-        );
-        assert!(error.to_string().contains("has 8 GiB"));
-        assert_eq!(check_against(shape, one, 4, None), Ok(()));
-        // Rows that are twice as long.
-        let padded = |total| check_against(shape, stored(1 << 14, 1), 4, Some(total * GIB));
-        assert!(padded(18).is_ok() && padded(17).is_err());
-        // Three products.
-        let batch = |total| check_against(shape, stored(0, 3), 4, Some(total * GIB));
-        assert!(batch(27).is_ok());
-        let text = batch(26).unwrap_err().to_string();
-        let start = "A batch of 3 x (16384 x 16384 x 16384) needs about 27 GiB of memory";
-        assert!(text.starts_with(start), "{text}");
-    }
-
-    #[test]
-    fn sizes_beyond_any_memory_do_not_overflow() {
-        let (shape, one) = (Shape::cube(usize::MAX), Storage::default());
-        let error = check_against(shape, one, 4, Some(GIB)).unwrap_err();
-        let text = error.to_string();
-        assert!(text.contains(" needs about 1.1e31 GiB of "), "{text}");
+        let cube = Shape::cube(1 << 14); // 1 GiB a matrix of f32
+        for (shape, padding, batch, fits, start) in [
+            (
+                cube,
+                0,
+                1,
+                9,
+                "16384 x 16384 x 16384 needs about 9 GiB of memory on the host",
+            ),
+            // Rows that are twice as long.
+            (
+                cube,
+                1 << 14,
+                1,
+                18,
+                "16384 x 16384 x 16384 needs about 18 GiB",
+            ),
+            (
+                cube,
+                0,
+                3,
+                27,
+                "A batch of 3 x (16384 x 16384 x 16384) needs about 27 GiB",
+            ),
+            // Sizes beyond any memory do not overflow.
+            (Shape::cube(usize::MAX), 0, 1, u64::MAX >> 30, ""),
+        ] {
+            let storage = Storage {
+                padding,
+                batch,
+                ..Storage::default()
+            };
+            let check = |gib: u64| check_against(shape, storage, 4, Some(gib << 30));
+            assert_eq!(check(fits).is_ok(), !start.is_empty());
+            let text = check(fits - 1).unwrap_err().to_string();
+            assert!(text.starts_with(start), "{text}");
+            let total = format!("has {} GiB", fits - 1);
+            assert!(text.contains(&total), "{text}");
+            assert!(
+                start != "" || text.contains(" needs about 1.1e31 GiB of "),
+                "{text}"
+            );
+            assert_eq!(check_against(shape, storage, 4, None), Ok(()));
+        }
     }
 }

@@ -5,7 +5,6 @@
 //! header, checks it against the length of the file, and refuses what is not a matrix. Only then
 //! does [`NpyFile::read`] allocate memory.
 
-use std::fmt::{self, Display};
 use std::fs::{self, File};
 use std::io::{self, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
@@ -98,12 +97,12 @@ enum Refusal {
     )]
     Dimensions(usize),
     #[error("says that it holds {0}, which are more bytes than can be counted: it is damaged.")]
-    Overflow(Contents),
+    Overflow(String),
     #[error(
         "is truncated: {contents} take {needed} bytes after the header, but there are {found}."
     )]
     Truncated {
-        contents: Contents,
+        contents: String,
         needed: u64,
         found: u64,
     },
@@ -111,7 +110,7 @@ enum Refusal {
         "goes on after its {contents}: they take {needed} bytes after the header, but there are {found}."
     )]
     Trailing {
-        contents: Contents,
+        contents: String,
         needed: u64,
         found: u64,
     },
@@ -119,24 +118,6 @@ enum Refusal {
         "has changed since the program started; run it again when nothing else writes the file."
     )]
     Changed,
-}
-
-/// `3 x 4 elements of f32`.
-#[derive(Clone, Copy, Debug)]
-struct Contents {
-    rows: usize,
-    columns: usize,
-    data_type: ElementType,
-}
-
-impl Display for Contents {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            formatter,
-            "{} x {} elements of {}",
-            self.rows, self.columns, self.data_type
-        )
-    }
 }
 
 /// Why the elements of a file were not read.
@@ -161,12 +142,11 @@ impl NpyFile {
     /// There is no such file, it is not a .npy file or is damaged, or it does not hold a matrix
     /// of an element type that kernels multiply, in little-endian order.
     pub fn open(path: &Path) -> Result<NpyFile, NpyError> {
-        examine(path)
-            .map(|(file, _)| file)
-            .map_err(|refusal| NpyError {
-                path: path.to_path_buf(),
-                refusal,
-            })
+        let path = path.to_path_buf();
+        match examine(&path) {
+            Ok((file, _)) => Ok(file),
+            Err(refusal) => Err(NpyError { path, refusal }),
+        }
     }
 
     /// The transpose of what the file holds.
@@ -228,35 +208,28 @@ impl NpyFile {
         if now != *self || self.data_type != T::TYPE {
             return Err(refuse(Refusal::Changed).into());
         }
-        let placement = Placement {
-            offset: 0,
-            leading: self.columns,
+        let compact = Placement::compact(self.columns);
+        let mut matrix = Matrix::from_rows(self.rows, self.columns, compact, |_, _| ())?;
+        // Lines of the file are rows or columns.
+        let (lines, length) = match self.fortran_order {
+            false => (self.rows, self.columns),
+            true => (self.columns, self.rows),
         };
-        let mut matrix = Matrix::from_rows(self.rows, self.columns, placement, |_, _| ())?;
-        let mut take = |count: usize| elements.take::<T>(count).map_err(refuse);
-        match self.fortran_order {
-            false => {
-                let at_once = (CHUNK / self.columns.max(1)).max(1);
-                for first in (0..self.rows).step_by(at_once) {
-                    let rows = at_once.min(self.rows - first);
-                    let chunk = take(rows * self.columns)?;
-                    for row in 0..rows {
-                        let start = row * self.columns;
-                        matrix
-                            .row_mut(first + row)
-                            .copy_from_slice(&chunk[start..start + self.columns]);
+        let at_once = (CHUNK / length.max(1)).max(1);
+        for first in (0..lines).step_by(at_once) {
+            let count = at_once.min(lines - first);
+            let chunk = take(&mut elements, count * length).map_err(refuse)?;
+            match self.fortran_order {
+                false => {
+                    for (row, line) in chunk.chunks(length.max(1)).enumerate() {
+                        matrix.row_mut(first + row).copy_from_slice(line);
                     }
                 }
-            }
-            true => {
-                let at_once = (CHUNK / self.rows.max(1)).max(1);
-                for first in (0..self.columns).step_by(at_once) {
-                    let columns = at_once.min(self.columns - first);
-                    let chunk = take(self.rows * columns)?;
+                true => {
                     for row in 0..self.rows {
-                        let elements = &mut matrix.row_mut(row)[first..first + columns];
+                        let elements = &mut matrix.row_mut(row)[first..first + count];
                         for (column, element) in elements.iter_mut().enumerate() {
-                            *element = chunk[column * self.rows + row];
+                            *element = chunk[column * length + row];
                         }
                     }
                 }
@@ -267,10 +240,6 @@ impl NpyFile {
 }
 
 /// Writes a matrix as a .npy file of version 1.0, in C order.
-///
-/// # Errors
-///
-/// Writing fails.
 pub fn write<T: Number>(matrix: &Matrix<T>, out: &mut dyn Write) -> io::Result<()> {
     out.write_all(&header::of_matrix(
         descriptor(T::TYPE),
@@ -290,32 +259,24 @@ pub fn write<T: Number>(matrix: &Matrix<T>, out: &mut dyn Write) -> io::Result<(
     })
 }
 
-/// The elements of a file, after its header.
-struct Elements {
-    reader: BufReader<File>,
-}
-
-impl Elements {
-    /// The next `count`.
-    fn take<T: Number>(&mut self, count: usize) -> Result<Vec<T>, Refusal> {
-        let mut bytes = Vec::new();
-        let length = count * size_of::<T>();
-        let read = self.reader.by_ref().take(length as u64);
-        if { read }.read_to_end(&mut bytes)? != length {
-            // It was as long as its header says when that was read.
-            return Err(Refusal::Changed);
-        }
-        let elements = bytes.chunks_exact(size_of::<T>()).map(|bytes| {
-            let mut bits = [0; 8];
-            bits[..bytes.len()].copy_from_slice(bytes);
-            T::from_bits(u64::from_le_bytes(bits))
-        });
-        Ok(elements.collect())
+/// The next `count` elements.
+fn take<T: Number>(reader: &mut impl Read, count: usize) -> Result<Vec<T>, Refusal> {
+    let mut bytes = Vec::new();
+    let length = count * size_of::<T>();
+    if reader.take(length as u64).read_to_end(&mut bytes)? != length {
+        // It was as long as its header says when that was read.
+        return Err(Refusal::Changed);
     }
+    let elements = bytes.chunks_exact(size_of::<T>()).map(|bytes| {
+        let mut bits = [0; 8];
+        bits[..bytes.len()].copy_from_slice(bytes);
+        T::from_bits(u64::from_le_bytes(bits))
+    });
+    Ok(elements.collect())
 }
 
 /// Reads and checks the header, and leaves the reader at the first element.
-fn examine(path: &Path) -> Result<(NpyFile, Elements), Refusal> {
+fn examine(path: &Path) -> Result<(NpyFile, BufReader<File>), Refusal> {
     // Checked before it is opened: opening a named pipe waits for its writer.
     if !fs::metadata(path)?.is_file() {
         return Err(Refusal::Irregular);
@@ -330,15 +291,11 @@ fn examine(path: &Path) -> Result<(NpyFile, Elements), Refusal> {
     let [rows, columns] = shape[..] else {
         return Err(Refusal::Dimensions(shape.len()));
     };
-    let contents = Contents {
-        rows,
-        columns,
-        data_type,
+    let contents = format!("{rows} x {columns} elements of {data_type}");
+    let count = (rows as u64).checked_mul(columns as u64);
+    let Some(needed) = count.and_then(|count| count.checked_mul(data_type.bytes() as u64)) else {
+        return Err(Refusal::Overflow(contents));
     };
-    let needed = (rows as u64)
-        .checked_mul(columns as u64)
-        .and_then(|count| count.checked_mul(data_type.bytes() as u64))
-        .ok_or(Refusal::Overflow(contents))?;
     let found = length.saturating_sub(bytes.len() as u64);
     if found < needed {
         return Err(Refusal::Truncated {
@@ -362,7 +319,7 @@ fn examine(path: &Path) -> Result<(NpyFile, Elements), Refusal> {
         fortran_order: header.fortran_order()?,
         is_transposed: false,
     };
-    Ok((described, Elements { reader }))
+    Ok((described, reader))
 }
 
 /// The bytes from the start of a file of `length` bytes to the end of its header, and where in

@@ -81,10 +81,6 @@ impl Rung {
     }
 
     /// Runs it on `problem`, once: see [`Rung::run_on`].
-    ///
-    /// # Errors
-    ///
-    /// As [`Rung::run_on`].
     pub fn run<T: Number>(
         self,
         device: &Device,

@@ -75,30 +75,30 @@ pub fn default_for(
     algorithms: &[&'static Algorithm],
     data_type: DataType,
 ) -> &'static str {
-    let on_any_gpu = |rung: &Rung| {
-        let variant = rung.choice().map(|choice| choice.variant);
-        variant.is_none_or(|variant| variant.unit == Unit::CudaCores)
-    };
     let of_type = |rung: &Rung| rung.multiplies(data_type);
-    let multiplies = |rung: &Rung| of_type(rung) && on_any_gpu(rung);
-    let of_kernel = |kernel: &&'static Kernel| gpu(&[*kernel]);
-    let rungs = || {
-        kernels
+    let on_any_gpu = |rung: &Rung| match rung.choice() {
+        Some(choice) => of_type(rung) && choice.variant.unit == Unit::CudaCores,
+        None => of_type(rung),
+    };
+    let ladder = |is_meant: &dyn Fn(&Rung) -> bool| {
+        let able = kernels
             .iter()
-            .filter(|kernel| of_kernel(kernel).iter().any(multiplies))
+            .filter(|kernel| gpu(&[kernel]).iter().any(is_meant));
+        able.map(|kernel| kernel.name).collect::<Vec<&str>>()
     };
-    let algorithm = || cpu(algorithms).into_iter().rfind(multiplies);
-    let highest = || {
-        let mut kernels = kernels.iter();
-        kernels.rfind(|kernel| of_kernel(kernel).iter().any(of_type))
+    let names = ladder(&on_any_gpu);
+    if names.contains(&DEFAULT) {
+        return DEFAULT;
+    }
+    let algorithm = || {
+        cpu(algorithms)
+            .into_iter()
+            .rfind(on_any_gpu)
+            .map(Rung::name)
     };
-    rungs()
-        .find(|kernel| kernel.name == DEFAULT)
-        .or(rungs().next_back())
-        .map(|kernel| kernel.name)
-        .or_else(|| algorithm().map(Rung::name))
-        .or_else(|| highest().map(|kernel| kernel.name))
-        .unwrap_or(DEFAULT)
+    let highest = || ladder(&of_type).last().copied();
+    let found = names.last().copied().or_else(algorithm).or_else(highest);
+    found.unwrap_or(DEFAULT)
 }
 
 /// The rungs that `names` stand for, each once, in the order named. A kernel's name stands for
@@ -226,10 +226,6 @@ impl Asked {
 }
 
 /// [`select`], where `auto` is a name, too.
-///
-/// # Errors
-///
-/// As [`select`].
 pub fn ask(
     kernels: &[&'static Kernel],
     algorithms: &[&'static Algorithm],
@@ -246,10 +242,6 @@ pub fn ask(
 }
 
 /// [`select`] among GPU kernels alone.
-///
-/// # Errors
-///
-/// As [`select`].
 pub fn kernels(
     kernels: &[&'static Kernel],
     names: &[String],
@@ -345,86 +337,88 @@ mod tests {
     use super::*;
     use crate::cpu::RUNGS;
     use crate::data::Storage;
-    use gpu_gemm::Shape;
     use gpu_gemm::gpu_kernels::KERNELS;
+    use gpu_gemm::{DeviceFacts, Shape};
+
+    fn owned(names: &[&str]) -> Vec<String> {
+        names.iter().map(ToString::to_string).collect()
+    }
 
     fn names(asked: &[&str], data_type: DataType) -> Result<Vec<&'static str>, SelectError> {
-        let asked: Vec<String> = asked.iter().map(ToString::to_string).collect();
-        Ok(select(KERNELS, RUNGS, &asked, data_type)?
-            .into_iter()
-            .map(Rung::name)
-            .collect())
+        let rungs = select(KERNELS, RUNGS, &owned(asked), data_type)?;
+        Ok(rungs.into_iter().map(Rung::name).collect())
+    }
+
+    /// The variants of the kernels whose name begins so, of a type.
+    fn variants(kernel: &str, data_type: DataType) -> Vec<&'static str> {
+        let kernels = KERNELS.iter().filter(|one| one.name.starts_with(kernel));
+        let variants = kernels.flat_map(|kernel| kernel.variants);
+        let of_type = variants.filter(|variant| variant.types.data_type() == data_type);
+        of_type.map(|variant| variant.name).collect()
     }
 
     #[test]
-    fn a_kernel_stands_for_its_first_variant_of_the_type() {
-        assert_eq!(names(&["naive"], DataType::F32), Ok(vec!["naive"]));
-        for data_type in DataType::ALL {
-            let mut variants = gpu_gemm::gpu_kernels::tiled::KERNEL.variants.iter();
-            let first = variants.find(|variant| variant.types.data_type() == data_type);
-            match first {
-                Some(first) => assert_eq!(names(&["tiled"], data_type), Ok(vec![first.name])),
-                None => assert!(names(&["tiled"], data_type).is_err()),
-            }
+    fn names_stand_for_rungs_in_order_and_each_runs_once_whatever_its_case() {
+        for (asked, found) in [
+            (&["naive"][..], &["naive"][..]),
+            (&["tiled-32"], &["tiled-32"]),
+            (&["tiled-32", "naive", "tiled-32"], &["tiled-32", "naive"]),
+            (
+                &["NAIVE", "Cpu-Ikj", "TILED-32"],
+                &["naive", "cpu-ikj", "tiled-32"],
+            ),
+        ] {
+            assert_eq!(names(asked, DataType::F32), Ok(found.to_vec()));
         }
-    }
-
-    #[test]
-    fn a_variant_stands_for_itself() {
-        assert_eq!(names(&["tiled-32"], DataType::F32), Ok(vec!["tiled-32"]));
+        let all = names(&["all"], DataType::F32).unwrap();
+        assert_eq!(names(&["ALL"], DataType::F32).as_ref(), Ok(&all));
+        let (last, others) = all.split_last().unwrap();
+        let last_first = [&[*last], others].concat();
+        assert_eq!(names(&[last, "all"], DataType::F32), Ok(last_first));
+        for data_type in DataType::ALL {
+            let first = variants("tiled", data_type)
+                .first()
+                .map(|first| vec![*first]);
+            assert_eq!(names(&["tiled"], data_type).ok(), first);
+        }
     }
 
     #[test]
     fn cpu_stands_for_the_cpu_rungs_of_the_type_and_all_for_none_of_them() {
         for data_type in DataType::ALL {
-            let rungs = RUNGS
-                .iter()
-                .filter(|rung| Rung::Cpu(rung).multiplies(data_type));
-            let rungs: Vec<&str> = rungs.map(|rung| rung.name).collect();
-            assert_eq!(names(&["cpu"], data_type), Ok(rungs));
+            let of_type = |rung: &&&'static Algorithm| Rung::Cpu(rung).multiplies(data_type);
+            let rungs = RUNGS.iter().filter(of_type).map(|rung| rung.name);
+            assert_eq!(names(&["cpu"], data_type), Ok(rungs.collect()));
             let all = names(&["all"], data_type).unwrap();
             assert!(!all.iter().any(|name| name.starts_with("cpu-")));
         }
         assert_eq!(names(&["cpu-ikj"], DataType::I32), Ok(vec!["cpu-ikj"]));
         for name in ["cpu", "cpu-ikj"] {
-            let among_kernels = kernels(KERNELS, &[name.to_string()], DataType::F32);
+            let among_kernels = kernels(KERNELS, &owned(&[name]), DataType::F32);
             assert!(matches!(among_kernels, Err(SelectError::Unknown { .. })));
         }
-        assert!(matches!(
-            names(&["cpu-matrixmultiply"], DataType::I32),
-            Err(SelectError::WrongType { .. })
-        ));
-    }
-
-    #[test]
-    fn names_are_kept_in_order_and_repeated_ones_run_once() {
-        assert_eq!(
-            names(&["tiled-32", "naive", "tiled-32"], DataType::F32),
-            Ok(vec!["tiled-32", "naive"])
-        );
-        let all = names(&["all"], DataType::F32).unwrap();
-        let last = *all.last().unwrap();
-        let last_first = [&[last], &all[..all.len() - 1]].concat();
-        assert_eq!(names(&[last, "all"], DataType::F32), Ok(last_first));
     }
 
     #[test]
     fn auto_is_a_name_beside_others_and_stands_for_what_suits_the_shape() {
-        let names = ["auto", "naive", "auto"].map(String::from);
-        let asked = ask(KERNELS, RUNGS, &names, DataType::F32).unwrap();
-        assert_eq!(asked.len(), 2);
-        assert_eq!(asked[0], Asked::Auto);
-        let chooser = Chooser::untuned(gpu_gemm::DeviceFacts::simulator());
+        let asked = ask(
+            KERNELS,
+            RUNGS,
+            &owned(&["Auto", "naive", "auto"]),
+            DataType::F32,
+        );
+        let [auto, Asked::Rung(_)] = asked.unwrap()[..] else {
+            panic!("not auto and another");
+        };
+        assert_eq!(auto, Asked::Auto);
+        let chooser = Chooser::untuned(DeviceFacts::simulator());
         for data_type in DataType::ALL {
-            let rung = asked[0]
-                .rung(
-                    &chooser,
-                    data_type,
-                    Storage::default().call(Shape::cube(100), data_type.inputs),
-                )
-                .unwrap();
-            assert_eq!(rung.name(), "auto");
-            assert!(rung.multiplies(data_type), "{rung:?}");
+            let call = Storage::default().call(Shape::cube(100), data_type.inputs);
+            let rung = auto.rung(&chooser, data_type, call).unwrap();
+            assert!(
+                rung.name() == "auto" && rung.multiplies(data_type),
+                "{rung:?}"
+            );
         }
     }
 
@@ -436,42 +430,59 @@ mod tests {
             assert!(names(&[name], data_type).is_ok(), "{name}");
         }
         // Without the default itself, the last kernel that can.
-        let names: Vec<&str> = KERNELS.iter().map(|kernel| kernel.name).collect();
-        let tiled = names.iter().position(|name| *name == "tiled").unwrap();
-        assert_eq!(
-            default_for(&KERNELS[..=tiled], RUNGS, DataType::F32),
-            "tiled"
-        );
+        let tiled = KERNELS.iter().position(|kernel| kernel.name == "tiled");
+        let up_to_tiled = &KERNELS[..=tiled.unwrap()];
+        assert_eq!(default_for(up_to_tiled, RUNGS, DataType::F32), "tiled");
     }
 
     /// What `ask` says to a name that stands for nothing.
-    fn refused(name: &str) -> String {
-        let asked = ask(KERNELS, RUNGS, &[name.to_string()], DataType::F32);
+    fn refused(name: &str, data_type: DataType) -> String {
+        let asked = ask(KERNELS, RUNGS, &owned(&[name]), data_type);
         asked.unwrap_err().to_string()
     }
 
     #[test]
-    fn an_unknown_name_is_answered_with_the_nearest_ones_and_how_to_list_all() {
-        assert_eq!(
-            refused("duble-bufer"),
-            "There is no kernel `duble-bufer`; did you mean `double-buffer`? `rust-gemm --list` shows all."
-        );
+    fn a_name_that_stands_for_nothing_is_answered_with_the_nearest_ones_and_how_to_list_all() {
+        let all = "`rust-gemm --list` shows all.";
+        for (name, data_type, answer) in [
+            (
+                "duble-bufer",
+                DataType::F32,
+                "There is no kernel `duble-bufer`; did you mean `double-buffer`? ",
+            ),
+            (
+                "quicksort",
+                DataType::F32,
+                "There is no kernel `quicksort`. ",
+            ),
+            ("sync*", DataType::F32, "No kernel's name matches `sync*`. "),
+        ] {
+            assert_eq!(refused(name, data_type), format!("{answer}{all}"));
+        }
+        let none = "No kernel whose name matches `async-*` multiplies i32.";
+        assert_eq!(refused("async-*", DataType::I32), none);
+        for (name, types) in [
+            ("double-buffer", "f32"),
+            ("warp-specialized-nt", "bf16, f16, bf16-f32 and f16-f32"),
+            ("cpu-matrixmultiply", "f32 and f64"),
+        ] {
+            let answer = format!(
+                "Kernel `{name}` does not multiply i32, but {types}. `rust-gemm --list` shows what each kernel multiplies."
+            );
+            assert_eq!(refused(name, DataType::I32), answer);
+        }
         for (name, meant) in [
             ("aut", "auto"),
             ("al", "all"),
             ("cp", "cpu"),
             ("NAVE", "naive"),
         ] {
-            let message = refused(name);
+            let message = refused(name, DataType::F32);
             let suggested = message.split('?').next().unwrap();
             assert!(suggested.contains(&format!("`{meant}`")), "{message}");
         }
-        assert_eq!(
-            refused("quicksort"),
-            "There is no kernel `quicksort`. `rust-gemm --list` shows all."
-        );
         // The beginning of many names.
-        let message = refused("async");
+        let message = refused("async", DataType::F32);
         assert_eq!(message.matches('`').count(), 2 * (1 + SUGGESTIONS + 1));
         // Where there is no `auto`, it is not suggested.
         let message = names(&["auto"], DataType::F32).unwrap_err().to_string();
@@ -479,57 +490,22 @@ mod tests {
     }
 
     #[test]
-    fn upper_and_lower_case_are_the_same() {
-        let upper = ["NAIVE", "Cpu-Ikj", "TILED-32"];
-        let found = names(&upper, DataType::F32);
-        assert_eq!(found, Ok(vec!["naive", "cpu-ikj", "tiled-32"]));
-        assert_eq!(
-            names(&["ALL"], DataType::F32),
-            names(&["all"], DataType::F32)
-        );
-        let asked = ask(KERNELS, RUNGS, &["Auto".to_string()], DataType::F32);
-        assert_eq!(asked, Ok(vec![Asked::Auto]));
-    }
-
-    #[test]
     fn a_pattern_stands_for_every_variant_and_cpu_rung_of_the_type_that_it_matches() {
         for data_type in DataType::ALL {
-            let all = names(&["all", "cpu"], data_type).unwrap();
-            let kernels = KERNELS
-                .iter()
-                .filter(|kernel| kernel.name.starts_with("tiled"));
-            let variants = kernels.flat_map(|kernel| kernel.variants);
-            let expected = variants.filter(|variant| variant.types.data_type() == data_type);
-            let expected: Vec<&str> = expected.map(|variant| variant.name).collect();
-            let of_type = |pattern: &str, expected: Vec<&'static str>| {
-                let none = SelectError::NoMatchOfType {
-                    pattern: pattern.to_ascii_lowercase(),
-                    asked: data_type,
-                };
-                let expected = match expected.is_empty() {
-                    true => Err(none),
-                    false => Ok(expected),
-                };
-                assert_eq!(names(&[pattern], data_type), expected);
-            };
-            of_type("tiled*", expected);
-            of_type("*", all);
-            of_type("CPU-*", names(&["cpu"], data_type).unwrap());
+            for (pattern, expected) in [
+                ("tiled*", variants("tiled", data_type)),
+                ("*", names(&["all", "cpu"], data_type).unwrap()),
+                ("CPU-*", names(&["cpu"], data_type).unwrap()),
+            ] {
+                let found = names(&[pattern], data_type);
+                match expected.is_empty() {
+                    true => assert!(matches!(found, Err(SelectError::NoMatchOfType { .. }))),
+                    false => assert_eq!(found, Ok(expected)),
+                }
+            }
         }
         let nn = names(&["async-*-nn"], DataType::F32).unwrap();
         assert!(nn.len() > 2 && nn.iter().all(|name| name.ends_with("-nn")));
-        assert_eq!(
-            refused("sync*"),
-            "No kernel's name matches `sync*`. `rust-gemm --list` shows all."
-        );
-        assert_eq!(
-            names(&["async-*"], DataType::I32).unwrap_err().to_string(),
-            "No kernel whose name matches `async-*` multiplies i32."
-        );
-    }
-
-    #[test]
-    fn a_star_stands_for_any_characters() {
         for (pattern, text, is_match) in [
             ("a*c", "abbc", true),
             ("a*c", "ac", true),
@@ -546,38 +522,19 @@ mod tests {
     }
 
     #[test]
-    fn a_kernel_without_the_type_is_answered_with_what_it_multiplies() {
-        let message = |name| names(&[name], DataType::I32).unwrap_err().to_string();
-        for (name, types) in [
-            ("double-buffer", "f32"),
-            ("warp-specialized-nt", "bf16, f16, bf16-f32 and f16-f32"),
-        ] {
-            let expected = format!(
-                "Kernel `{name}` does not multiply i32, but {types}. `rust-gemm --list` shows what each kernel multiplies."
-            );
-            assert_eq!(message(name), expected);
-        }
-    }
-
-    #[test]
     fn the_type_is_f32_or_else_what_all_names_have() {
         for (names, expected) in [
             (&[][..], DataType::F32),
             (&["auto", "all", "naive"], DataType::F32),
             (&["warp-specialized"], DataType::BF16),
             (&["persistent", "warp-*", "auto"], DataType::BF16),
-            (&["persistent", "auto"], DataType::BF16),
             (&["fp64-tensor"], DataType::F64),
             // What is wrong is said of f32.
             (&["fp64-tensor", "persistent"], DataType::F32),
             (&["quicksort"], DataType::F32),
         ] {
-            let names: Vec<String> = names.iter().map(ToString::to_string).collect();
-            assert_eq!(
-                type_for(None, KERNELS, RUNGS, &names),
-                expected,
-                "{names:?}"
-            );
+            let found = type_for(None, KERNELS, RUNGS, &owned(names));
+            assert_eq!(found, expected, "{names:?}");
         }
     }
 }

@@ -196,35 +196,20 @@ impl fmt::Display for Files {
 }
 
 impl Source {
-    /// The problem, of files compact and one product, else stored so, and the random data that it
-    /// is, if it is. Where `beta` or `alpha` is zero, what must not be read is
-    /// [`Number::POISON`].
+    /// The problem, with A and B in `inputs`: of files compact and one product, else stored so. And
+    /// the random data that it is, if it is. Where `beta` or `alpha` is zero, what must not be read
+    /// is [`Number::POISON`].
     ///
     /// # Errors
     ///
     /// A file cannot be read, or there is no memory.
-    pub fn problem<T: Number>(
-        &self,
-        shape: Shape,
-        storage: Storage,
-        seed: u64,
-        scalars: (T, T),
-    ) -> Result<(Problem<T>, Option<Data>), ReadError> {
-        self.problem_of(T::TYPE, shape, storage, seed, scalars)
-    }
-
-    /// [`Source::problem`] with A and B in `inputs`.
-    ///
-    /// # Errors
-    ///
-    /// As [`Source::problem`].
     pub fn problem_of<T: Number>(
         &self,
         inputs: ElementType,
         shape: Shape,
         storage: Storage,
         seed: u64,
-        (alpha, beta): (T, T),
+        scalars: (T, T),
     ) -> Result<(Problem<T>, Option<Data>), ReadError> {
         let (layout, batch) = (storage.layout(shape), storage.batch);
         let data = match self {
@@ -232,11 +217,11 @@ impl Source {
             Source::Files(_) => None,
         };
         let problem = match (self, data) {
-            (Source::Files(files), _) => files.problem(alpha, beta)?,
+            (Source::Files(files), _) => files.problem(scalars)?,
             (_, Some(data)) => {
-                Problem::random_batch_of(inputs, batch, shape, layout, data, seed, (alpha, beta))?
+                Problem::random_batch_of(inputs, batch, shape, layout, data, seed, scalars)?
             }
-            (_, None) => index_sums(shape, batch, alpha, beta)?.moved_to(layout)?,
+            (_, None) => index_sums(shape, batch, scalars)?.moved_to(layout)?,
         };
         let problem = Problem {
             transposes: storage.transposes,
@@ -255,30 +240,27 @@ impl Source {
 }
 
 impl Files {
-    fn problem<T: Number>(&self, alpha: T, beta: T) -> Result<Problem<T>, ReadError> {
+    fn problem<T: Number>(&self, (alpha, beta): (T, T)) -> Result<Problem<T>, ReadError> {
         let Shape { m, n, k } = self.shape();
-        let zero = T::default();
         let read = |file: Option<&NpyFile>, rows, columns| match file {
             Some(file) => read_as(file),
             None => Ok(Matrix::from_elements(rows, columns, |_, _| T::POISON)?),
         };
-        let factor = |file| (alpha != zero).then_some(file);
-        Ok(Problem::new(
-            alpha,
-            beta,
-            read(factor(&self.a), m, k)?,
-            read(factor(&self.b), k, n)?,
-            read(self.c.as_ref(), m, n)?,
-        )?)
+        let factor = |file| (alpha != T::default()).then_some(file);
+        let a = read(factor(&self.a), m, k)?;
+        let b = read(factor(&self.b), k, n)?;
+        let c = read(self.c.as_ref(), m, n)?;
+        Ok(Problem::new(alpha, beta, a, b, c)?)
     }
 }
 
 /// The matrix in a file, in elements that hold its numbers exactly.
 fn read_as<T: Number>(file: &NpyFile) -> Result<Matrix<T>, ReadError> {
     match file.data_type() {
-        same if same == T::TYPE => file.read(),
-        ElementType::Bf16 => Ok(file.read::<Bf16>()?.converted()?),
-        ElementType::F16 => Ok(file.read::<F16>()?.converted()?),
+        ElementType::Bf16 if T::TYPE != ElementType::Bf16 => {
+            Ok(file.read::<Bf16>()?.converted()?)
+        }
+        ElementType::F16 if T::TYPE != ElementType::F16 => Ok(file.read::<F16>()?.converted()?),
         _ => file.read(),
     }
 }
@@ -287,22 +269,22 @@ fn read_as<T: Number>(file: &NpyFile) -> Result<Matrix<T>, ReadError> {
 fn index_sums<T: Number>(
     shape: Shape,
     batch: usize,
-    alpha: T,
-    beta: T,
+    (alpha, beta): (T, T),
 ) -> Result<Problem<T>, ProblemError> {
     let Shape { m, n, k } = shape;
-    let zero = T::default();
-    let matrix = |rows: usize, columns, read: bool| {
+    let matrix = |rows: usize, columns, scalar: T| {
         let all_rows = rows.saturating_mul(batch);
-        Matrix::from_elements(all_rows, columns, |row, column| match read {
-            true => T::from_integer((row % rows + column) as i32),
-            false => T::POISON,
+        Matrix::from_elements(all_rows, columns, |row, column| {
+            match scalar == T::default() {
+                true => T::POISON,
+                false => T::from_integer((row % rows + column) as i32),
+            }
         })
     };
     let matrices = [
-        matrix(m, k, alpha != zero)?,
-        matrix(k, n, alpha != zero)?,
-        matrix(m, n, beta != zero)?,
+        matrix(m, k, alpha)?,
+        matrix(k, n, alpha)?,
+        matrix(m, n, beta)?,
     ];
     Problem::of_batch(batch, (alpha, beta), matrices)
 }
@@ -320,7 +302,8 @@ mod tests {
             batch: 2,
             ..Storage::default()
         };
-        let (problem, data) = source.problem::<i32>(shape, storage, 1, (1, 0)).unwrap();
+        let problem = source.problem_of::<i32>(ElementType::I32, shape, storage, 1, (1, 0));
+        let (problem, data) = problem.unwrap();
         assert_eq!(data, None);
         for product in [problem.product(0).unwrap(), problem.product(1).unwrap()] {
             assert_eq!(product.a.row(2), [2, 3, 4, 5, 6]);

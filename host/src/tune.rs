@@ -9,7 +9,7 @@ use gpu_gemm::{
 };
 use thiserror::Error;
 
-use crate::data::{Data, Layout, Problem, ProblemError};
+use crate::data::{Data, Layout, Problem, ProblemError, Storage};
 use crate::measure::gpu::{self, Contender, MeasureError};
 use crate::measure::{Effort, Timing};
 use crate::memory::{self, TooLarge};
@@ -71,10 +71,6 @@ fn for_gpus(why: &str) -> String {
 }
 
 /// The GPU that was opened.
-///
-/// # Errors
-///
-/// It is the simulator.
 pub fn gpu_of(opened: &Opened) -> Result<&CudaDevice, TuneError> {
     match &opened.device {
         Device::Cuda(device) => Ok(device),
@@ -100,7 +96,7 @@ pub fn shape(
     progress: &Progress,
 ) -> Result<Measured, TuneError> {
     gpu_of(opened)?;
-    memory::check(shape, size_of::<f32>())?;
+    memory::check(shape, Storage::default(), size_of::<f32>())?;
     let call = Call::compact(shape, Transpose::No, Transpose::No, ElementType::F32);
     let choices = contenders(chooser, call, settings.most);
     let Some(&of_model) = choices.first() else {

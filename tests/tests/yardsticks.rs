@@ -61,8 +61,8 @@ fn keeps<T: Number>(
     let b = matrix(&|row, _| if row == 0 { of(1.0) } else { zero })?;
     let c = matrix(&|_, _| zero)?;
     let problem = Problem::new(of(1.0), zero, a, b, c)?;
-    Backend::Gpu.run(|device| {
-        let Device::Cuda(device) = device else {
+    Backend::Gpu.run(|opened| {
+        let Device::Cuda(device) = opened else {
             return Err("this is no GPU".into());
         };
         for interface in Interface::ALL {
@@ -80,7 +80,7 @@ fn keeps<T: Number>(
                 kept = Some(rows.all(is_value));
             };
             let contenders = [Contender::Cublas(&library)];
-            measure(device, &contenders, &problem, effort, &|_| (), &mut check)?;
+            measure(opened, &contenders, &problem, effort, &|_| (), &mut check)?;
             if kept != Some(is_kept) {
                 let name = library.name();
                 return Err(format!("{name} keeps all bits: {kept:?}, not {is_kept}").into());

@@ -208,11 +208,13 @@ mod tests {
     use crate::data::{Data, Layout};
     use gpu_gemm::Shape;
 
+    fn team() -> Team {
+        Team::new(Settings::default()).unwrap()
+    }
+
     #[test]
     fn every_rung_has_a_name_of_its_own_and_a_source_that_exists() {
-        let mut names: Vec<&str> = RUNGS.iter().map(|rung| rung.name).collect();
-        names.sort();
-        names.dedup();
+        let names: std::collections::HashSet<&str> = RUNGS.iter().map(|rung| rung.name).collect();
         assert_eq!(names.len(), RUNGS.len());
         let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
         for rung in RUNGS {
@@ -221,48 +223,45 @@ mod tests {
         }
     }
 
-    /// Runs a planted rung on 3 x 4 x 5 with a row of padding between rows.
-    fn planted(multiply: Multiply<f32>) -> Result<Run<f32>, RunError> {
-        let functions = Functions {
-            f32: Some(multiply),
-            f64: None,
-            i32: None,
-        };
-        let algorithm = Algorithm {
-            name: "planted",
-            functions,
-            ..ijk::RUNG
-        };
-        let shape = Shape::new(3, 4, 5);
-        let layout = Layout::padded(shape, [1; 3], [1; 3]);
-        let problem = Problem::random(shape, layout, Data::Uniform, 1, 1.0, 0.0).unwrap();
-        let team = Team::new(Settings::default()).unwrap();
-        run(&algorithm, &problem, &team)
-    }
-
     #[test]
     fn every_rung_adds_to_what_c_holds() {
-        let team = Team::new(Settings::default()).unwrap();
-        let (a, b) = ([1, 2, 3, 4, 5, 6], [7, 8, 9, 10, 11, 12]); // 2 x 3 and 3 x 2
-        for rung in RUNGS {
-            if let Some(multiply) = rung.functions.i32 {
-                let mut c = [100, 200, 300, 400];
+        fn check<T: Number>() {
+            let (a, b) = ([1, 2, 3, 4, 5, 6], [7, 8, 9, 10, 11, 12]); // 2 x 3 and 3 x 2
+            let [a, b] = [a, b].map(|matrix| matrix.map(T::from_integer));
+            let rungs = RUNGS
+                .iter()
+                .map(|rung| (rung.name, rung.functions.of::<T>()));
+            for (name, multiply) in rungs.filter_map(|(name, function)| Some((name, function?))) {
+                let mut c = [100, 200, 300, 400].map(T::from_integer);
                 let (a, b) = (View::new(&a, 2, 3, 3), View::new(&b, 3, 2, 2));
-                multiply(a, b, ViewMut::new(&mut c, 2, 2, 2), &team);
-                assert_eq!(c, [158, 264, 439, 554], "{}", rung.name);
-            }
-            if let Some(multiply) = rung.functions.f64 {
-                let [a, b] = [a, b].map(|matrix| matrix.map(f64::from));
-                let mut c = [100.0, 200.0, 300.0, 400.0];
-                let (a, b) = (View::new(&a, 2, 3, 3), View::new(&b, 3, 2, 2));
-                multiply(a, b, ViewMut::new(&mut c, 2, 2, 2), &team);
-                assert_eq!(c, [158.0, 264.0, 439.0, 554.0], "{}", rung.name);
+                multiply(a, b, ViewMut::new(&mut c, 2, 2, 2), &team());
+                assert_eq!(c, [158, 264, 439, 554].map(T::from_integer), "{name}");
             }
         }
+        check::<i32>();
+        check::<f32>();
+        check::<f64>();
     }
 
+    /// A planted rung, on 3 x 4 x 5 with an element of padding between rows.
     #[test]
     fn writes_between_the_rows_of_c_are_caught() {
+        let planted = |multiply: Multiply<f32>| {
+            let functions = Functions {
+                f32: Some(multiply),
+                ..ijk::RUNG.functions
+            };
+            let (shape, name) = (Shape::new(3, 4, 5), "planted");
+            let algorithm = Algorithm {
+                name,
+                functions,
+                ..ijk::RUNG
+            };
+            let layout = Layout::padded(shape, [1; 3], [1; 3]);
+            let problem = Problem::<f32>::random(shape, layout, Data::Uniform, 1, 1.0, 0.0);
+            let problem = problem.unwrap();
+            run(&algorithm, &problem, &team())
+        };
         // SAFETY: the element after C's first row of four lies before its second.
         let error = planted(|_, _, mut c, _| unsafe { *c.as_mut_ptr().add(4) = 0.0 }).unwrap_err();
         assert!(matches!(error, RunError::Trespass { .. }), "{error}");
@@ -272,14 +271,13 @@ mod tests {
     #[test]
     fn a_type_that_a_rung_does_not_multiply_is_refused_in_a_sentence() {
         let shape = Shape::cube(1);
-        let problem =
-            Problem::<i32>::random(shape, Layout::compact(shape), Data::Uniform, 1, 1, 1).unwrap();
-        let team = Team::new(Settings::default()).unwrap();
-        let error = run(&library::RUNG, &problem, &team).unwrap_err();
-        assert_eq!(
-            error.to_string(),
-            "Kernel `cpu-matrixmultiply` does not multiply i32; it multiplies f32, f64."
-        );
+        let layout = Layout::compact(shape);
+        let problem = Problem::<i32>::random(shape, layout, Data::Uniform, 1, 1, 1).unwrap();
+        let error = run(&library::RUNG, &problem, &team())
+            .unwrap_err()
+            .to_string();
+        let expected = "Kernel `cpu-matrixmultiply` does not multiply i32; it multiplies f32, f64.";
+        assert_eq!(error, expected);
     }
 
     #[test]

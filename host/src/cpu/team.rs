@@ -52,10 +52,6 @@ pub struct Team {
 
 impl Team {
     /// Starts the threads.
-    ///
-    /// # Errors
-    ///
-    /// The machine refuses so many.
     pub fn new(settings: Settings) -> Result<Team, TeamError> {
         let threads = settings
             .threads

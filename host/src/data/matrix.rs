@@ -73,10 +73,6 @@ impl<T: Number> Matrix<T> {
 
     /// A matrix of the elements that `row` writes, row by row, in parallel; all else in its
     /// buffer is [`Number::POISON`].
-    ///
-    /// # Errors
-    ///
-    /// As [`Matrix::new`], or there is no memory for it.
     pub fn from_rows(
         rows: usize,
         columns: usize,
@@ -112,10 +108,6 @@ impl<T: Number> Matrix<T> {
     }
 
     /// The compact matrix that has `element(row, column)`.
-    ///
-    /// # Errors
-    ///
-    /// As [`Matrix::from_rows`].
     pub fn from_elements(
         rows: usize,
         columns: usize,
@@ -139,10 +131,6 @@ impl<T: Number> Matrix<T> {
     }
 
     /// The same elements, placed elsewhere, in poison.
-    ///
-    /// # Errors
-    ///
-    /// As [`Matrix::from_rows`].
     pub fn moved_to(&self, placement: Placement) -> Result<Self, ProblemError> {
         Matrix::from_rows(self.rows, self.columns, placement, |row, elements| {
             elements.copy_from_slice(self.row(row));
@@ -150,10 +138,6 @@ impl<T: Number> Matrix<T> {
     }
 
     /// The same matrix, placed as this one, of the nearest elements of another type.
-    ///
-    /// # Errors
-    ///
-    /// As [`Matrix::from_rows`].
     pub fn converted<Other: Number>(&self) -> Result<Matrix<Other>, ProblemError> {
         Matrix::from_rows(self.rows, self.columns, self.placement, |row, elements| {
             for (element, source) in elements.iter_mut().zip(self.row(row)) {
@@ -177,10 +161,6 @@ impl<T: Number> Matrix<T> {
     }
 
     /// Some of its rows, placed as all of them.
-    ///
-    /// # Errors
-    ///
-    /// As [`Matrix::from_rows`].
     ///
     /// # Panics
     ///
@@ -206,10 +186,6 @@ impl<T: Number> Matrix<T> {
     /// The transpose of each of `count` matrices that lie below each other in this one, placed as
     /// this one: as far into its buffer, with as many elements between the end of a row and the
     /// start of the next.
-    ///
-    /// # Errors
-    ///
-    /// As [`Matrix::from_rows`].
     pub fn transposed(&self, count: usize) -> Result<Self, ProblemError> {
         let (rows, columns) = (self.columns, self.rows / count);
         let padding = self.leading() - self.columns;
@@ -341,10 +317,6 @@ impl<T: Number> Matrix<T> {
     }
 
     /// Random `data`. The same seed gives the same matrix, whatever its placement.
-    ///
-    /// # Errors
-    ///
-    /// As [`Matrix::from_rows`].
     pub fn random(
         rows: usize,
         columns: usize,
@@ -356,10 +328,6 @@ impl<T: Number> Matrix<T> {
     }
 
     /// The same, with random `data` for each row and column, times a power of two.
-    ///
-    /// # Errors
-    ///
-    /// As [`Matrix::from_rows`].
     pub fn random_at(
         rows: usize,
         columns: usize,
@@ -399,76 +367,51 @@ fn extent(rows: usize, columns: usize, placement: Placement) -> Result<usize, Pr
 mod tests {
     use super::*;
 
+    const fn placed(offset: usize, leading: usize) -> Placement {
+        Placement { offset, leading }
+    }
+
     #[test]
-    fn a_short_leading_dimension_is_refused() {
-        let error = Matrix::new(vec![0f32; 100], 3, 5, Placement::compact(4)).unwrap_err();
+    fn a_buffer_that_cannot_hold_the_matrix_is_refused() {
+        let of = |length, placement| Matrix::new(vec![0f32; length], 3, 5, placement);
         assert_eq!(
-            error.to_string(),
+            of(100, placed(0, 4)).unwrap_err().to_string(),
             "The leading dimension 4 is shorter than the rows of 5 elements that it must hold."
         );
+        let short = of(20, placed(2, 7)).unwrap_err().to_string();
+        let expected =
+            "A matrix of 3 x 5 ends 21 elements into its buffer, but the buffer holds only 20.";
+        assert_eq!(short, expected);
+        assert!(of(21, placed(2, 7)).is_ok());
     }
 
     #[test]
-    fn a_buffer_one_element_short_is_refused_and_the_exact_one_taken() {
-        let placement = Placement {
-            offset: 2,
-            leading: 7,
-        };
-        assert_eq!(
-            Matrix::new(vec![0f32; 20], 3, 5, placement).unwrap_err(),
-            ProblemError::ShortBuffer {
-                rows: 3,
-                columns: 5,
-                needed: 21,
-                length: 20
-            }
-        );
-        assert!(Matrix::new(vec![0f32; 21], 3, 5, placement).is_ok());
-    }
-
-    #[test]
-    fn sizes_that_overflow_are_refused_before_anything_is_allocated() {
-        let error = Matrix::<f32>::from_rows(3, 5, Placement::compact(usize::MAX / 2), |_, _| ());
-        assert!(matches!(error, Err(ProblemError::Overflow { .. })));
-        let far = Placement {
-            offset: usize::MAX,
-            leading: 5,
-        };
-        let error = Matrix::<f32>::from_rows(3, 5, far, |_, _| ());
-        assert!(matches!(error, Err(ProblemError::Overflow { .. })));
-    }
-
-    #[test]
-    fn a_matrix_larger_than_memory_is_an_error_not_an_abort() {
-        let error =
-            Matrix::<f32>::from_rows(1 << 28, 1 << 28, Placement::compact(1 << 28), |_, _| ());
-        assert!(matches!(error, Err(ProblemError::OutOfMemory { .. })));
+    fn sizes_that_overflow_are_refused_and_a_matrix_larger_than_memory_is_an_error() {
+        let of = |size, placement| Matrix::<f32>::from_rows(size, size, placement, |_, _| ());
+        for placement in [placed(0, usize::MAX / 2), placed(usize::MAX, 5)] {
+            assert!(matches!(
+                of(4, placement),
+                Err(ProblemError::Overflow { .. })
+            ));
+        }
+        let large = of(1 << 28, placed(0, 1 << 28));
+        assert!(matches!(large, Err(ProblemError::OutOfMemory { .. })));
     }
 
     #[test]
     fn everything_outside_a_random_matrix_is_poison_and_nothing_inside_is() {
-        let placement = Placement {
-            offset: 3,
-            leading: 6,
-        };
-        let matrix = Matrix::<f32>::random(4, 5, placement, Data::Uniform, 7).unwrap();
+        let matrix = Matrix::<f32>::random(4, 5, placed(3, 6), Data::Uniform, 7).unwrap();
         let poisoned = |element: &f32| element.bits() == f32::POISON.bits();
         assert_eq!(matrix.buffer().len(), 3 + 4 * 6);
-        assert_eq!(
-            matrix.buffer().iter().filter(|e| poisoned(e)).count(),
-            3 + 4
-        );
+        let count = matrix.buffer().iter().filter(|one| poisoned(one)).count();
+        assert_eq!(count, 3 + 4);
         assert!((0..4).all(|row| !matrix.row(row).iter().any(poisoned)));
         assert_eq!(matrix.elements().len(), 3 * 6 + 5);
     }
 
     #[test]
     fn a_changed_bit_of_padding_is_found_and_changes_inside_are_not_padding() {
-        let placement = Placement {
-            offset: 1,
-            leading: 4,
-        };
-        let matrix = Matrix::<f32>::random(3, 3, placement, Data::Uniform, 1).unwrap();
+        let matrix = Matrix::<f32>::random(3, 3, placed(1, 4), Data::Uniform, 1).unwrap();
         let mut other = matrix.buffer().to_vec();
         other[1 + 4 + 1] = 9.0;
         assert_eq!(matrix.first_padding_difference(&other), None);
@@ -482,11 +425,7 @@ mod tests {
     fn the_hash_tells_each_bit_of_each_element_apart_and_nothing_else() {
         let matrix = Matrix::from_elements(3, 4, |row, column| (row * 4 + column) as f32).unwrap();
         let hash = matrix.hash_of_bits();
-        let elsewhere = Placement {
-            offset: 5,
-            leading: 9,
-        };
-        assert_eq!(matrix.moved_to(elsewhere).unwrap().hash_of_bits(), hash);
+        assert_eq!(matrix.moved_to(placed(5, 9)).unwrap().hash_of_bits(), hash);
         for (row, column) in (0..3).flat_map(|row| (0..4).map(move |column| (row, column))) {
             let mut changed = matrix.clone();
             let element = &mut changed.row_mut(row)[column];

@@ -128,10 +128,6 @@ pub(crate) use by_inputs;
 
 impl<T: Number> Problem<T> {
     /// Builds a problem from its parts.
-    ///
-    /// # Errors
-    ///
-    /// The shapes of the matrices do not fit each other.
     pub fn new(
         alpha: T,
         beta: T,
@@ -143,10 +139,6 @@ impl<T: Number> Problem<T> {
     }
 
     /// Builds a batch of so many products from their matrices A, B and C, each below each other.
-    ///
-    /// # Errors
-    ///
-    /// The shapes of the matrices do not fit each other, or the number.
     pub fn of_batch(
         batch: usize,
         (alpha, beta): (T, T),
@@ -168,10 +160,6 @@ impl<T: Number> Problem<T> {
 
     /// One of the products, as a problem of its own.
     ///
-    /// # Errors
-    ///
-    /// There is no memory for it.
-    ///
     /// # Panics
     ///
     /// If there is no such product.
@@ -188,10 +176,6 @@ impl<T: Number> Problem<T> {
     }
 
     /// The same problem with its matrices moved.
-    ///
-    /// # Errors
-    ///
-    /// As [`Matrix::from_rows`].
     pub fn moved_to(&self, layout: Layout) -> Result<Self, ProblemError> {
         Ok(Problem {
             a: self.a.moved_to(layout.a)?,
@@ -202,19 +186,11 @@ impl<T: Number> Problem<T> {
     }
 
     /// The matrices as kernels get them: those that are transposed are copies.
-    ///
-    /// # Errors
-    ///
-    /// As [`Matrix::from_rows`].
     pub fn stored(&self) -> Result<Stored<'_, T>, ProblemError> {
         self.stored_as::<T>()
     }
 
     /// The same, A and B in elements of another type.
-    ///
-    /// # Errors
-    ///
-    /// As [`Matrix::from_rows`].
     pub fn stored_as<Input: Number>(&self) -> Result<Stored<'_, T, Input>, ProblemError> {
         let [a, b] = self.transposes;
         Ok(Stored {
@@ -300,10 +276,6 @@ impl<T: Number> Problem<T> {
     }
 
     /// A problem of random `data`, as [`Problem::random_batch_of`] makes one of a single product.
-    ///
-    /// # Errors
-    ///
-    /// As [`Matrix::random`].
     pub fn random(
         shape: Shape,
         layout: Layout,
@@ -316,10 +288,6 @@ impl<T: Number> Problem<T> {
     }
 
     /// [`Problem::random_batch_of`] one type.
-    ///
-    /// # Errors
-    ///
-    /// As [`Matrix::random`].
     pub fn random_batch(
         batch: usize,
         shape: Shape,
@@ -333,10 +301,6 @@ impl<T: Number> Problem<T> {
 
     /// A batch of problems of this shape, of random `data`, A and B in `inputs`. Where `beta` or
     /// `alpha` is zero, what must not be read is [`Number::POISON`].
-    ///
-    /// # Errors
-    ///
-    /// As [`Matrix::random`].
     pub fn random_batch_of(
         inputs: ElementType,
         batch: usize,
@@ -386,126 +350,108 @@ impl<T: Number> Problem<T> {
 mod tests {
     use super::*;
 
+    fn random(batch: usize, layout: Layout, data: Data, seed: u64) -> Problem<f32> {
+        let shape = Shape::new(5, 6, 7);
+        Problem::random_batch(batch, shape, layout, data, seed, (1.0, 1.0)).unwrap()
+    }
+
+    const COMPACT: Layout = Layout::compact(Shape::new(5, 6, 7));
+    const PADDED: Layout = Layout::padded(Shape::new(5, 6, 7), [1, 2, 3], [3, 2, 1]);
+
+    fn zeros((rows, columns): (usize, usize)) -> Matrix<f32> {
+        Matrix::from_elements(rows, columns, |_, _| 0.0).unwrap()
+    }
+
     #[test]
     #[should_panic(expected = "1 x 1")]
     fn a_matrix_replaced_by_a_smaller_one_is_noticed() {
-        let shape = Shape::new(1, 1000, 1);
-        let layout = Layout::compact(shape);
-        let mut problem =
-            Problem::<f32>::random(shape, layout, Data::Uniform, 1, 1.0, 0.0).unwrap();
-        problem.c = Matrix::from_rows(1, 1, Placement::compact(1), |_, _| ()).unwrap();
+        let mut problem = random(1, COMPACT, Data::Uniform, 1);
+        problem.c = zeros((1, 1));
         problem.shape();
     }
 
     #[test]
-    fn shapes_that_do_not_fit_are_refused() {
-        let matrix = |rows, columns| {
-            Matrix::<f32>::from_rows(rows, columns, Placement::compact(columns), |_, _| ()).unwrap()
-        };
-        assert!(Problem::new(1.0, 0.0, matrix(2, 3), matrix(3, 4), matrix(2, 4)).is_ok());
-        for (a, b, c) in [
-            ((2, 3), (2, 4), (2, 4)),
-            ((2, 3), (3, 5), (2, 4)),
-            ((1, 3), (3, 4), (2, 4)),
+    fn matrices_or_a_number_of_products_that_do_not_fit_are_refused() {
+        for (batch, a, b, c, fits) in [
+            (1, (2, 3), (3, 4), (2, 4), true),
+            (1, (2, 3), (2, 4), (2, 4), false),
+            (1, (2, 3), (3, 5), (2, 4), false),
+            (1, (1, 3), (3, 4), (2, 4), false),
+            (3, (6, 4), (12, 3), (6, 3), true),
+            (0, (6, 4), (12, 3), (6, 3), false),
+            (4, (6, 4), (16, 3), (6, 3), false),
+            (3, (6, 4), (13, 3), (6, 3), false),
+            (2, (6, 4), (12, 3), (6, 3), false),
+            (0, (0, 4), (0, 3), (0, 3), false),
         ] {
-            let problem = Problem::new(
-                1.0,
-                0.0,
-                matrix(a.0, a.1),
-                matrix(b.0, b.1),
-                matrix(c.0, c.1),
+            let problem = Problem::of_batch(batch, (1.0, 0.0), [a, b, c].map(zeros));
+            let refused = ProblemError::ShapesDiffer { a, b, c };
+            assert_eq!(
+                problem.err(),
+                (!fits).then_some(refused),
+                "{batch} {a:?} {b:?} {c:?}"
             );
-            assert_eq!(problem.unwrap_err(), ProblemError::ShapesDiffer { a, b, c });
         }
     }
 
     #[test]
     fn a_batch_is_its_products_below_each_other_also_where_they_are_transposed() {
-        let (shape, batch) = (Shape::new(2, 3, 4), 3);
-        let layout = Layout::padded(shape, [1, 2, 3], [3, 2, 1]);
-        let random = |batch| {
-            let made =
-                Problem::<f32>::random_batch(batch, shape, layout, Data::Normal, 1, (1.0, 1.0));
-            Problem {
-                transposes: [Transpose::Yes; 2],
-                ..made.unwrap()
-            }
+        let transposed = |batch| Problem {
+            transposes: [Transpose::Yes; 2],
+            ..random(batch, PADDED, Data::Normal, 1)
         };
-        let problem = random(batch);
-        assert_eq!(problem.shape(), shape);
+        let problem = transposed(3);
         let stored = problem.stored().unwrap();
-        assert_eq!((stored.a.rows(), stored.a.columns()), (3 * 4, 2));
-        assert_eq!((stored.b.rows(), stored.b.columns()), (3 * 3, 4));
-        for index in 0..batch {
+        assert_eq!((stored.a.rows(), stored.b.columns()), (3 * 7, 7));
+        for index in 0..3 {
             let product = problem.product(index).unwrap();
-            assert_eq!((product.shape(), product.batch), (shape, 1));
-            assert_eq!(product.c.row(1), problem.c.row(2 * index + 1));
-            assert_eq!(product.b.row(3), problem.b.row(4 * index + 3));
+            assert_eq!((product.shape(), product.batch), (problem.shape(), 1));
+            assert_eq!(product.c.row(1), problem.c.row(5 * index + 1));
+            assert_eq!(product.b.row(3), problem.b.row(7 * index + 3));
             let of_one = product.stored().unwrap();
-            for row in 0..4 {
-                assert_eq!(of_one.a.row(row), stored.a.row(4 * index + row));
+            for row in 0..7 {
+                assert_eq!(of_one.a.row(row), stored.a.row(7 * index + row));
+                assert_eq!(of_one.a.row(row)[4], product.a.row(4)[row]);
             }
-            for row in 0..3 {
-                assert_eq!(of_one.b.row(row), stored.b.row(3 * index + row));
+            for row in 0..6 {
+                assert_eq!(of_one.b.row(row), stored.b.row(6 * index + row));
+                assert_eq!(of_one.b.row(row)[2], product.b.row(2)[row]);
             }
         }
         // The products differ, and the first is that of a batch of one.
-        assert_ne!(problem.a.row(0), problem.a.row(2));
-        assert_eq!(problem.product(0).unwrap().a.row(1), random(1).a.row(1));
+        assert_ne!(problem.a.row(0), problem.a.row(5));
+        let first = problem.product(0).unwrap();
+        assert_eq!(first.a.row(1), transposed(1).a.row(1));
     }
 
-    /// Integers of many bits in one row of B of two, against signs in A.
+    /// Integers of many bits in one row of B of four, against signs in A.
     #[test]
     fn what_fills_a_row_of_b_is_the_same_in_every_product() {
-        let shape = Shape::new(2, 40, 5);
         let data = Data::WideIntegers {
             largest: 1,
             bits: 12,
             every: 2,
         };
-        let layout = Layout::compact(shape);
-        let problem = Problem::<f32>::random_batch(3, shape, layout, data, 1, (1.0, 0.0)).unwrap();
-        let largest = |row: &[f32]| row.iter().fold(0.0f32, |most, one| most.max(one.abs()));
-        let wide = |row: usize| largest(problem.b.row(row)) > 1000.0;
-        let found: Vec<bool> = (0..15).map(wide).collect();
-        let of_one = [false, false, true, false, false];
-        assert_eq!(found, [of_one, of_one, of_one].concat());
-    }
-
-    #[test]
-    fn a_number_of_products_that_does_not_fit_is_refused() {
-        let matrix =
-            |rows, columns| Matrix::<f32>::from_elements(rows, columns, |_, _| 0.0).unwrap();
-        let of = |batch, m, k| {
-            Problem::of_batch(
-                batch,
-                (1.0, 0.0),
-                [matrix(m, 4), matrix(k, 3), matrix(m, 3)],
-            )
-        };
-        assert!(of(3, 6, 12).is_ok());
-        for (batch, m, k) in [(0, 6, 12), (4, 6, 16), (3, 6, 13), (2, 6, 12), (0, 0, 0)] {
-            assert!(of(batch, m, k).is_err(), "{batch} of {m} x 3 x {k}");
+        let problem = random(3, COMPACT, data, 1);
+        let is_wide = |row: usize| problem.b.row(row).iter().all(|one| one.abs() > 1000.0);
+        for row in 0..21 {
+            assert_eq!(is_wide(row), [2, 6].contains(&(row % 7)), "{row}");
         }
     }
 
     #[test]
     fn the_same_seed_gives_the_same_elements_wherever_they_lie() {
-        let shape = Shape::new(5, 6, 7);
-        let seeded = |layout, seed| {
-            Problem::<f32>::random(shape, layout, Data::Normal, seed, 1.0, 1.0).unwrap()
-        };
-        let compact = seeded(Layout::compact(shape), 1);
-        let padded = seeded(Layout::padded(shape, [1, 2, 3], [3, 2, 1]), 1);
-        let rows = |matrix: &Matrix<f32>| -> Vec<f32> {
-            (0..matrix.rows())
-                .flat_map(|row| matrix.row(row).to_vec())
-                .collect()
-        };
-        assert_eq!(rows(&compact.a), rows(&padded.a));
-        assert_eq!(rows(&compact.c), rows(&padded.c));
-        let other = seeded(Layout::compact(shape), 2);
-        assert_ne!(rows(&compact.b), rows(&other.b));
+        let [compact, padded] = [COMPACT, PADDED].map(|layout| random(1, layout, Data::Normal, 1));
+        let bits =
+            |problem: &Problem<f32>| [&problem.a, &problem.b, &problem.c].map(Matrix::hash_of_bits);
+        assert_eq!(bits(&compact), bits(&padded));
+        let other = bits(&random(1, COMPACT, Data::Normal, 2));
+        assert!(
+            bits(&compact)
+                .iter()
+                .zip(other)
+                .all(|(one, other)| *one != other)
+        );
         assert_ne!(compact.a.row(0), compact.a.row(1));
         assert_ne!(compact.a.row(0)[..6], compact.b.row(0)[..6]);
     }
@@ -514,44 +460,45 @@ mod tests {
     #[test]
     fn graded_data_is_scaled_by_row_and_column_and_wide_data_along_k() {
         let shape = Shape::new(60, 50, 70);
-        let of = |data| {
+        let [normal, graded, wide] = [Data::Normal, Data::Graded, Data::Wide].map(|data| {
             let layout = Layout::compact(shape);
             Problem::<f32>::random_batch(2, shape, layout, data, 1, (1.0, 1.0)).unwrap()
+        });
+        // By how much the elements of `one` are larger, `expected` says for a row and a column.
+        let check =
+            |one: &Matrix<f32>, other: &Matrix<f32>, expected: &dyn Fn(usize, usize) -> i32| {
+                for (row, col) in
+                    (0..one.rows()).flat_map(|row| (0..one.columns()).map(move |col| (row, col)))
+                {
+                    let power = 2f64.powi(expected(row, col));
+                    let [one, other] = [one, other].map(|matrix| f64::from(matrix.row(row)[col]));
+                    assert_eq!(one, other * power, "{row} {col}");
+                }
+            };
+        let power = |one: f32, other: f32| (one / other).log2().round() as i32;
+        let first_columns = |one: &Matrix<f32>, other: &Matrix<f32>| -> Vec<i32> {
+            let rows = 0..one.rows();
+            rows.map(|row| power(one.row(row)[0], other.row(row)[0]))
+                .collect()
         };
-        let (normal, graded, wide) = (of(Data::Normal), of(Data::Graded), of(Data::Wide));
-        let power = |one: &Matrix<f32>, other: &Matrix<f32>, row: usize, col: usize| {
-            let ratio = f64::from(one.row(row)[col]) / f64::from(other.row(row)[col]);
-            assert_eq!(ratio.log2().fract(), 0.0);
-            ratio.log2() as i32
+        let first_rows = |one: &Matrix<f32>, other: &Matrix<f32>| -> Vec<i32> {
+            let pairs = one.row(0).iter().zip(other.row(0));
+            pairs.map(|(one, other)| power(*one, *other)).collect()
         };
-        let rows: Vec<i32> = (0..120)
-            .map(|row| power(&graded.a, &normal.a, row, 0))
-            .collect();
-        let columns: Vec<i32> = (0..50)
-            .map(|col| power(&graded.b, &normal.b, 0, col))
-            .collect();
-        let along: Vec<i32> = (0..70).map(|l| power(&wide.a, &normal.a, 0, l)).collect();
+        let rows = first_columns(&graded.a, &normal.a);
+        let columns = first_rows(&graded.b, &normal.b);
+        let along = first_rows(&wide.a, &normal.a);
         for (powers, largest) in [(&rows, 40), (&columns, 40), (&along, 20)] {
-            assert!(powers.iter().all(|power| power.abs() <= largest));
-            let extremes = (powers.iter().min().unwrap(), powers.iter().max().unwrap());
-            assert!(extremes.1 - extremes.0 > 3 * largest / 2, "{powers:?}");
+            let (least, most) = (powers.iter().min().unwrap(), powers.iter().max().unwrap());
+            assert!(*least >= -largest && *most <= largest, "{powers:?}");
+            assert!(most - least > 3 * largest / 2, "{powers:?}");
         }
-        for (row, of_row) in rows.iter().enumerate() {
-            for (l, of_index) in along.iter().enumerate() {
-                assert_eq!(power(&graded.a, &normal.a, row, l), *of_row);
-                assert_eq!(power(&wide.a, &normal.a, row, l), *of_index);
-            }
-            for (col, of_column) in columns.iter().enumerate() {
-                assert_eq!(power(&graded.c, &normal.c, row, col), of_row + of_column);
-                assert_eq!(power(&wide.c, &normal.c, row, col), 0);
-            }
-        }
-        for row in 0..140 {
-            for (col, of_column) in columns.iter().enumerate() {
-                assert_eq!(power(&graded.b, &normal.b, row, col), *of_column);
-                assert_eq!(power(&wide.b, &normal.b, row, col), -along[row % 70]);
-            }
-        }
+        check(&graded.a, &normal.a, &|row, _| rows[row]);
+        check(&graded.b, &normal.b, &|_, col| columns[col]);
+        check(&graded.c, &normal.c, &|row, col| rows[row] + columns[col]);
+        check(&wide.a, &normal.a, &|_, l| along[l]);
+        check(&wide.b, &normal.b, &|row, _| -along[row % 70]);
+        check(&wide.c, &normal.c, &|_, _| 0);
     }
 
     #[test]

@@ -140,7 +140,7 @@ fn computed_references<T: Number>(
     let is_worth_it = T::TYPE != ElementType::I32
         && machine.device.gpu().is_some()
         && problem.alpha != T::default()
-        && memory::check_stored(problem.shape(), stored, size_of::<f64>()).is_ok();
+        && memory::check(problem.shape(), stored, size_of::<f64>()).is_ok();
     if !is_worth_it {
         return Ok(Ok(None));
     }

@@ -33,7 +33,7 @@ use crate::data::Number;
 use crate::measure::cublas::Cublas;
 use crate::memory;
 use crate::progress::Progress;
-use crate::report::{Report, Yardstick};
+use crate::report::Report;
 use candidate::{Candidate, Machine};
 use gates::GATES;
 use timing::{Compared, OfYardstick};
@@ -122,7 +122,7 @@ fn evaluate_as<T: Number>(
         scalar("alpha", request.alpha)?,
         scalar("beta", request.beta)?,
     );
-    memory::check_stored(request.shape, request.storage, size_of::<T>())?;
+    memory::check(request.shape, request.storage, size_of::<T>())?;
     if request.storage.batch > 1 && matches!(machine.device, Device::Several(_)) {
         return Err(EvaluateError::BatchOnSeveral);
     }
@@ -147,29 +147,11 @@ fn evaluate_as<T: Number>(
         Err(error) => (Compared::default(), Err(error)),
     };
     report.gpu_state = compared.state;
-    let yardstick = |of: &OfYardstick| {
-        let (timing, errors) = (&of.timing, of.errors);
-        Yardstick {
-            name: of.name.clone(),
-            device_label: None,
-            runs: timing.runs(),
-            time_median_s: timing.median(),
-            time_min_s: Some(timing.min()),
-            time_max_s: Some(timing.max()),
-            time_mean_s: Some(timing.mean()),
-            time_stddev_s: timing.standard_deviation(),
-            outliers: Some(timing.outliers()),
-            times_s: timing.samples().to_vec(),
-            frobenius_error: errors.map(|errors| errors.frobenius),
-            largest_error_units: errors.map(|errors| errors.units),
-            flops_per_s: request.flops_per_s(timing.median()).unwrap_or(0.0),
-            sustained: of
-                .sustained
-                .as_ref()
-                .and_then(|of| record::sustained(request, of)),
-        }
-    };
-    report.yardsticks = compared.yardsticks.iter().map(yardstick).collect();
+    let of_yardsticks = compared.yardsticks.iter().map(|of| {
+        let OfYardstick { name, timing, .. } = of;
+        record::yardstick(request, name, timing, of.errors, of.sustained.as_ref())
+    });
+    report.yardsticks = of_yardsticks.collect();
     for candidate in candidates {
         // After an error, a kernel without any result has no line in the report.
         if result.is_ok() || candidate.failure.is_some() || candidate.proofs.len() >= GATES {
@@ -187,59 +169,60 @@ mod tests {
     use gpu_gemm::DataType;
 
     use super::*;
-    use crate::data::Storage;
     use crate::measure::Effort;
     use crate::planted;
     use crate::rung::Rung;
     use gpu_gemm::gpu_kernels::spec::{EntryFn, Tile};
     use gpu_gemm::{Choice, DeviceChoice, Shape, gpu_kernels};
 
-    /// Leaves C as it is.
-    fn lazy() -> Rung {
-        let tile = Tile { m: 8, n: 8, k: 1 };
-        let function: EntryFn = |_| ();
-        Rung::Gpu(planted::named("lazy", tile, function))
+    /// A kernel, one CTA of which computes all of a small C.
+    fn planted(name: &'static str, function: EntryFn) -> Rung {
+        Rung::Gpu(planted::named(name, Tile { m: 16, n: 16, k: 1 }, function))
     }
 
-    /// Right on integers, and wrong on all other numbers: drops the fraction. One CTA computes
-    /// all of a small C.
-    fn truncating() -> Rung {
-        let tile = Tile { m: 16, n: 16, k: 1 };
-        let function: EntryFn = |block| {
-            planted::write_each(block, |gemm, row, col| {
-                gemm.alpha * planted::sum(gemm, row, col, |a, b| (a * b).trunc())
-            });
+    /// The rung whose elements of C are alpha times the sum that `term` makes of A and B.
+    macro_rules! of_terms {
+        ($name:literal, $term:expr) => {
+            planted($name, |block| {
+                planted::write_each(block, |gemm, row, col| {
+                    gemm.alpha * planted::sum(gemm, row, col, $term)
+                })
+            })
         };
-        Rung::Gpu(planted::named("truncating", tile, function))
     }
 
     fn naive() -> Rung {
         Rung::Gpu(Choice::even(&gpu_kernels::naive::KERNEL.variants[0]))
     }
 
-    /// Evaluates with corners of one element, and returns what was written, too.
-    fn evaluated(rungs: Vec<Rung>) -> (Report, Vec<u8>) {
-        evaluated_with(rungs, 1.0, 0.0)
+    fn request(rungs: Vec<Rung>) -> Request {
+        let corner = Some("1".parse().unwrap());
+        Request {
+            corner,
+            ..Request::new(rungs, DataType::F32, Shape::new(9, 8, 7), 1)
+        }
     }
 
-    /// The same, with these scalars.
-    fn evaluated_with(rungs: Vec<Rung>, alpha: f64, beta: f64) -> (Report, Vec<u8>) {
+    /// Evaluates on the simulator, and returns what was written, too.
+    fn evaluated(request: &Request) -> (Report, Vec<u8>) {
         let opened = Device::open(DeviceChoice::Simulator).unwrap();
-        let request = Request {
-            corner: Some("1".parse().unwrap()),
-            alpha,
-            beta,
-            ..Request::new(rungs, DataType::F32, Shape::new(9, 8, 7), 1)
-        };
         let mut written = Vec::new();
-        let (report, result) = evaluate(&opened, &request, Some(&mut written));
+        let (report, result) = evaluate(&opened, request, Some(&mut written));
         result.unwrap();
         (report, written)
     }
 
+    /// The error that ends an evaluation.
+    fn refused(device: DeviceChoice, request: &Request) -> EvaluateError {
+        let opened = Device::open(device).unwrap();
+        evaluate(&opened, request, None).1.unwrap_err()
+    }
+
     #[test]
     fn a_wrong_kernel_is_reported_wrong_and_not_timed_and_a_right_one_is() {
-        let (report, _) = evaluated(vec![lazy(), naive()]);
+        let tile = Tile { m: 8, n: 8, k: 1 };
+        let leaves_c = Rung::Gpu(planted::named("lazy", tile, |_| ()));
+        let (report, _) = evaluated(&request(vec![leaves_c, naive()]));
         let [lazy, naive] = &report.results[..] else {
             panic!("{report:?}");
         };
@@ -247,18 +230,16 @@ mod tests {
         let why = &lazy.verification;
         assert!(why.starts_with("C[0][0] is NaN, but must be "), "{why}");
         assert!(naive.proven && naive.time_median_s.is_some());
-        assert_eq!(
-            (&lazy.coverage, naive.coverage.as_deref()),
-            (&None, Some("full"))
-        );
+        let coverage = [lazy, naive].map(|record| record.coverage.as_deref());
+        assert_eq!(coverage, [None, Some("full")]);
         assert_eq!((lazy.grid_x, lazy.grid_y, lazy.launches), (1, 2, 1));
     }
 
     /// A rung that is off by the last bit, far less than rounding may be, where the condition on
     /// alpha and beta holds.
     macro_rules! off_by_a_bit {
-        ($where:expr) => {{
-            let function: EntryFn = |block| {
+        ($where:expr) => {
+            planted("off", |block| {
                 planted::write_each(block, |gemm, row, col| {
                     let sum = planted::sum(gemm, row, col, |a, b| a * b);
                     // SAFETY: as in `write_each`.
@@ -270,10 +251,9 @@ mod tests {
                         true => right.next_up(),
                         false => right,
                     }
-                });
-            };
-            Rung::Gpu(planted::named("off", Tile { m: 16, n: 16, k: 1 }, function))
-        }};
+                })
+            })
+        };
     }
 
     #[test]
@@ -286,84 +266,57 @@ mod tests {
             (off_by_a_bit!(|alpha, _| alpha != 1.0), 1.0, 1.0, true),
             (off_by_a_bit!(|alpha, _| alpha != 1.0), 2.0, 1.0, false),
         ] {
-            let (report, _) = evaluated_with(vec![rung], alpha, beta);
-            let [record] = &report.results[..] else {
-                panic!("{report:?}");
-            };
+            let (report, _) = evaluated(&Request {
+                alpha,
+                beta,
+                ..request(vec![rung])
+            });
+            let record = &report.results[0];
             let why = &record.verification;
             assert_eq!(record.proven, is_right, "{why}");
             assert_eq!(record.time_median_s.is_some(), is_right);
             // Not the gate that has a bound.
-            assert!(
-                is_right || (why.starts_with("C[") && !why.contains(" within ")),
-                "{why}"
-            );
+            let is_exact = why.starts_with("C[") && !why.contains(" within ");
+            assert!(is_right || is_exact, "{why}");
         }
     }
 
-    /// Right on small integers: it keeps as many bits of A and B as tensor cores do.
-    fn low_precision() -> Rung {
-        let function: EntryFn = |block| {
-            let cut = |element: f32| f32::from_bits(element.to_bits() & !((1 << 13) - 1));
-            planted::write_each(block, |gemm, row, col| {
-                gemm.alpha * planted::sum(gemm, row, col, |a, b| cut(a) * cut(b))
-            });
-        };
-        let tile = Tile { m: 16, n: 16, k: 1 };
-        Rung::Gpu(planted::named("low-precision", tile, function))
-    }
-
+    /// One keeps as many bits of A and B as tensor cores do.
     #[test]
     fn each_rung_is_proven_on_the_integers_that_suit_it_whatever_ran_before() {
+        let low_precision = of_terms!("low-precision", |a, b| {
+            let cut = |element: f32| f32::from_bits(element.to_bits() & !((1 << 13) - 1));
+            cut(a) * cut(b)
+        });
         let strassen = Rung::Cpu(&cpu::strassen::RUNG);
-        let (report, _) = evaluated(vec![strassen, low_precision(), naive(), naive()]);
+        let rungs = vec![naive(), strassen, low_precision, naive()];
+        let (report, _) = evaluated(&request(rungs));
         let proven: Vec<bool> = report.results.iter().map(|record| record.proven).collect();
-        assert_eq!(proven, [true, false, true, true], "{report:?}");
-        let why = &report.results[1].verification;
+        assert_eq!(proven, [true, true, false, true], "{report:?}");
+        let why = &report.results[2].verification;
         assert!(why.starts_with("C[") && !why.contains(" within "), "{why}");
     }
 
-    /// A rung that is right, but for an element of the product of this number of a batch.
-    fn wrong_in(product: &'static AtomicUsize) -> Rung {
+    #[test]
+    fn a_wrong_element_in_any_product_of_a_batch_is_found_and_its_product_named() {
         static WRONG: AtomicUsize = AtomicUsize::new(0);
-        WRONG.store(product.load(Ordering::Relaxed), Ordering::Relaxed);
-        let function: EntryFn = |block| {
+        const BATCH: usize = 5;
+        let rung = planted("wrong-in-one", |block| {
             let is_product = planted::product(block) == WRONG.load(Ordering::Relaxed);
             planted::write_each(block, |gemm, row, col| {
                 let is_wrong = is_product && (row, col) == (gemm.m - 1, gemm.n - 1);
                 let right = gemm.alpha * planted::sum(gemm, row, col, |a, b| a * b);
                 right + f32::from(u8::from(is_wrong))
             });
-        };
-        Rung::Gpu(planted::named(
-            "wrong-in-one",
-            Tile { m: 16, n: 16, k: 1 },
-            function,
-        ))
-    }
-
-    #[test]
-    fn a_wrong_element_in_any_product_of_a_batch_is_found_and_its_product_named() {
-        static PRODUCT: AtomicUsize = AtomicUsize::new(0);
-        const BATCH: usize = 5;
-        let opened = Device::open(DeviceChoice::Simulator).unwrap();
+        });
+        let mut request = request(vec![rung]);
+        request.storage.batch = BATCH;
+        // There is none of the last number.
         for product in 0..=BATCH {
-            PRODUCT.store(product, Ordering::Relaxed);
-            let rungs = vec![wrong_in(&PRODUCT)];
-            let request = Request {
-                storage: Storage {
-                    batch: BATCH,
-                    ..Storage::default()
-                },
-                ..Request::new(rungs, DataType::F32, Shape::new(9, 8, 7), 1)
-            };
-            let (report, result) = evaluate(&opened, &request, None);
-            result.unwrap();
-            let [record] = &report.results[..] else {
-                panic!("{report:?}");
-            };
+            WRONG.store(product, Ordering::Relaxed);
+            let (report, _) = evaluated(&request);
+            let record = &report.results[0];
             let why = &record.verification;
-            // There is none of the last number.
             assert_eq!(record.proven, product == BATCH, "{why}");
             assert_eq!((record.batch, record.launches), (Some(BATCH), 1));
             if product < BATCH {
@@ -379,60 +332,41 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_do_a_batch_is_refused_in_a_sentence() {
-        let choice = DeviceChoice::Joined(vec![DeviceChoice::Simulator; 2]);
-        let opened = Device::open(choice).unwrap();
-        let request = Request {
-            storage: Storage {
-                batch: 2,
-                ..Storage::default()
-            },
-            ..Request::new(vec![naive()], DataType::F32, Shape::new(2, 3, 4), 1)
-        };
-        let (_, result) = evaluate(&opened, &request, None);
-        let error = result.unwrap_err().to_string();
+    fn what_cannot_be_done_is_refused_in_a_sentence() {
+        let mut batch = request(vec![naive()]);
+        batch.storage.batch = 2;
+        let joined = DeviceChoice::Joined(vec![DeviceChoice::Simulator; 2]);
+        let error = refused(joined, &batch).to_string();
         assert!(error.starts_with("`--batch` needs one device"), "{error}");
-    }
-
-    #[test]
-    fn cublas_as_the_baseline_of_cpu_rungs_needs_a_gpu_too() {
-        let opened = Device::open(DeviceChoice::Simulator).unwrap();
+        let baseline = Baseline::Cublas;
         let rungs = vec![Rung::Cpu(&cpu::ijk::RUNG)];
-        let request = Request {
-            baseline: Baseline::Cublas,
-            ..Request::new(rungs, DataType::F32, Shape::new(2, 3, 4), 1)
+        let beside_cublas = Request {
+            baseline,
+            ..request(rungs)
         };
-        let (_, result) = evaluate(&opened, &request, None);
-        assert!(matches!(result, Err(EvaluateError::BaselineWithoutGpu)));
+        let error = refused(DeviceChoice::Simulator, &beside_cublas);
+        assert!(matches!(error, EvaluateError::BaselineWithoutGpu));
     }
 
     /// Right in both gates, and wrong from then on.
     #[test]
     fn a_kernel_that_is_wrong_only_while_it_is_timed_is_refused() {
         static CALLS: AtomicUsize = AtomicUsize::new(0);
-        let function: EntryFn = |block| {
+        let late = planted("late", |block| {
             let is_proven = CALLS.fetch_add(1, Ordering::Relaxed) < GATES;
             planted::write_each(block, |gemm, row, col| match is_proven {
                 true => gemm.alpha * planted::sum(gemm, row, col, |a, b| a * b),
                 false => 0.0,
             });
-        };
-        let rung = Rung::Gpu(planted::named(
-            "late",
-            Tile { m: 16, n: 16, k: 1 },
-            function,
-        ));
-        let opened = Device::open(DeviceChoice::Simulator).unwrap();
-        let request = Request {
+        });
+        let runs = Some(3);
+        let (report, _) = evaluated(&Request {
             effort: Effort {
-                runs: Some(3),
-                warmup: None,
-                sustained: None,
+                runs,
+                ..Effort::default()
             },
-            ..Request::new(vec![rung, naive()], DataType::F32, Shape::new(9, 8, 7), 1)
-        };
-        let (report, result) = evaluate(&opened, &request, None);
-        result.unwrap();
+            ..request(vec![late, naive()])
+        });
         let [late, naive] = &report.results[..] else {
             panic!("{report:?}");
         };
@@ -448,7 +382,7 @@ mod tests {
     #[test]
     fn cpu_rungs_are_reported_with_their_threads_and_without_a_grid() {
         let [ijk, rows] = [&cpu::ijk::RUNG, &cpu::rows::RUNG].map(Rung::Cpu);
-        let (report, _) = evaluated(vec![ijk, rows]);
+        let (report, _) = evaluated(&request(vec![ijk, rows]));
         assert_eq!(report.backend, "cpu");
         let [serial, threaded] = &report.results[..] else {
             panic!("{report:?}");
@@ -459,24 +393,21 @@ mod tests {
         assert_eq!(threaded.threads, Some(rayon::current_num_threads()));
         assert_eq!(threaded.schedule.as_deref(), Some("static"));
         // Beside a kernel, the report is that of the device.
-        let (report, _) = evaluated(vec![naive(), ijk]);
+        let (report, _) = evaluated(&request(vec![naive(), ijk]));
         assert_eq!(report.backend, "simulator");
         assert_eq!(report.results[1].backend, "cpu");
         assert!(report.all_proven());
     }
 
+    /// One drops the fraction of each product: it is right on integers alone.
     #[test]
     fn only_what_passes_both_gates_is_written_and_shown() {
-        let (report, written) = evaluated(vec![truncating()]);
-        let [record] = &report.results[..] else {
-            panic!("{report:?}");
-        };
-        // It passes the exact gate.
+        let truncating = of_terms!("truncating", |a, b| (a * b).trunc());
+        let (report, written) = evaluated(&request(vec![truncating]));
+        let record = &report.results[0];
         assert!(!record.proven && record.verification.contains(" within "));
-        assert_eq!(record.corner, None);
-        assert!(written.is_empty());
-
-        let (report, written) = evaluated(vec![truncating(), naive()]);
+        assert!(record.corner.is_none() && written.is_empty());
+        let (report, written) = evaluated(&request(vec![truncating, naive()]));
         let corner = report.results[1].corner.as_ref().unwrap()[0][0];
         let elements = &written[written.len() - 9 * 8 * 4..];
         let first = f32::from_le_bytes(elements[..4].try_into().unwrap());

@@ -13,6 +13,7 @@ use crate::measure::Timing;
 use crate::measure::sustained::Sustained;
 use crate::report::{self, Record, Yardstick};
 use crate::rung::Rung;
+use crate::verify::Errors;
 
 pub(super) fn record(
     machine: Machine<'_>,
@@ -155,8 +156,34 @@ pub(super) fn record(
     }
 }
 
+/// What is reported of a library that kernels are compared with.
+pub(super) fn yardstick(
+    request: &Request,
+    name: &str,
+    timing: &Timing,
+    errors: Option<Errors>,
+    of: Option<&Sustained>,
+) -> Yardstick {
+    Yardstick {
+        name: name.to_string(),
+        device_label: None,
+        runs: timing.runs(),
+        time_median_s: timing.median(),
+        time_min_s: Some(timing.min()),
+        time_max_s: Some(timing.max()),
+        time_mean_s: Some(timing.mean()),
+        time_stddev_s: timing.standard_deviation(),
+        outliers: Some(timing.outliers()),
+        times_s: timing.samples().to_vec(),
+        frobenius_error: errors.map(|errors| errors.frobenius),
+        largest_error_units: errors.map(|errors| errors.units),
+        flops_per_s: request.flops_per_s(timing.median()).unwrap_or(0.0),
+        sustained: of.and_then(|of| sustained(request, of)),
+    }
+}
+
 /// What is reported of back-to-back launches; none if no product is computed.
-pub(super) fn sustained(request: &Request, of: &Sustained) -> Option<report::Sustained> {
+fn sustained(request: &Request, of: &Sustained) -> Option<report::Sustained> {
     let flops_per_s = request.flops_per_s(of.seconds_per_launch())?;
     Some(report::Sustained {
         seconds: of.seconds,
@@ -230,143 +257,131 @@ fn first_part(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cpu::{Settings, Team};
-    use crate::data::Storage;
-    use crate::verify::{Errors, Proof};
+    use crate::cpu::{Settings, Team, ijk};
+    use crate::verify::Proof;
     use gpu_gemm::DeviceChoice;
     use gpu_gemm::gpu_kernels::{naive, tiled};
 
+    /// A library's times, which do ten launches of 12,000 operations in as many seconds.
+    fn library(name: &str, seconds: f64) -> Yardstick {
+        let (timing, runs) = (Timing::new(vec![seconds], 0, 1), Some((10, seconds)));
+        yardstick(
+            &request(),
+            name,
+            &timing,
+            None,
+            runs.map(sustained_of).as_ref(),
+        )
+    }
+
+    fn sustained_of((launches, seconds_per_launch): (u64, f64)) -> Sustained {
+        Sustained {
+            turns: 5,
+            launches,
+            seconds: launches as f64 * seconds_per_launch,
+            sm_clock_mhz: Some(1500.0),
+            power_w: Some(700.0),
+        }
+    }
+
+    fn gpu(kernel: &'static Kernel) -> Rung {
+        Rung::Gpu(Choice::even(&kernel.variants[0]))
+    }
+
+    fn request() -> Request {
+        let shape = Shape::new(10, 20, 30);
+        Request::new(vec![gpu(&naive::KERNEL)], DataType::F32, shape, 1)
+    }
+
+    fn recorded(request: &Request, candidate: &Candidate, libraries: &[Yardstick]) -> Record {
+        let device = &Device::open(DeviceChoice::Simulator).unwrap().device;
+        let team = &Team::new(Settings::default()).unwrap();
+        record(Machine { device, team }, request, candidate, libraries).unwrap()
+    }
+
     #[test]
     fn speed_and_ratio_follow_from_the_median_times() {
-        let device = Device::open(DeviceChoice::Simulator).unwrap().device;
-        let team = Team::new(Settings::default()).unwrap();
-        let machine = Machine {
-            device: &device,
-            team: &team,
+        let samples = vec![4.0, 2.0, 1.0];
+        let timed = |rung| Candidate {
+            timing: Some(Timing::new(samples.clone(), 0, 5)),
+            sustained: Some(sustained_of((4, 1.5))),
+            ..Candidate::new(rung)
         };
-        let rung = Rung::Gpu(Choice::even(&naive::KERNEL.variants[0]));
-        let request = Request::new(vec![rung], DataType::F32, Shape::new(10, 20, 30), 1);
-        let mut candidate = Candidate::new(rung);
-        candidate.timing = Some(Timing::new(vec![4.0, 2.0, 1.0], 0, 5));
-        let library = |name: &str, seconds: f64| Yardstick {
-            name: name.to_string(),
-            device_label: None,
-            runs: 1,
-            time_median_s: seconds,
-            time_min_s: None,
-            time_max_s: None,
-            time_mean_s: None,
-            time_stddev_s: None,
-            outliers: None,
-            times_s: Vec::new(),
-            frobenius_error: None,
-            largest_error_units: None,
-            flops_per_s: 1.0,
-            sustained: Some(report::Sustained {
-                seconds: 5.0,
-                turns: 5,
-                launches: 10,
-                flops_per_s: 12e3 / seconds,
-                ratio_to_cublas: None,
-                sm_clock_mhz: None,
-                power_w: None,
-                joules_per_tflop: None,
-            }),
-        };
+        let candidate = timed(gpu(&naive::KERNEL));
         // TF32 is another operation.
         let cublas = [
             library("cublas-fp32", 2.0),
             library("cublaslt-fp32", 1.0),
             library("cublas-tf32", 0.5),
         ];
-        candidate.sustained = Some(Sustained {
-            turns: 5,
-            launches: 4,
-            seconds: 6.0,
-            sm_clock_mhz: Some(1500.0),
-            power_w: Some(700.0),
-        });
-        let record = record(machine, &request, &candidate, &cublas).unwrap();
-        assert_eq!(record.flops_per_s, Some(2.0 * 10.0 * 20.0 * 30.0 / 2.0));
+        let record = recorded(&request(), &candidate, &cublas);
+        assert_eq!(record.flops_per_s, Some(12e3 / 2.0));
         assert_eq!(record.ratio_to_cublas, Some(0.5));
         assert_eq!(record.cublas_time_median_s, Some(1.0));
         assert_eq!(record.compared_with.as_deref(), Some("cublaslt-fp32"));
         let sustained = record.sustained.clone().unwrap();
-        // 12,000 operations in 1.5 s.
-        assert_eq!(sustained.flops_per_s, 8e3);
-        assert_eq!(sustained.ratio_to_cublas, Some(8e3 / 12e3));
+        assert_eq!(sustained.flops_per_s, 12e3 / 1.5);
+        assert_eq!(sustained.ratio_to_cublas, Some(1.0 / 1.5));
         let joules = sustained.joules_per_tflop.unwrap();
         approx::assert_relative_eq!(joules * 8e3 / 1e12, 700.0, max_relative = 1e-12);
         assert_eq!((record.runs, record.launches_per_run), (Some(3), Some(5)));
         let times = [record.time_min_s, record.time_median_s, record.time_max_s];
         assert_eq!(times, [1.0, 2.0, 4.0].map(Some));
-        assert_eq!(record.times_s, [4.0, 2.0, 1.0]);
-        assert_eq!(
-            (record.time_mean_s, record.outliers),
-            (Some(7.0 / 3.0), Some(0))
-        );
-        assert_eq!(
-            record.time_stddev_s,
-            Timing::standard_deviation(&Timing::new(vec![4.0, 2.0, 1.0], 0, 1))
-        );
+        assert_eq!((&record.times_s, record.outliers), (&samples, Some(0)));
+        assert_eq!(record.time_mean_s, Some(7.0 / 3.0));
+        let deviation = record.time_stddev_s.unwrap();
+        approx::assert_relative_eq!(deviation, (14.0f64 / 3.0 / 2.0).sqrt());
         assert_eq!(record.coverage.as_deref(), Some("full"));
         // With alpha 0 no product is computed, and so there is no speed of one.
         let scaled = Request {
             alpha: 0.0,
             beta: 1.0,
-            ..request.clone()
+            ..request()
         };
-        let idle = super::record(machine, &scaled, &candidate, &cublas).unwrap();
+        let idle = recorded(&scaled, &candidate, &cublas);
         assert_eq!((idle.flops_per_s, idle.time_median_s), (None, Some(2.0)));
-        // An empty C takes no launch.
-        let empty = Request::new(vec![rung], DataType::F32, Shape::new(0, 20, 30), 1);
-        let empty = super::record(machine, &empty, &Candidate::new(rung), &[]).unwrap();
-        assert_eq!((empty.grid_x, empty.grid_y, empty.launches), (0, 0, 0));
-        // Of a batch of two, by one launch.
-        let of_batch = |batch| {
-            let storage = Storage {
-                batch,
-                ..Storage::default()
-            };
-            let tiled = Rung::Gpu(Choice::even(&tiled::KERNEL.variants[0]));
-            let request = Request {
-                storage,
-                ..Request::new(vec![tiled], DataType::F32, Shape::new(10, 20, 30), 1)
-            };
-            let record = super::record(machine, &request, &Candidate::new(tiled), &[]).unwrap();
-            (record.batch, record.grid_z, record.launches)
-        };
-        assert_eq!(of_batch(1), (None, None, 1));
-        assert_eq!(of_batch(2), (Some(2), Some(2), 1));
-        let mut native = Candidate::new(Rung::Cpu(&crate::cpu::ijk::RUNG));
-        native.timing = candidate.timing.take();
-        let beside = super::record(machine, &request, &native, &cublas).unwrap();
-        assert_eq!(
-            (beside.ratio_to_cublas, beside.cublas_time_median_s),
-            (None, None)
-        );
-        assert!(beside.flops_per_s.is_some());
-        candidate.proofs = vec![Proof {
-            gate: "sampled",
-            statement: "2 of 3 elements".to_string(),
-            largest_error: 1.0,
-            bound: 2.0,
-            errors: None,
-        }];
-        let sampled = super::record(machine, &request, &candidate, &[]).unwrap();
-        assert_eq!(sampled.verdict(), "sampled");
-        assert_eq!(sampled.error_bound, Some(2.0));
-        assert_eq!(sampled.error_model.as_deref(), Some("elementwise"));
-        assert_eq!(sampled.frobenius_error, None);
-        candidate.proofs[0].gate = "proven";
-        candidate.proofs[0].errors = Some(Errors {
-            frobenius: 0.5,
-            units: 3.0,
-        });
-        let full = super::record(machine, &request, &candidate, &[]).unwrap();
-        assert_eq!(
-            (full.frobenius_error, full.largest_error_units),
-            (Some(0.5), Some(3.0))
-        );
+        // A CPU is not compared with a GPU.
+        let native = recorded(&request(), &timed(Rung::Cpu(&ijk::RUNG)), &cublas);
+        let compared = (native.ratio_to_cublas, native.cublas_time_median_s);
+        assert_eq!(compared, (None, None));
+        assert!(native.flops_per_s.is_some());
+    }
+
+    #[test]
+    fn an_empty_c_takes_no_launch_and_a_batch_takes_one() {
+        for (m, batch, grid_z, launches) in [(0, 1, None, 0), (10, 1, None, 1), (10, 2, Some(2), 1)]
+        {
+            let mut request = request();
+            (request.shape.m, request.storage.batch) = (m, batch);
+            let record = recorded(&request, &Candidate::new(gpu(&tiled::KERNEL)), &[]);
+            assert_eq!((record.grid_z, record.launches), (grid_z, launches));
+            assert_eq!(record.batch, (batch > 1).then_some(batch));
+        }
+    }
+
+    #[test]
+    fn errors_are_those_of_the_gate_that_has_a_bound() {
+        let (frobenius, units) = (0.5, 3.0);
+        for (gate, errors, verdict) in [
+            ("sampled", None, "sampled"),
+            ("proven", Some(Errors { frobenius, units }), "proven"),
+        ] {
+            let mut candidate = Candidate::new(gpu(&naive::KERNEL));
+            candidate.proofs = vec![Proof {
+                largest_error: 1.0,
+                bound: 2.0,
+                errors,
+                ..Proof::exact(gate, "2 of 3 elements".to_string())
+            }];
+            let record = recorded(&request(), &candidate, &[]);
+            assert_eq!(record.verdict(), verdict);
+            assert_eq!(
+                (record.largest_error, record.error_bound),
+                (Some(1.0), Some(2.0))
+            );
+            assert_eq!(record.error_model.as_deref(), Some("elementwise"));
+            let found = (record.frobenius_error, record.largest_error_units);
+            assert_eq!(found, (errors.map(|_| frobenius), errors.map(|_| units)));
+        }
     }
 }

@@ -9,10 +9,6 @@ use crate::measure;
 /// Progress steps of [`evaluate_observed`](super::evaluate_observed): on the simulator the CTAs
 /// that it will run; on a GPU, on several devices and by OpenCL the results to prove, and the
 /// timing; runs of CPU rungs.
-///
-/// # Errors
-///
-/// C is too large to launch for.
 pub fn steps(device: &Device, request: &Request) -> Result<u64, PlanError> {
     let runs = request.effort.runs.unwrap_or(1).max(1) + request.effort.warmup.unwrap_or(0);
     let on_simulator = device.is_simulator();

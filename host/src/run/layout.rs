@@ -73,10 +73,6 @@ pub(crate) fn product<T: Number>(problem: &Problem<T>, [a, b, c]: [Placed; 3]) -
 const PITCH_BYTES: usize = 512;
 
 /// A copy of the problem whose rows begin at such multiples.
-///
-/// # Errors
-///
-/// There is no memory for it.
 pub(crate) fn pitched<T: Number>(problem: &Problem<T>) -> Result<Problem<T>, ProblemError> {
     let shape = problem.shape();
     let [a, b] = problem.transposes;
@@ -93,10 +89,6 @@ pub(crate) fn pitched<T: Number>(problem: &Problem<T>) -> Result<Problem<T>, Pro
 }
 
 /// A copy of a matrix, as kernels get it, whose rows begin at such multiples.
-///
-/// # Errors
-///
-/// There is no memory for it.
 pub(super) fn pitched_matrix<T: Number>(matrix: &Matrix<T>) -> Result<Matrix<T>, ProblemError> {
     matrix.moved_to(Placement {
         offset: 0,

@@ -20,10 +20,6 @@ use layout::{as_given, pitched_matrix};
 use crate::data::{Matrix, Number, Problem, by_inputs};
 
 /// Runs the chosen kernel on `problem`, once: see [`Resident::run`].
-///
-/// # Errors
-///
-/// As [`Resident::run`].
 pub fn run<T: Number>(
     device: &Device,
     choice: Choice,

@@ -9,10 +9,6 @@ use crate::data::{Matrix, Number, Problem, Stored, by_inputs};
 
 /// Runs the chosen kernel, or for `None` the one that suits each part, on copies of the problem's
 /// matrices.
-///
-/// # Errors
-///
-/// A device fails; it is named.
 pub fn run<T: Number>(
     devices: &Devices,
     choice: Option<Choice>,
@@ -35,10 +31,6 @@ fn run_as<Input: Number, T: Number>(
 }
 
 /// A problem's product on the first `count` devices, ready to run.
-///
-/// # Errors
-///
-/// As for [`run`].
 pub fn product<'d, Input: Number, T: Number>(
     devices: &'d Devices,
     count: usize,
@@ -69,10 +61,6 @@ fn as_stored<'a, Input: Number, T: Number>(
 }
 
 /// The C of a product, in the place of the problem's.
-///
-/// # Errors
-///
-/// As for [`run`].
 pub fn gathered<Input: Number, T: Number>(
     product: &Product<'_, Input, T>,
     problem: &Problem<T>,
@@ -91,7 +79,7 @@ mod tests {
     use gpu_gemm::gpu_kernels::gemm::Gemm;
     use gpu_gemm::gpu_kernels::naive;
     use gpu_gemm::gpu_kernels::spec::EntryFn;
-    use gpu_gemm::{Device, DeviceChoice, ElementType, Shape, Simulator, Transpose};
+    use gpu_gemm::{Device, ElementType, Shape, Simulator, Transpose};
 
     fn simulators(count: usize) -> Devices {
         let members = (0..count).map(|_| Device::Simulator(Simulator::default()));
@@ -107,49 +95,31 @@ mod tests {
     /// The C of a product, and the bytes that its devices received.
     fn multiplied<T: Number>(
         count: usize,
-        choice: Option<Choice>,
+        choice: Choice,
         problem: &Problem<T>,
         starts: [Start; 3],
     ) -> (Matrix<T>, Vec<usize>) {
-        by_inputs!(
-            problem,
-            multiplied_as::<_, T>(count, choice, problem, starts)
-        )
-    }
-
-    fn multiplied_as<Input: Number, T: Number>(
-        count: usize,
-        choice: Option<Choice>,
-        problem: &Problem<T>,
-        starts: [Start; 3],
-    ) -> (Matrix<T>, Vec<usize>) {
-        let stored = problem.stored_as::<Input>().unwrap();
-        let devices = simulators(count);
-        let product = product(&devices, count, choice, problem, &stored, starts);
+        let (devices, stored) = (simulators(count), problem.stored().unwrap());
+        let product = product(&devices, count, Some(choice), problem, &stored, starts);
         let mut product = product.unwrap();
         let received = product.multiply().unwrap().received;
         (gathered(&product, problem).unwrap(), received)
     }
 
-    const NAIVE: fn() -> Option<Choice> = || Some(Choice::even(&naive::KERNEL.variants[0]));
-
     /// Sizes that no number of devices divides, fewer rows than devices, and none.
-    const SHAPES: [Shape; 7] = [
-        Shape::new(33, 70, 19),
-        Shape::new(3, 130, 8),
-        Shape::new(130, 2, 5),
-        Shape::new(1, 1, 1),
-        Shape::new(9, 10, 0),
-        Shape::new(0, 5, 5),
-        Shape::new(5, 0, 5),
-    ];
-
     #[test]
     fn each_element_has_the_bits_that_one_device_gives_it_wherever_matrices_start() {
-        let no = Transpose::No;
-        for shape in SHAPES {
-            let data = Data::Normal;
-            let one = Device::open(DeviceChoice::Simulator).unwrap().device;
+        let (no, one) = (Transpose::No, Device::Simulator(Simulator::default()));
+        let naive = Choice::even(&naive::KERNEL.variants[0]);
+        for (m, n, k) in [
+            (33, 70, 19),
+            (3, 130, 8),
+            (130, 2, 5),
+            (1, 1, 1),
+            (9, 10, 0),
+            (0, 5, 5),
+            (5, 0, 5),
+        ] {
             for (scalars, transposes) in [
                 ([1, 0], [no, no]),
                 ([2, -1], [no, Transpose::Yes]),
@@ -158,22 +128,25 @@ mod tests {
             ] {
                 let problem = Problem {
                     transposes,
-                    ..problem::<f32>(shape, data, scalars)
+                    ..problem::<f32>(Shape::new(m, n, k), Data::Normal, scalars)
                 };
-                let choice = NAIVE().unwrap();
-                let alone = crate::run::run(&one, choice, &problem, &|| ()).unwrap();
-                for count in [1, 2, 3, 4, 6] {
-                    for start in 0..8 {
-                        let starts = [0, 1, 2].map(|matrix| match start >> matrix & 1 {
-                            0 => Start::Spread,
-                            _ => Start::First,
-                        });
-                        let (c, _) = multiplied(count, NAIVE(), &problem, starts);
-                        let case = format!("{shape}, {count} devices, {starts:?}, {scalars:?}");
-                        assert_eq!(c.hash_of_bits(), alone.c.hash_of_bits(), "{case}");
-                        let padding = c.first_padding_difference(problem.c.buffer());
-                        assert_eq!(padding, None, "{case}");
-                    }
+                let alone = crate::run::run(&one, naive, &problem, &|| ()).unwrap();
+                for (count, start) in [1, 2, 3, 4, 6]
+                    .map(|count| [0, 1, 2, 4, 7].map(|start| (count, start)))
+                    .concat()
+                {
+                    let starts = [0, 1, 2].map(|matrix| match start >> matrix & 1 {
+                        0 => Start::Spread,
+                        _ => Start::First,
+                    });
+                    let (c, _) = multiplied(count, naive, &problem, starts);
+                    let case = format!("{m} {n} {k}, {count} devices, {starts:?}, {scalars:?}");
+                    assert_eq!(c.hash_of_bits(), alone.c.hash_of_bits(), "{case}");
+                    assert_eq!(
+                        c.first_padding_difference(problem.c.buffer()),
+                        None,
+                        "{case}"
+                    );
                 }
             }
         }
@@ -183,15 +156,14 @@ mod tests {
     fn bytes_received_are_those_of_the_split_and_of_what_starts_elsewhere() {
         let shape = Shape::new(96, 64, 16);
         let problem = problem::<f64>(shape, Data::Uniform, [1, 1]);
-        let variants = gpu_gemm::gpu_kernels::tiled::KERNEL.variants.iter();
-        let mut of_type = variants.filter(|variant| variant.types.c == ElementType::F64);
-        let choice = of_type.next().map(Choice::even);
+        let mut variants = gpu_gemm::gpu_kernels::tiled::KERNEL.variants.iter();
+        let of_f64 = variants.find(|variant| variant.types.c == ElementType::F64);
+        let choice = Choice::even(of_f64.unwrap());
         let received = |count, starts| multiplied(count, choice, &problem, starts).1;
-        let spread = [Start::Spread; 3];
         for count in [1, 2, 3, 4, 6] {
             let split = gpu_gemm::Split::of(shape, count);
             let formula: Vec<usize> = (0..count).map(|of| split.received(of) * 8).collect();
-            assert_eq!(received(count, spread), formula);
+            assert_eq!(received(count, [Start::Spread; 3]), formula);
         }
         // From A, B and C on device 0, device 1 gets 48 rows of A, all of B, and its half of C,
         // which goes back.

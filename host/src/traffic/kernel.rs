@@ -201,14 +201,14 @@ mod tests {
             [variant.tile.m, variant.tile.n, variant.tile.k].map(|size| size as usize);
         let (thread_m, thread_n) = variant.thread_tile;
         let mut counts = [0; 6];
+        let mut count = |which: usize, elements: usize| counts[which] += elements as u128;
         match variant.staging {
             Staging::None => {
-                let (thread_m, thread_n) = (thread_m as usize, thread_n as usize);
-                for row in (0..m).step_by(thread_m) {
-                    for col in (0..n).step_by(thread_n) {
+                for row in (0..m).step_by(thread_m as usize) {
+                    for col in (0..n).step_by(thread_n as usize) {
                         for _i in 0..k {
-                            counts[0] += thread_m.min(m - row) as u128;
-                            counts[1] += thread_n.min(n - col) as u128;
+                            count(0, (m - row).min(thread_m as usize));
+                            count(1, (n - col).min(thread_n as usize));
                         }
                     }
                 }
@@ -220,63 +220,52 @@ mod tests {
                     for first_col in (0..n).step_by(tile_n) {
                         for k0 in (0..k).step_by(tile_k) {
                             let part = tile_k.min(k - k0);
-                            if staged != Some(k0) {
-                                for _i in 0..part {
-                                    counts[0] += 1;
-                                    counts[2] += 1;
-                                }
-                                staged = Some(k0);
+                            if staged.replace(k0) != Some(k0) {
+                                [0, 2].into_iter().for_each(|which| count(which, part));
                             }
                             for _col in first_col..n.min(first_col + tile_n) {
-                                for _i in 0..part {
-                                    counts[1] += 1;
-                                    counts[4] += 1;
-                                }
+                                [1, 4].into_iter().for_each(|which| count(which, part));
                             }
                         }
                     }
                 }
             }
             Staging::Tiles | Staging::Ring { .. } => {
-                for row0 in (0..m).step_by(tile_m) {
-                    for col0 in (0..n).step_by(tile_n) {
-                        for k0 in (0..k).step_by(tile_k) {
+                let is_ring = matches!(variant.staging, Staging::Ring { .. });
+                let threads = variant.block.threads();
+                // All warpgroups multiply but one, if there are several.
+                let warpgroups = (threads / 128 - u32::from(is_ring).min(threads / 128)).max(1);
+                let (readers, (reader_m, reader_n)) = match variant.unit {
+                    Unit::CudaCores => (threads, variant.thread_tile),
+                    Unit::TensorCores { warp_tile } if is_ring => match warp_tile {
+                        (16, n) => (warpgroups, (64, n)),
+                        (m, 16) => (warpgroups, (m, 64)),
+                        // Each warp by itself.
+                        warp_tile => (4 * warpgroups, warp_tile),
+                    },
+                    Unit::TensorCores { warp_tile } => (threads / 32, warp_tile),
+                };
+                for (row0, col0) in (0..m)
+                    .step_by(tile_m)
+                    .flat_map(|row0| (0..n).step_by(tile_n).map(move |col0| (row0, col0)))
+                {
+                    for k0 in (0..k).step_by(tile_k) {
+                        for i in k0..k0 + tile_k {
                             for row in row0..row0 + tile_m {
-                                for i in k0..k0 + tile_k {
-                                    let exists = row < m && i < k;
-                                    counts[0] += u128::from(exists || variant.exact_tiles);
-                                    counts[2] += 1;
-                                }
+                                let exists = row < m && i < k;
+                                count(0, usize::from(exists || variant.exact_tiles));
+                                count(2, 1);
                             }
-                            for i in k0..k0 + tile_k {
-                                for col in col0..col0 + tile_n {
-                                    let exists = i < k && col < n;
-                                    counts[1] += u128::from(exists || variant.exact_tiles);
-                                    counts[3] += 1;
-                                }
+                            for col in col0..col0 + tile_n {
+                                let exists = i < k && col < n;
+                                count(1, usize::from(exists || variant.exact_tiles));
+                                count(3, 1);
                             }
-                            let threads = variant.block.threads();
-                            let (readers, (reader_m, reader_n)) = match variant.unit {
-                                Unit::CudaCores => (threads, variant.thread_tile),
-                                // All warpgroups multiply but one, if there are several.
-                                Unit::TensorCores { warp_tile: (m, n) }
-                                    if matches!(variant.staging, Staging::Ring { .. }) =>
-                                {
-                                    let warpgroups = (threads / 128 - 1).max(1);
-                                    match (m, n) {
-                                        (16, n) => (warpgroups, (64, n)),
-                                        (m, 16) => (warpgroups, (m, 64)),
-                                        // Each warp by itself.
-                                        warp_tile => (4 * warpgroups, warp_tile),
-                                    }
-                                }
-                                Unit::TensorCores { warp_tile } => (threads / 32, warp_tile),
-                            };
-                            for _reader in 0..readers {
-                                for _i in 0..tile_k / variant.k_slices as usize {
-                                    counts[4] += u128::from(reader_m);
-                                    counts[5] += u128::from(reader_n);
-                                }
+                        }
+                        for _reader in 0..readers {
+                            for _i in 0..tile_k / variant.k_slices as usize {
+                                count(4, reader_m as usize);
+                                count(5, reader_n as usize);
                             }
                         }
                     }
@@ -287,22 +276,21 @@ mod tests {
     }
 
     fn derived(variant: &Variant, shape: Shape) -> Counts {
+        use Direction::{Read, Write};
         let traffic = Traffic::of(variant, shape, false);
-        let of = |space, direction, matrix| {
-            let is = |access: &&Access| {
-                (access.space, access.direction, access.matrix) == (space, direction, matrix)
-            };
+        [
+            (Space::Global, Read, 'A'),
+            (Space::Global, Read, 'B'),
+            (Space::Shared, Write, 'A'),
+            (Space::Shared, Write, 'B'),
+            (Space::Shared, Read, 'A'),
+            (Space::Shared, Read, 'B'),
+        ]
+        .map(|way| {
+            let is = |access: &&Access| (access.space, access.direction, access.matrix) == way;
             let found = traffic.accesses.iter().find(is);
             found.map_or(0, |access| access.elements)
-        };
-        [
-            of(Space::Global, Direction::Read, 'A'),
-            of(Space::Global, Direction::Read, 'B'),
-            of(Space::Shared, Direction::Write, 'A'),
-            of(Space::Shared, Direction::Write, 'B'),
-            of(Space::Shared, Direction::Read, 'A'),
-            of(Space::Shared, Direction::Read, 'B'),
-        ]
+        })
     }
 
     #[test]

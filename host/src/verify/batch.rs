@@ -5,10 +5,6 @@ use crate::data::{Matrix, Number, Problem};
 
 /// Checks every product of a batch, each as a problem of its own, of which `check` gets the number,
 /// the problem and the result. A single product is checked as it is.
-///
-/// # Errors
-///
-/// The failure of the first product that fails, with its number.
 pub fn each_product<T: Number>(
     problem: &Problem<T>,
     c: &Matrix<T>,
@@ -55,63 +51,63 @@ pub fn each_product<T: Number>(
 mod tests {
     use super::*;
     use crate::data::{Data, Layout};
-    use crate::verify::{self, Coverage, Errors, Mismatch};
+    use crate::verify::outcome::{Errors, Mismatch};
+    use crate::verify::{Coverage, exact, reference};
     use gpu_gemm::Shape;
     use gpu_gemm::gpu_kernels::spec::Tile;
 
     const TILE: Tile = Tile { m: 2, n: 2, k: 2 };
 
-    /// A batch of 3 x 4 x 5, and its result.
-    fn multiplied(batch: usize, data: Data) -> (Problem<f32>, Matrix<f32>) {
-        let shape = Shape::new(3, 4, 5);
+    /// A batch of integers, and what it must give.
+    fn multiplied(batch: usize) -> (Problem<f32>, Matrix<f32>) {
+        let (shape, data) = (Shape::new(3, 4, 5), Data::SmallIntegers { largest: 4 });
         let layout = Layout::padded(shape, [1; 3], [2; 3]);
         let problem = Problem::random_batch(batch, shape, layout, data, 1, (2.0, -1.0)).unwrap();
         let mut c = problem.c.clone();
-        for row in 0..c.rows() {
-            for col in 0..4 {
-                let b = |l: usize| problem.b.row(row / 3 * 5 + l)[col];
-                let terms = problem.a.row(row).iter().enumerate();
-                let sum: f32 = terms.map(|(l, a)| a * b(l)).sum();
-                c.row_mut(row)[col] = 2.0 * sum - problem.c.row(row)[col];
+        for index in 0..batch {
+            let product = problem.product(index).unwrap();
+            for row in 0..3 {
+                let right = reference::in_own_type(&product, row, 0..4);
+                c.row_mut(3 * index + row).copy_from_slice(&right);
             }
         }
         (problem, c)
     }
 
-    fn exact(problem: &Problem<f32>, c: &Matrix<f32>) -> Result<Proof, Failure> {
-        each_product(problem, c, |_, problem, c| {
-            verify::exact(problem, c, TILE, Coverage::Full)
-        })
-    }
-
     #[test]
     fn an_element_that_is_wrong_is_found_in_every_product_and_its_product_is_named() {
-        for batch in [1, 3, 7] {
-            let (problem, right) = multiplied(batch, Data::SmallIntegers { largest: 4 });
-            let proof = exact(&problem, &right).unwrap();
-            let in_each = match batch {
-                1 => String::new(),
-                _ => format!("in each of {batch} products: "),
-            };
+        let check = |problem: &Problem<f32>, c: &Matrix<f32>| {
+            each_product(problem, c, |_, problem, c| {
+                exact(problem, c, TILE, Coverage::Full)
+            })
+        };
+        for (batch, in_each) in [
+            (1, ""),
+            (3, "in each of 3 products: "),
+            (7, "in each of 7 products: "),
+        ] {
+            let (problem, right) = multiplied(batch);
             let statement = format!("{in_each}all 12 elements equal on integers");
-            assert_eq!(proof, Proof::exact("exact", statement));
+            assert_eq!(
+                check(&problem, &right),
+                Ok(Proof::exact("exact", statement))
+            );
             for wrong in 0..batch {
                 let mut c = right.clone();
                 c.row_mut(3 * wrong + 2)[1] += 1.0;
-                let failure = exact(&problem, &c).unwrap_err();
+                let failure = check(&problem, &c).unwrap_err();
                 let text = failure.to_string();
                 let of_element = match failure {
                     Failure::Product { index, failure } => {
                         assert!(batch > 1 && index == wrong);
-                        let start =
-                            format!("Product {wrong} of the batch, counted from 0: C[2][1] is ");
-                        assert!(text.starts_with(&start), "{text}");
+                        let start = "of the batch, counted from 0: C[2][1] is ";
+                        assert!(
+                            text.starts_with(&format!("Product {wrong} {start}")),
+                            "{text}"
+                        );
                         *failure
                     }
-                    failure => {
-                        assert_eq!(batch, 1);
-                        failure
-                    }
+                    failure => failure,
                 };
                 let is_there = matches!(
                     of_element,
@@ -120,36 +116,34 @@ mod tests {
                 assert!(is_there, "{text}");
             }
         }
+        let (problem, right) = multiplied(3);
+        let two = right.rows_from(0, 6).unwrap();
+        assert!(matches!(check(&problem, &two), Err(Failure::Unprovable(_))));
     }
 
     #[test]
     fn the_figures_are_those_of_the_product_with_the_largest_share_of_its_bound() {
-        let (problem, c) = multiplied(4, Data::Normal);
+        let (problem, c) = multiplied(4);
         // The last is exact.
         let figures = [(0.1, 1.0), (0.3, 1.0), (0.4, 4.0), (0.0, 0.0)];
-        let check = |index: usize, problem: &Problem<f32>, _: &Matrix<f32>| {
-            assert_eq!(problem.shape(), Shape::new(3, 4, 5));
+        let check = |index: usize, _: &Problem<f32>, _: &Matrix<f32>| {
+            let errors = Errors {
+                frobenius: 4.0 - index as f64,
+                units: index as f64,
+            };
+            let (largest_error, bound) = figures[index];
             Ok(Proof {
-                gate: "proven",
-                statement: format!("of {index}"),
-                largest_error: figures[index].0,
-                bound: figures[index].1,
-                errors: Some(Errors {
-                    frobenius: 4.0 - index as f64,
-                    units: index as f64,
-                }),
+                largest_error,
+                bound,
+                errors: Some(errors),
+                ..Proof::exact("proven", format!("of {index}"))
             })
         };
         let proof = each_product(&problem, &c, check).unwrap();
         assert_eq!((proof.largest_error, proof.gate), (0.3, "proven"));
-        let largest = Errors {
-            frobenius: 4.0,
-            units: 3.0,
-        };
-        assert_eq!(proof.errors, Some(largest));
-        assert_eq!(
-            proof.statement,
-            "in each of 4 products (figures of the worst): of 1"
-        );
+        let errors = proof.errors.unwrap();
+        assert_eq!((errors.frobenius, errors.units), (4.0, 3.0));
+        let statement = "in each of 4 products (figures of the worst): of 1";
+        assert_eq!(proof.statement, statement);
     }
 }

@@ -321,10 +321,6 @@ impl ErrorBound {
     /// Checks the sums of `lines` (rows, or columns) of `count` elements, with random signs,
     /// within the bounds of their elements together, and below the alarm where there is one.
     /// Returns how many have a finite one.
-    ///
-    /// # Errors
-    ///
-    /// The first line that is wrong.
     pub(super) fn check_sums(
         &self,
         line: Line,
@@ -380,24 +376,36 @@ fn largest_magnitude<T: Number>(matrix: &Matrix<T>) -> f64 {
 mod tests {
     use super::*;
     use crate::data::{Data, Layout};
-    use gpu_gemm::Shape;
+    use gpu_gemm::{Bf16, Shape};
 
     const INFINITY: f64 = f64::INFINITY;
+    /// The unit roundoff of f32, and its smallest number.
+    const U: f64 = 1.0 / (1 << 24) as f64;
+    const SMALLEST: f64 = f32::from_bits(1) as f64;
 
-    /// Without rows and columns, so that k may be of any size: of the matrices, an elementwise
-    /// bound asks no more.
-    fn of_sums<T: Number>(k: usize, alpha: T) -> Problem<T> {
+    /// Without rows and columns, so that k may be of any size: most bounds depend on no element.
+    fn of_sums<T: Number>(k: usize, alpha: T, model: ErrorModel) -> Result<ErrorBound, Failure> {
         let shape = Shape::new(0, 0, k);
-        let layout = Layout::compact(shape);
-        Problem::random(shape, layout, Data::Uniform, 1, alpha, T::default()).unwrap()
+        let (layout, zero) = (Layout::compact(shape), T::default());
+        let problem = Problem::random(shape, layout, Data::Uniform, 1, alpha, zero);
+        ErrorBound::new(&problem.unwrap(), model)
     }
 
-    fn bound(k: usize, alpha: f32) -> Result<ErrorBound, Failure> {
-        ErrorBound::new(&of_sums(k, alpha), ErrorModel::Elementwise)
+    fn bound(k: usize, alpha: f32) -> ErrorBound {
+        of_sums(k, alpha, ErrorModel::Elementwise).unwrap()
     }
 
-    fn bound_of_f64(k: usize) -> ErrorBound {
-        ErrorBound::new(&of_sums(k, 1.0f64), ErrorModel::Elementwise).unwrap()
+    /// `alpha * A * B` without C, of the elements that `a` and `b` have at a row and a column.
+    fn product(
+        (m, n, k): (usize, usize, usize),
+        alpha: f32,
+        a: impl Fn(usize, usize) -> f32 + Sync,
+        b: impl Fn(usize, usize) -> f32 + Sync,
+    ) -> Problem<f32> {
+        let a = Matrix::from_elements(m, k, a).unwrap();
+        let b = Matrix::from_elements(k, n, b).unwrap();
+        let c = Matrix::from_elements(m, n, |_, _| 0.0).unwrap();
+        Problem::new(alpha, 0.0, a, b, c).unwrap()
     }
 
     /// `got` is `want`, however small both are: without `epsilon`, 2^-52 is taken for 0.
@@ -408,69 +416,69 @@ mod tests {
 
     #[test]
     fn the_bound_is_the_documented_formula() {
-        let bound = bound(14, -3.0).unwrap();
-        let nu = 16.0 / 16_777_216.0;
-        let expected = nu / (1.0 - nu) * 10.0 + 16.0 * 3.0 * 2f64.powi(-149);
-        assert_close(bound.of(10.0), expected, 1e-15);
-        assert_eq!(bound.of(0.0), 48.0 * 2f64.powi(-149));
+        let nu = 16.0 * U;
+        let expected = nu / (1.0 - nu) * 10.0 + 48.0 * SMALLEST;
+        assert_close(bound(14, -3.0).of(10.0), expected, 1e-15);
+        assert_eq!(bound(14, -3.0).of(0.0), 48.0 * SMALLEST);
+        // With a small alpha, beta * c and the addition underflow as they do with alpha = 1.
+        assert_eq!(bound(14, 0.25).of(0.0), 16.0 * SMALLEST);
+        // That of f64 has room for one rounding of its reference.
+        let of_f64 = of_sums(14, 1.0f64, ErrorModel::Elementwise).unwrap();
+        assert_close(of_f64.of(10.0), 17.0 * 2f64.powi(-53) * 10.0, 1e-14);
+        assert_eq!(of_f64.of(0.0), 6.0 * 16.0 * f64::from_bits(1));
     }
 
     #[test]
-    fn an_alpha_below_one_does_not_shrink_the_bound_of_underflow() {
-        // beta * c and the addition underflow as they do with alpha = 1.
-        assert_eq!(bound(14, 0.25).unwrap().of(0.0), 16.0 * 2f64.powi(-149));
+    fn sums_too_long_have_no_bound() {
+        for (model, longest) in [
+            (ErrorModel::Elementwise, (1 << 24) - 3),
+            (ErrorModel::Tf32, (1 << 22) - 3),
+        ] {
+            assert!(of_sums(longest, 1.0f32, model).is_ok());
+            let too_long = of_sums(longest + 1, 1.0f32, model);
+            assert!(matches!(too_long, Err(Failure::Unprovable(_))));
+        }
     }
 
+    /// p + (1 + p) * gamma(4 * (k + 2)) with p = (1 + 2^-10)^2 - 1, or with 2^-11, computed with
+    /// fractions.
     #[test]
-    fn the_bound_of_f64_has_room_for_one_rounding_of_its_reference() {
-        let bound = bound_of_f64(14);
-        let (u, smallest) = (2f64.powi(-53), f64::from_bits(1));
-        assert_close(bound.of(10.0), 17.0 * u * 10.0, 1e-14);
-        assert_eq!(bound.of(0.0), 6.0 * 16.0 * smallest);
-    }
-
-    #[test]
-    fn a_sum_of_2_to_the_24_terms_has_no_bound() {
-        assert!(bound((1 << 24) - 3, 1.0).is_ok());
-        let too_long = bound((1 << 24) - 2, 1.0);
-        assert!(matches!(too_long, Err(Failure::Unprovable(_))));
+    fn on_tensor_cores_elements_lose_bits_and_each_step_is_off_by_four_units() {
+        for (k, model, gamma) in [
+            (1, ErrorModel::Tf32, 1.954_795_328_232_284_7e-3),
+            (1 << 20, ErrorModel::Tf32, 0.335_939_620_933_291_7),
+            (1, ErrorModel::RoundedTf32, 9.775_168_734_909_583e-4),
+            (14, ErrorModel::Truncated, 64.0 * U / (1.0 - 64.0 * U)),
+        ] {
+            assert_close(of_sums(k, 1.0f32, model).unwrap().gamma, gamma, 1e-14);
+        }
     }
 
     #[test]
     fn split_elements_lose_what_an_interval_cuts_off_and_bits_below_the_largest() {
-        let u = 2f64.powi(-24);
-        let of = |k| ErrorBound::new(&of_sums(k, 1.0f32), ErrorModel::Split).unwrap();
-        let lost = |k: f64, interval: f64, promotions: f64| {
-            2f64.powi(-21)
-                + 4.0 * (interval + 2.0) * u * (1.0 + 2f64.powi(-9))
-                + 2f64.powi(-10) * 4.0 * (2.0 * k + 2.0) * u
-                + promotions * u
-        };
         for (k, interval, promotions) in [(1, 1.0, 5.0), (128, 128.0, 5.0), (1000, 128.0, 12.0)] {
-            let lost = lost(k as f64, interval, promotions);
-            assert_close(of(k).gamma, lost / (1.0 - lost), 1e-14);
+            let lost = 2f64.powi(-21)
+                + 4.0 * (interval + 2.0) * U * (1.0 + 2f64.powi(-9))
+                + 2f64.powi(-10) * 4.0 * (2.0 * k as f64 + 2.0) * U
+                + promotions * U;
+            let bound = of_sums(k, 1.0f32, ErrorModel::Split).unwrap();
+            assert_close(bound.gamma, lost / (1.0 - lost), 1e-14);
         }
         // By the largest finite elements of row and column, and alpha.
         const A: [[f32; 2]; 3] = [[-4.0, f32::INFINITY], [0.0, 0.0], [0.5, 0.25]];
         const B: [[f32; 2]; 2] = [[f32::NAN, 1.0], [8.0, -2.0]];
         let of = |alpha| {
-            let problem = product(
-                Shape::new(3, 2, 2),
-                alpha,
-                |row, l| A[row][l],
-                |l, col| B[l][col],
-            );
+            let problem = product((3, 2, 2), alpha, |row, l| A[row][l], |l, col| B[l][col]);
             ErrorBound::new(&problem, ErrorModel::Split).unwrap()
         };
         let nothing = Expected::default();
         let per_maxima = 2.0 * (2f64.powi(-47) + 2f64.powi(-56)) + 2f64.powi(-52);
         let bound = of(-3.0);
-        // Scales end at 2^-112.
+        // Scales end at 2^-112: of the second row, underflow is hundreds of times as large.
         for (row, largest) in [(0, 4.0), (1, 2f64.powi(-112)), (2, 0.5)] {
             for (col, other) in [(0, 8.0), (1, 2.0)] {
                 let expected = 3.0 * largest * other * per_maxima * (1.0 + bound.gamma);
                 let allowed = bound.of_element(row, col, nothing) - bound.underflow;
-                // Of the second row, underflow is hundreds of times as large.
                 assert_close(allowed, expected, 1e-12);
             }
         }
@@ -480,76 +488,25 @@ mod tests {
     /// Sums of a row may be off by what all of its elements may, and no more.
     #[test]
     fn the_sums_of_split_elements_are_bounded_by_the_largest_of_rows_and_columns() {
-        let problem = product(
-            Shape::new(2, 3, 1),
-            1.0,
-            |row, _| [1.0, 1024.0][row],
-            |_, col| [2.0, 4.0, 1.0][col],
-        );
+        let (a, b) = ([1.0, 1024.0], [2.0, 4.0, 1.0]);
+        let problem = product((2, 3, 1), 1.0, |row, _| a[row], |_, col| b[col]);
         let bound = ErrorBound::new(&problem, ErrorModel::Split).unwrap();
         let per_term = 2f64.powi(-47) + 2f64.powi(-57);
         let per_maxima = (per_term + 2f64.powi(-52)) * (1.0 + bound.gamma);
-        let underflow = |count: f64| count * (bound.underflow + bound.output.1);
-        for (line, index, count, maxima) in [
-            (Line::Row, 0, 3, 7.0),
-            (Line::Row, 1, 3, 1024.0 * 7.0),
-            (Line::Column, 0, 2, 2.0 * 1025.0),
-            (Line::Column, 2, 2, 1025.0),
+        for (line, lines, index, count, maxima) in [
+            (Line::Row, 2, 0, 3, 7.0),
+            (Line::Row, 2, 1, 3, 1024.0 * 7.0),
+            (Line::Column, 3, 0, 2, 2.0 * 1025.0),
+            (Line::Column, 3, 2, 2, 1025.0),
         ] {
-            let allowed = per_maxima * maxima + underflow(count as f64);
+            let allowed = per_maxima * maxima + count as f64 * bound.underflow;
             let check = |off: f64| {
-                let mut lines = [LineSum {
-                    got: 0.0,
-                    expected: Expected::default(),
-                }; 3];
-                lines[index].got = off * allowed;
-                bound.check_sums(
-                    line,
-                    &lines[..if count == 3 { 2 } else { 3 }],
-                    count,
-                    6,
-                    None,
-                )
+                let mut sums = vec![line_sum(0.0, 0.0, 0.0); lines];
+                sums[index].got = off * allowed;
+                bound.check_sums(line, &sums, count, 6, None).is_ok()
             };
-            assert!(check(0.999).is_ok(), "{line} {index}");
-            assert!(check(1.001).is_err(), "{line} {index}");
+            assert!(check(0.999) && !check(1.001), "{line} {index}");
         }
-    }
-
-    #[test]
-    fn on_tensor_cores_elements_lose_bits_and_each_step_is_off_by_four_units() {
-        let of = |k| ErrorBound::new(&of_sums(k, 1.0f32), ErrorModel::Tf32);
-        // p + (1 + p) * gamma(4 * (k + 2)) with p = (1 + 2^-10)^2 - 1, computed with fractions.
-        for (k, gamma) in [
-            (1, 1.954_795_328_232_284_7e-3),
-            (1 << 20, 0.335_939_620_933_291_7),
-        ] {
-            assert_close(of(k).unwrap().gamma, gamma, 1e-14);
-        }
-        let rounded = ErrorBound::new(&of_sums(1, 1.0f32), ErrorModel::RoundedTf32);
-        // The same with p = (1 + 2^-11)^2 - 1.
-        assert_close(rounded.unwrap().gamma, 9.775_168_734_909_583e-4, 1e-14);
-        assert!(of((1 << 22) - 3).is_ok());
-        let too_long = of((1 << 22) - 2);
-        assert!(matches!(too_long, Err(Failure::Unprovable(_))));
-    }
-
-    /// `alpha * A * B` without C, of the elements that `a` and `b` have at a row and a column.
-    fn product(
-        shape: Shape,
-        alpha: f32,
-        a: impl Fn(usize, usize) -> f32 + Sync,
-        b: impl Fn(usize, usize) -> f32 + Sync,
-    ) -> Problem<f32> {
-        let Shape { m, n, k } = shape;
-        Problem::new(
-            alpha,
-            0.0,
-            Matrix::from_elements(m, k, a).unwrap(),
-            Matrix::from_elements(k, n, b).unwrap(),
-            Matrix::from_elements(m, n, |_, _| 0.0).unwrap(),
-        )
-        .unwrap()
     }
 
     /// Elements of up to 3 * 2^-70 and 5 * 2^-60, whose rounding errors are as small as what
@@ -558,79 +515,66 @@ mod tests {
     fn where_nothing_is_halved_the_bound_of_strassen_is_that_of_a_sum_of_the_largest_products() {
         let a = |row, col| 2f32.powi(-70) * if (row, col) == (1, 1) { -3.0 } else { 2.0 };
         let b = |row, col| 2f32.powi(-60) * if (row, col) == (0, 1) { 5.0 } else { -4.0 };
-        let problem = product(Shape::cube(3), -3.0, a, b);
-        let strassen = ErrorModel::Strassen { cutoff: 3 };
-        let bound = ErrorBound::new(&problem, strassen).unwrap();
+        let problem = product((3, 3, 3), -3.0, a, b);
+        let bound = ErrorBound::new(&problem, ErrorModel::Strassen { cutoff: 3 }).unwrap();
         // 3 * (3 * gamma(3) * 15 * 2^-130 + 3 * 2^-149) * (1 + gamma(5)), computed with fractions.
         let normwise = 21.656_258_717_182_3 * 2f64.powi(-149);
         assert_close(bound.normwise, normwise, 1e-14);
-        let of_terms = ErrorBound {
-            normwise: 0.0,
-            ..bound.clone()
-        };
-        let elementwise = ErrorBound::new(&problem, ErrorModel::Elementwise);
-        assert_eq!(of_terms, elementwise.unwrap());
-        let magnitude = 2f64.powi(-125);
-        assert_close(
-            bound.of(magnitude),
-            of_terms.of(magnitude) + normwise,
-            1e-14,
-        );
+        let elementwise = ErrorBound::new(&problem, ErrorModel::Elementwise).unwrap();
+        let expected = elementwise.of(2f64.powi(-125)) + normwise;
+        assert_close(bound.of(2f64.powi(-125)), expected, 1e-14);
     }
 
     #[test]
     fn strassen_is_proven_up_to_the_largest_number_before_alpha_and_after() {
-        let is_proven = |alpha, a, b| {
-            let problem = product(Shape::cube(1), alpha, |_, _| a, |_, _| b);
-            let strassen = ErrorModel::Strassen { cutoff: 1 };
-            ErrorBound::new(&problem, strassen).is_ok()
-        };
-        assert!(is_proven(1.0, f32::MAX, 1.0));
-        assert!(!is_proven(1.0, f32::MAX, 1.0f32.next_up()));
-        // Only after, and only before.
-        assert!(!is_proven(2.0, 0.75 * f32::MAX, 1.0));
-        assert!(!is_proven(0.5, 0.75 * f32::MAX, 2.0));
-    }
-
-    #[test]
-    fn what_is_not_finite_must_be_the_same() {
-        let bound = bound(4, 1.0).unwrap();
-        for same in [f64::NAN, INFINITY, -INFINITY] {
-            assert!(bound.accepts(same, same, 1.0));
-        }
-        for (got, want) in [
-            (f64::NAN, 0.0),
-            (0.0, f64::NAN),
-            (INFINITY, 1.0),
-            (1.0, INFINITY),
-            (INFINITY, -INFINITY),
-            (INFINITY, f64::NAN),
-            (f64::NAN, INFINITY),
+        for (alpha, a, b, expected) in [
+            (1.0, f32::MAX, 1.0, true),
+            (1.0, f32::MAX, 1.0f32.next_up(), false),
+            // Too large only after, and only before.
+            (2.0, 0.75 * f32::MAX, 1.0, false),
+            (0.5, 0.75 * f32::MAX, 2.0, false),
+            (1.0, f32::NAN, 1.0, false),
+            (1.0, f32::NAN, 0.0, false),
         ] {
-            assert!(!bound.accepts(got, want, 1e30), "{got} for {want}");
+            let problem = product((1, 1, 1), alpha, |_, _| a, |_, _| b);
+            let bound = ErrorBound::new(&problem, ErrorModel::Strassen { cutoff: 1 });
+            assert_eq!(bound.is_ok(), expected, "{alpha} {a} {b}");
         }
     }
 
     #[test]
-    fn only_a_result_that_may_overflow_may_be_an_infinity() {
-        let bound = bound(4, 1.0).unwrap();
-        let largest = f64::from(f32::MAX);
-        assert!(bound.accepts(INFINITY, largest, 1e32));
-        assert!(bound.accepts(INFINITY, 1e39, 1e32));
-        assert!(bound.accepts(largest, largest, 1e32));
-        assert!(!bound.accepts(-INFINITY, 1e39, 1e32));
-        assert!(!bound.accepts(INFINITY, 1e38, 1e32));
-        assert!(!bound.accepts(f64::NAN, 1e39, 1e32));
-        // At the largest number there is no overflow yet.
-        assert!(!bound.accepts(INFINITY, largest, 0.0));
-    }
-
-    #[test]
-    fn an_error_at_the_bound_is_right_and_just_beyond_it_wrong() {
-        let bound = bound(4, 1.0).unwrap();
-        assert!(bound.accepts(1.5, 1.0, 0.5));
-        assert!(!bound.accepts(1.5 + f64::EPSILON, 1.0, 0.5));
-        assert!(!bound.accepts(0.5 - f64::EPSILON, 1.0, 0.5));
+    fn what_is_not_finite_must_be_the_same_but_where_a_result_may_overflow() {
+        let (bound, largest, nan) = (bound(4, 1.0), f64::from(f32::MAX), f64::NAN);
+        for (got, want, allowed, is_right) in [
+            (nan, nan, 1.0, true),
+            (INFINITY, INFINITY, 1.0, true),
+            (-INFINITY, -INFINITY, 1.0, true),
+            (nan, 0.0, 1e30, false),
+            (0.0, nan, 1e30, false),
+            (INFINITY, 1.0, 1e30, false),
+            (1.0, INFINITY, 1e30, false),
+            (INFINITY, -INFINITY, 1e30, false),
+            (INFINITY, nan, 1e30, false),
+            (nan, INFINITY, 1e30, false),
+            (INFINITY, largest, 1e32, true),
+            (INFINITY, 1e39, 1e32, true),
+            (largest, largest, 1e32, true),
+            (-INFINITY, 1e39, 1e32, false),
+            (INFINITY, 1e38, 1e32, false),
+            (nan, 1e39, 1e32, false),
+            // At the largest number there is no overflow yet.
+            (INFINITY, largest, 0.0, false),
+            // At the bound, and just beyond it.
+            (1.5, 1.0, 0.5, true),
+            (1.5 + f64::EPSILON, 1.0, 0.5, false),
+            (0.5 - f64::EPSILON, 1.0, 0.5, false),
+        ] {
+            assert_eq!(
+                bound.accepts(got, want, allowed),
+                is_right,
+                "{got} for {want}"
+            );
+        }
     }
 
     /// Round numbers, each of its own.
@@ -646,63 +590,38 @@ mod tests {
 
     #[test]
     fn errors_are_counted_from_what_may_underflow_on() {
-        let units = |bound: &ErrorBound, err, want, magnitude| {
-            let expected = Expected { want, magnitude };
-            bound.units(err, expected)
-        };
-        assert_eq!(units(&BOUND, 5.0, -16.0, 8.0), 2.0);
-        assert_eq!(units(&BOUND, 1.0, -16.0, 8.0), 0.0);
-        // An element without terms.
-        assert_eq!(units(&BOUND, 3.0, 0.0, 0.0), 0.0);
-        // What rounds the sum counts no more than what underflows.
-        let output = (0.125, 1.0);
-        let rounded = ErrorBound { output, ..BOUND };
-        assert_eq!(units(&rounded, 7.0, -16.0, 8.0), 2.0);
-        assert_eq!(units(&rounded, 6.0, -4.0, 8.0), 2.0);
+        for (output, err, want, magnitude, expected) in [
+            ((0.0, 0.0), 5.0, -16.0, 8.0, 2.0),
+            ((0.0, 0.0), 1.0, -16.0, 8.0, 0.0),
+            // An element without terms.
+            ((0.0, 0.0), 3.0, 0.0, 0.0, 0.0),
+            // What rounds the sum counts no more than what underflows.
+            ((0.125, 1.0), 7.0, -16.0, 8.0, 2.0),
+            ((0.125, 1.0), 6.0, -4.0, 8.0, 2.0),
+        ] {
+            let bound = ErrorBound { output, ..BOUND };
+            assert_eq!(bound.units(err, Expected { want, magnitude }), expected);
+        }
     }
 
     #[test]
     fn an_element_of_16_bits_is_off_by_its_sum_and_by_one_rounding_of_it() {
-        let output = (0.125, 1.0);
-        let bound = ErrorBound { output, ..BOUND };
-        let of = |want| {
-            let magnitude = 16.0;
-            bound.of_element(0, 0, Expected { want, magnitude })
-        };
-        // 0.25 * 16 + 3 + 5 of the sum.
-        assert_eq!(of(-20.0), 12.0 + 0.125 * 32.0);
-        // The absolute error of a small number.
-        assert_eq!(
-            ErrorBound {
-                output: (0.125, 5.0),
-                ..BOUND
-            }
-            .of_element(
-                0,
-                0,
-                Expected {
-                    want: 0.0,
-                    magnitude: 16.0
-                }
-            ),
-            17.0
-        );
+        // 0.25 * 16 + 3 + 5 of the sum; and the absolute error of a small number.
+        for (output, want, expected) in [
+            ((0.125, 1.0), -20.0, 12.0 + 0.125 * 32.0),
+            ((0.125, 5.0), 0.0, 17.0),
+        ] {
+            let (bound, magnitude) = (ErrorBound { output, ..BOUND }, 16.0);
+            assert_eq!(
+                bound.of_element(0, 0, Expected { want, magnitude }),
+                expected
+            );
+        }
         // By f32's roundings, and an element's: bf16 keeps 8 bits.
-        let shape = Shape::new(0, 0, 14);
-        let layout = Layout::compact(shape);
-        let problem = |alpha| {
-            Problem::<gpu_gemm::Bf16>::random(shape, layout, Data::Uniform, 1, alpha, alpha)
-        };
-        let problem = problem(gpu_gemm::Bf16::from_f32(1.0)).unwrap();
-        let bound = ErrorBound::new(&problem, ErrorModel::Truncated).unwrap();
-        let u = 2f64.powi(-24);
-        assert_close(bound.gamma, 64.0 * u / (1.0 - 64.0 * u), 1e-14);
-        assert_eq!(bound.unit_roundoff, u);
-        assert_eq!(
-            bound.output,
-            (2f64.powi(-8), 0.5 * gpu_gemm::Bf16::SMALLEST)
-        );
-        assert_eq!(super::tests::bound(14, 1.0).unwrap().output, (0.0, 0.0));
+        let bound = of_sums(14, Bf16::from_f32(1.0), ErrorModel::Truncated).unwrap();
+        assert_eq!(bound.unit_roundoff, U);
+        assert_eq!(bound.output, (2f64.powi(-8), 0.5 * Bf16::SMALLEST));
+        assert_eq!(super::tests::bound(14, 1.0).output, (0.0, 0.0));
     }
 
     const fn line_sum(got: f64, want: f64, magnitude: f64) -> LineSum {
@@ -712,28 +631,30 @@ mod tests {
 
     #[test]
     fn a_sum_may_be_off_by_what_its_elements_may_and_by_its_own_roundings() {
-        let allowed = |bound: &ErrorBound| {
-            let wrong = [line_sum(900.0, 0.0, 16.0)];
-            match bound.check_sums(Line::Row, &wrong, 4, 7, None) {
-                Err(Failure::Sum { bound, .. }) => bound,
-                other => panic!("not a wrong sum: {other:?}"),
-            }
-        };
         // Seven terms, three roundings more, of two units each.
         let own = 20.0 * 2f64.powi(-53) * 16.0;
-        assert_eq!(allowed(&BOUND), 0.25 * 16.0 + own + 4.0 * (3.0 + 5.0));
-        let (gamma, underflow, normwise) = (0.0, 0.0, 0.0);
         let exact = ErrorBound {
-            gamma,
-            underflow,
-            normwise,
+            gamma: 0.0,
+            underflow: 0.0,
+            normwise: 0.0,
             ..BOUND
         };
-        assert_eq!(allowed(&exact), own);
-        // What rounds elements once more, by their size and by the smallest there is.
         let output = (0.125, 0.5);
-        let rounded = 0.125 * 16.0 + own + 4.0 * 0.5;
-        assert_close(allowed(&ErrorBound { output, ..exact }), rounded, 1e-15);
+        for (bound, expected) in [
+            (BOUND, 0.25 * 16.0 + own + 4.0 * (3.0 + 5.0)),
+            (exact.clone(), own),
+            // What rounds elements once more, by their size and by the smallest there is.
+            (
+                ErrorBound { output, ..exact },
+                0.125 * 16.0 + own + 4.0 * 0.5,
+            ),
+        ] {
+            let wrong = [line_sum(900.0, 0.0, 16.0)];
+            match bound.check_sums(Line::Row, &wrong, 4, 7, None) {
+                Err(Failure::Sum { bound, .. }) => assert_close(bound, expected, 1e-15),
+                other => panic!("not a wrong sum: {other:?}"),
+            }
+        }
     }
 
     #[test]

@@ -1,4 +1,5 @@
-//! Gates 2 and 3: elements and sums against bound and alarm, and what is said of them.
+//! Gates 2 and 3 for floats: elements and sums against bound and alarm, and the statement of what
+//! that showed.
 
 // A NaN must fail every comparison, so they are written as what must hold, negated.
 #![allow(clippy::neg_cmp_op_on_partial_ord)]
@@ -13,14 +14,14 @@ use crate::data::{Data, Matrix, Number, Problem};
 use gpu_gemm::ElementType;
 use gpu_gemm::text::plural;
 
-/// What the elements of a problem's result are checked against.
+/// Checks the elements of one problem's result.
 pub(super) struct Checker {
     bound: ErrorBound,
     alarm: Option<Alarm>,
     data_type: ElementType,
 }
 
-/// What was found of some elements: the most suspicious error, and how many are not finite.
+/// The most suspicious error of some elements, and a summary of all of them.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Found {
     at: (usize, usize),
@@ -30,58 +31,49 @@ pub(super) struct Found {
     units: f64,
     /// The alarm of this element; 0 if there is none.
     limit: f64,
+    /// How many elements are not finite.
     nan: usize,
     infinite: usize,
-    /// The most units of rounding of any element, and the sums of the squares of errors and of
-    /// what was expected, of those that are finite.
+    /// The most units of rounding of any element.
     most_units: f64,
+    /// The sums of the squares of errors and of expected elements, where these are finite.
     squares: (f64, f64),
 }
 
 impl Found {
     fn and(self, other: Found) -> Found {
+        // An element with an alarm is more suspicious than one without.
         let suspicion = |found: &Found| match found.limit > 0.0 {
-            true => found.units / found.limit,
-            false => found.units,
+            true => (true, found.units / found.limit),
+            false => (false, found.units),
         };
-        let is_first = self.limit == 0.0 && other.limit > 0.0;
-        let worst = match is_first || suspicion(&other) > suspicion(&self) {
+        let worst = match suspicion(&other) > suspicion(&self) {
             true => other,
             false => self,
         };
+        let ((errors, expected), (more_errors, more_expected)) = (self.squares, other.squares);
         Found {
             nan: self.nan + other.nan,
             infinite: self.infinite + other.infinite,
             most_units: self.most_units.max(other.most_units),
-            squares: (
-                self.squares.0 + other.squares.0,
-                self.squares.1 + other.squares.1,
-            ),
+            squares: (errors + more_errors, expected + more_expected),
             ..worst
         }
     }
 
     /// The errors of all that was compared; none if squares are out of range.
     fn errors(&self) -> Option<Errors> {
-        let (of_errors, of_expected) = self.squares;
-        let frobenius = match of_errors {
-            0.0 => 0.0,
-            _ => (of_errors / of_expected).sqrt(),
+        let frobenius = match self.squares {
+            (0.0, _) => 0.0,
+            (of_errors, of_expected) => (of_errors / of_expected).sqrt(),
         };
-        let is_known = frobenius.is_finite() && self.most_units.is_finite();
-        is_known.then_some(Errors {
-            frobenius,
-            units: self.most_units,
-        })
+        let units = self.most_units;
+        (frobenius.is_finite() && units.is_finite()).then_some(Errors { frobenius, units })
     }
 }
 
 impl Checker {
     /// For results that round as `model` says, of a problem that holds `data`.
-    ///
-    /// # Errors
-    ///
-    /// There is no bound.
     pub fn new<T: Number>(
         problem: &Problem<T>,
         data: Option<Data>,
@@ -122,47 +114,52 @@ impl Checker {
     ) -> Result<Found, Failure> {
         let Expected { want, magnitude } = expected;
         let bound = self.bound.of_element(row, col, expected);
-        let err = (got - want).abs();
-        if !self.bound.accepts(got, want, bound) {
-            let largest = self.bound.largest();
-            if !got.is_finite() && want.is_finite() && magnitude > largest {
-                return Err(Failure::Overflow {
-                    row,
-                    col,
-                    got,
-                    want,
-                    magnitude,
-                    largest,
-                    data_type: self.data_type,
-                });
-            }
-            return Err(Failure::Element(Mismatch {
+        let (err, largest) = ((got - want).abs(), self.bound.largest());
+        if self.bound.accepts(got, want, bound) {
+            return Ok(self.found((row, col), got, bound, expected));
+        }
+        if !got.is_finite() && want.is_finite() && magnitude > largest {
+            return Err(Failure::Overflow {
                 row,
                 col,
                 got,
                 want,
-                err,
-                bound,
-            }));
+                magnitude,
+                largest,
+                data_type: self.data_type,
+            });
         }
+        Err(Failure::Element(Mismatch {
+            row,
+            col,
+            got,
+            want,
+            err,
+            bound,
+        }))
+    }
+
+    /// An element within its bound.
+    fn found(&self, at: (usize, usize), got: f64, bound: f64, expected: Expected) -> Found {
+        let err = (got - expected.want).abs();
         if !err.is_finite() {
-            return Ok(Found {
+            return Found {
                 nan: usize::from(got.is_nan()),
                 infinite: usize::from(got.is_infinite()),
                 ..Found::default()
-            });
+            };
         }
         let units = self.bound.units(err, expected);
-        Ok(Found {
-            at: (row, col),
+        Found {
+            at,
             err,
             bound,
             units,
             most_units: units,
-            squares: (err * err, want * want),
+            squares: (err * err, expected.want * expected.want),
             limit: self.alarm.map_or(0.0, |alarm| alarm.limit(expected)),
             ..Found::default()
-        })
+        }
     }
 
     /// Checks the sums of all rows and columns with random signs, which `seed` gives. Returns a
@@ -207,15 +204,12 @@ impl Checker {
         compared: &str,
     ) -> Result<Proof, Failure> {
         let found = found.into_iter().fold(Found::default(), Found::and);
-        let Found {
-            at, units, limit, ..
-        } = found;
-        if self.alarm.is_some() && !(units <= limit) {
+        if self.alarm.is_some() && !(found.units <= found.limit) {
             return Err(Failure::Alarm {
-                row: at.0,
-                col: at.1,
-                statistic: units,
-                limit,
+                row: found.at.0,
+                col: found.at.1,
+                statistic: found.units,
+                limit: found.limit,
             });
         }
         Ok(Proof {
@@ -227,39 +221,34 @@ impl Checker {
         })
     }
 
-    /// What is said of what was compared.
+    /// A clause about `count` elements that were compared.
     fn statement(&self, compared: &str, count: usize, found: Found) -> String {
-        let Found {
-            err,
-            bound,
-            units,
-            limit,
-            nan,
-            infinite,
-            ..
-        } = found;
-        let kinds = match (nan, infinite) {
+        let Found { err, bound, .. } = found;
+        let kinds = match (found.nan, found.infinite) {
             (0, 0) => String::new(),
             (_, 0) => "NaN".to_string(),
             (0, _) => "infinite".to_string(),
             (nan, infinite) => format!("NaN ({nan}) or infinite ({infinite})"),
         };
-        let not_finite = nan + infinite;
+        let not_finite = found.nan + found.infinite;
         let are = if not_finite == 1 { "is" } else { "are" };
         if count > 0 && not_finite == count {
             return format!("{compared} {are} {kinds}, as in the reference");
         }
-        let mut statement = format!(
-            "{compared} within the bound of rounding (largest error {err:.2e} of {bound:.2e} allowed"
-        );
-        if self.alarm.is_some() {
-            statement += &format!(", {units:.1} units of rounding, alarm at {limit:.1}");
-        }
-        statement += ")";
-        if not_finite > 0 {
-            statement += &format!(", of which {not_finite} {are} {kinds}, as in the reference");
-        }
-        statement
+        let alarm = match self.alarm {
+            Some(_) => format!(
+                ", {:.1} units of rounding, alarm at {:.1}",
+                found.units, found.limit
+            ),
+            None => String::new(),
+        };
+        let others = match not_finite {
+            0 => String::new(),
+            count => format!(", of which {count} {are} {kinds}, as in the reference"),
+        };
+        format!(
+            "{compared} within the bound of rounding (largest error {err:.2e} of {bound:.2e} allowed{alarm}){others}"
+        )
     }
 }
 
@@ -269,57 +258,43 @@ mod tests {
     use crate::data::Layout;
     use gpu_gemm::Shape;
 
-    fn checker(data: Option<Data>, model: ErrorModel) -> Checker {
-        let shape = Shape::new(3, 4, 14);
-        let layout = Layout::compact(shape);
-        let problem = Problem::<f32>::random(shape, layout, Data::Uniform, 1, 1.0, 0.0).unwrap();
-        Checker::new(&problem, data, model).unwrap()
-    }
-
-    fn with_alarm() -> Checker {
-        checker(Some(Data::Uniform), ErrorModel::Elementwise)
-    }
-
-    /// An element in row `row` that is off by so many units, where `limit` raise the alarm.
-    fn found(row: usize, units: f64, limit: f64) -> Found {
-        Found {
-            at: (row, 0),
-            units,
-            limit,
-            ..Found::default()
-        }
-    }
-
-    /// The row of the worse one, and that it is the same in either order.
-    fn worse(one: Found, other: Found) -> usize {
-        let worse = one.and(other);
-        assert_eq!(worse, other.and(one));
-        worse.at.0
+    /// The row of the worse one of two elements, in rows 1 and 2, that are off by so many units,
+    /// where `limit` raise the alarm: the same in either order.
+    fn worse(pairs: [(f64, f64); 2]) -> usize {
+        let [one, other] = [1, 2].map(|row| {
+            let (units, limit) = pairs[row - 1];
+            Found {
+                at: (row, 0),
+                units,
+                limit,
+                ..Found::default()
+            }
+        });
+        assert_eq!(one.and(other), other.and(one));
+        one.and(other).at.0
     }
 
     #[test]
-    fn of_elements_with_an_alarm_the_nearest_to_it_is_the_worst() {
-        assert_eq!(worse(found(1, 30.0, 60.0), found(2, 20.0, 30.0)), 2);
-        assert_eq!(worse(found(1, 2.0, 0.5), found(2, 3.0, 1.0)), 1);
-    }
-
-    #[test]
-    fn of_elements_without_an_alarm_the_one_with_the_largest_error_is_the_worst() {
-        assert_eq!(worse(found(1, 2.0, 0.0), found(2, 3.0, 0.0)), 2);
+    fn the_worst_element_is_the_nearest_to_its_alarm_or_has_the_largest_error() {
+        assert_eq!(worse([(30.0, 60.0), (20.0, 30.0)]), 2);
+        assert_eq!(worse([(2.0, 0.5), (3.0, 1.0)]), 1);
+        // Without an alarm, and with one beside.
+        assert_eq!(worse([(2.0, 0.0), (3.0, 0.0)]), 2);
+        assert_eq!(worse([(9.0, 0.0), (1.0, 60.0)]), 2);
     }
 
     #[test]
     fn only_terms_that_add_up_to_more_than_the_largest_number_overflow() {
+        let (shape, data) = (Shape::new(3, 4, 14), Data::Uniform);
+        let layout = Layout::compact(shape);
+        let problem = Problem::<f32>::random(shape, layout, data, 1, 1.0, 0.0).unwrap();
+        let checker = Checker::new(&problem, Some(data), ErrorModel::Elementwise).unwrap();
         let largest = f64::from(f32::MAX);
-        let failure = |magnitude| {
-            let expected = Expected {
-                want: 0.0,
-                magnitude,
-            };
-            with_alarm().check(1, 2, f64::INFINITY, expected)
-        };
-        assert!(matches!(failure(largest), Err(Failure::Element(_))));
-        let beyond = failure(largest.next_up());
-        assert!(matches!(beyond, Err(Failure::Overflow { .. })));
+        for (magnitude, overflows) in [(largest, false), (largest.next_up(), true)] {
+            let want = 0.0;
+            let failure = checker.check(1, 2, f64::INFINITY, Expected { want, magnitude });
+            let is_overflow = matches!(failure, Err(Failure::Overflow { .. }));
+            assert!(failure.is_err() && is_overflow == overflows);
+        }
     }
 }

@@ -25,10 +25,6 @@ pub struct ComputedReference {
 }
 
 /// A and B of a problem in f64, to multiply with alpha = 1 and beta = 0.
-///
-/// # Errors
-///
-/// There is no memory for them.
 pub fn operands<T: Number>(problem: &Problem<T>) -> Result<Problem<f64>, ProblemError> {
     let shape = problem.shape();
     let (a, b) = (problem.a.converted()?, problem.b.converted()?);
@@ -158,10 +154,6 @@ fn check_rounded_once<T: Number>(
 impl ComputedReference {
     /// Takes the products of a problem's [`operands`] and of their magnitudes for its reference;
     /// `None` if they hold a NaN or an infinity, and so cannot be checked.
-    ///
-    /// # Errors
-    ///
-    /// A row of them is wrong.
     pub fn checked<T: Number>(
         problem: &Problem<T>,
         product: Matrix<f64>,
@@ -204,84 +196,112 @@ mod tests {
     use super::*;
     use crate::data::{Data, Layout};
     use crate::run::run;
+    use crate::verify::reference::element;
     use crate::verify::{Coverage, proven};
 
-    const TILE: Tile = Tile { m: 8, n: 8, k: 8 };
+    const M: usize = 35;
+    const N: usize = 33;
+    const K: usize = 500;
 
-    /// A problem, and what the kernel of f64 makes of it and of its magnitudes.
-    fn computed(data: Data, beta: f32) -> (Problem<f32>, [Matrix<f64>; 2]) {
-        let shape = Shape::new(35, 33, 50);
+    /// A problem, and its products: as the accurate kernel of f64 computes it, as the plain one
+    /// does, and of the magnitudes.
+    fn computed<T: Number>(data: Data) -> (Problem<T>, [Matrix<f64>; 3]) {
+        let shape = Shape::new(M, N, K);
         let layout = Layout::padded(shape, [3, 1, 2], [1, 2, 3]);
-        let problem = Problem::random(shape, layout, data, 1, -1.5, beta).unwrap();
+        let [alpha, beta] = [-3, 2].map(T::from_integer);
+        let problem = Problem::random(shape, layout, data, 1, alpha, beta).unwrap();
         let device = Device::open(DeviceChoice::Simulator).unwrap().device;
         let mut variants = tiled::KERNEL.variants.iter();
-        let kernel = variants.find(|variant| variant.types.c == ElementType::F64);
-        let choice = Choice::even(kernel.unwrap());
+        let plain = variants.find(|variant| variant.types.c == ElementType::F64);
+        let plain = Choice::even(plain.unwrap());
+        let accurate = Choice::even(&reference::KERNEL.variants[0]);
         let mut operands = operands(&problem).unwrap();
-        let product = run(&device, choice, &operands, &|| ()).unwrap().c;
+        let multiplied = |choice, operands: &_| run(&device, choice, operands, &|| ()).unwrap().c;
+        let products = [accurate, plain].map(|choice| multiplied(choice, &operands));
         make_magnitudes(&mut operands);
-        let magnitude = run(&device, choice, &operands, &|| ()).unwrap().c;
-        (problem, [product, magnitude])
+        let [product, rounded] = products;
+        (problem, [product, rounded, multiplied(plain, &operands)])
+    }
+
+    fn checked<T: Number>(
+        problem: &Problem<T>,
+        product: &Matrix<f64>,
+        magnitude: &Matrix<f64>,
+    ) -> Result<Option<ComputedReference>, Failure> {
+        ComputedReference::checked(problem, product.clone(), magnitude.clone(), 1)
+    }
+
+    /// Changes the last element by a part of itself.
+    fn changed(matrix: &Matrix<f64>, part: f64) -> Matrix<f64> {
+        let mut changed = matrix.clone();
+        changed.row_mut(M - 1)[N - 1] *= 1.0 + part;
+        changed
+    }
+
+    fn is_noticed(outcome: Result<Option<ComputedReference>, Failure>) -> bool {
+        matches!(outcome, Err(Failure::Unprovable(why)) if why.starts_with("row 34 "))
+    }
+
+    /// That what it says is what the host computes, as close as `rounding` of the magnitude, and
+    /// that a wrong element of it is noticed.
+    fn check<T: Number>(data: Data, rounding: f64) {
+        let (problem, [product, _, magnitude]) = computed::<T>(data);
+        let reference = checked(&problem, &product, &magnitude).unwrap().unwrap();
+        for row in 0..M {
+            for (col, found) in reference.row(&problem, row).enumerate() {
+                let host = element(&problem, row, col);
+                assert!((found.want - host.want).abs() <= rounding * host.magnitude);
+                let off = (found.magnitude - host.magnitude).abs();
+                assert!(off <= 1e-13 * host.magnitude, "{row}, {col}");
+            }
+        }
+        for part in [1e-9, -1e-9] {
+            assert!(is_noticed(checked(
+                &problem,
+                &changed(&product, part),
+                &magnitude
+            )));
+            assert!(is_noticed(checked(
+                &problem,
+                &product,
+                &changed(&magnitude, part)
+            )));
+        }
     }
 
     #[test]
-    fn what_it_says_of_each_element_is_what_the_host_computes() {
-        for beta in [0.0, 0.5] {
-            let (problem, [product, magnitude]) = computed(Data::Normal, beta);
-            let reference = ComputedReference::checked(&problem, product, magnitude, 1);
-            let reference = reference.unwrap().unwrap();
-            for row in 0..35 {
-                for (col, found) in reference.row(&problem, row).enumerate() {
-                    let host = crate::verify::reference::element(&problem, row, col);
-                    let close = 1e-14 * host.magnitude;
-                    assert!((found.want - host.want).abs() <= close);
-                    assert!((found.magnitude - host.magnitude).abs() <= close);
-                }
+    fn it_is_what_the_host_computes_and_a_wrong_element_of_it_is_noticed() {
+        check::<f32>(Data::Normal, 1e-14);
+        check::<f64>(Data::Normal, f64::EPSILON);
+        check::<f64>(Data::Positive, f64::EPSILON);
+    }
+
+    #[test]
+    fn a_reference_of_f64_that_is_rounded_at_each_step_is_noticed() {
+        for data in [Data::Normal, Data::Positive] {
+            let (problem, [product, rounded, magnitude]) = computed::<f64>(data);
+            for wrong in [rounded, changed(&product, 1e-12)] {
+                let outcome = checked(&problem, &wrong, &magnitude);
+                assert!(matches!(outcome, Err(Failure::Unprovable(_))));
             }
         }
     }
 
     #[test]
-    fn a_wrong_element_of_it_is_noticed_and_one_that_cannot_be_checked_is_not_used() {
-        let (mut problem, [product, magnitude]) = computed(Data::Uniform, 0.0);
-        let checked = |problem: &Problem<f32>, product: &Matrix<f64>, magnitude: &Matrix<f64>| {
-            ComputedReference::checked(problem, product.clone(), magnitude.clone(), 1)
-        };
-        assert!(checked(&problem, &product, &magnitude).unwrap().is_some());
-        for wrong in [&product, &magnitude] {
-            let mut changed = wrong.clone();
-            changed.row_mut(34)[32] += 1e-10;
-            let outcome = match std::ptr::eq(wrong, &product) {
-                true => checked(&problem, &changed, &magnitude),
-                false => checked(&problem, &product, &changed),
-            };
-            let Err(Failure::Unprovable(why)) = outcome else {
-                panic!("not noticed");
-            };
-            assert!(why.starts_with("row 34 "), "{why}");
-        }
-        problem.a.row_mut(3)[4] = f32::INFINITY;
-        assert!(checked(&problem, &product, &magnitude).unwrap().is_none());
-    }
-
-    #[test]
     fn every_element_of_a_result_is_compared_with_it() {
-        let (problem, [product, magnitude]) = computed(Data::Uniform, 0.0);
-        let right = Matrix::from_elements(35, 33, |row, col| {
-            crate::verify::reference::element(&problem, row, col).want as f32
-        });
-        let right = right.unwrap();
-        let reference = ComputedReference::checked(&problem, product, magnitude, 1);
-        let reference = reference.unwrap().unwrap();
-        let judge = |got: &Matrix<f32>| {
-            proven(&problem, got, TILE, Data::Uniform, Coverage::By(&reference))
-        };
+        const TILE: Tile = Tile { m: 8, n: 8, k: 8 };
+        let (problem, [product, _, magnitude]) = computed::<f32>(Data::Uniform);
+        let right = |row, col| element(&problem, row, col).want as f32;
+        let right = Matrix::from_elements(M, N, right).unwrap();
+        let reference = checked(&problem, &product, &magnitude).unwrap().unwrap();
+        let by = Coverage::By(&reference);
+        let judge = |got: &Matrix<f32>| proven(&problem, got, TILE, Data::Uniform, by);
         let proof = judge(&right).unwrap();
         assert_eq!(proof.gate, "proven");
         assert!(proof.statement.starts_with("all 1155 elements "));
-        for (row, col) in (0..35).flat_map(|row| (0..33).map(move |col| (row, col))) {
+        for (row, col) in (0..M).flat_map(|row| (0..N).map(move |col| (row, col))) {
             let mut wrong = right.clone();
-            wrong.row_mut(row)[col] = 0.0;
+            wrong.row_mut(row)[col] = 1e4;
             let Err(Failure::Element(found)) = judge(&wrong) else {
                 panic!("not noticed at {row}, {col}");
             };
@@ -289,76 +309,30 @@ mod tests {
         }
     }
 
-    /// A problem of f64, the product as the kernel that is accurate computes it, and as the one
-    /// that is not, and the magnitudes.
-    fn computed_f64(data: Data) -> (Problem<f64>, [Matrix<f64>; 3]) {
-        let shape = Shape::new(35, 33, 500);
-        let layout = Layout::padded(shape, [3, 1, 2], [1, 2, 3]);
-        let problem = Problem::random(shape, layout, data, 1, -1.5, 0.5).unwrap();
-        let device = Device::open(DeviceChoice::Simulator).unwrap().device;
-        let mut variants = tiled::KERNEL.variants.iter();
-        let plain = variants.find(|variant| variant.types.c == ElementType::F64);
-        let plain = Choice::even(plain.unwrap());
-        let accurate = Choice::even(&reference::KERNEL.variants[0]);
-        let mut operands = operands(&problem).unwrap();
-        let multiplied = |choice| run(&device, choice, &operands, &|| ()).unwrap().c;
-        let (product, rounded) = (multiplied(accurate), multiplied(plain));
-        make_magnitudes(&mut operands);
-        let magnitude = run(&device, plain, &operands, &|| ()).unwrap().c;
-        (problem, [product, rounded, magnitude])
-    }
-
-    #[test]
-    fn a_reference_of_f64_is_rounded_once_and_one_that_is_rounded_at_each_step_is_noticed() {
-        for data in [Data::Normal, Data::Positive] {
-            let (problem, [product, rounded, magnitude]) = computed_f64(data);
-            let check = |product: &Matrix<f64>| {
-                ComputedReference::checked(&problem, product.clone(), magnitude.clone(), 1)
-            };
-            let reference = check(&product).unwrap().unwrap();
-            for row in 0..35 {
-                for (col, found) in reference.row(&problem, row).enumerate() {
-                    let host = crate::verify::reference::element(&problem, row, col);
-                    // Twice half of the epsilon, of the product and of the result.
-                    let close = f64::EPSILON * (host.want.abs() + 2.0);
-                    assert!((found.want - host.want).abs() <= close, "{row}, {col}");
-                    assert!((found.magnitude - host.magnitude).abs() <= 1e-13 * host.magnitude);
-                }
-            }
-            assert!(matches!(check(&rounded), Err(Failure::Unprovable(_))));
-            let mut changed = product.clone();
-            changed.row_mut(34)[32] *= 1.0 + 1e-12;
-            assert!(matches!(check(&changed), Err(Failure::Unprovable(_))));
-        }
-    }
-
-    fn matrix<T: Number>(rows: usize, elements: &[T]) -> Matrix<T> {
-        let columns = elements.len() / rows;
-        Matrix::from_elements(rows, columns, |row, col| elements[row * columns + col]).unwrap()
-    }
-
     /// A row of A, and B.
     fn row_times<T: Number>(a: &[T], b: &[T]) -> Problem<T> {
-        let b = matrix(a.len(), b);
-        let c = Matrix::from_elements(1, b.columns(), |_, _| T::default()).unwrap();
-        Problem::new(T::from_integer(1), T::default(), matrix(1, a), b, c).unwrap()
+        let (k, n) = (a.len(), b.len() / a.len());
+        let a = Matrix::from_elements(1, k, |_, l| a[l]).unwrap();
+        let b = Matrix::from_elements(k, n, |l, col| b[l * n + col]).unwrap();
+        let c = Matrix::from_elements(1, n, |_, _| T::default()).unwrap();
+        Problem::new(T::from_integer(1), T::default(), a, b, c).unwrap()
     }
 
     /// 2 (n + k) + 8 of them, where the sum of magnitudes is 1.
     #[test]
     fn a_row_may_be_off_by_as_many_epsilons_as_there_are_roundings_and_no_more() {
-        let (one_column, three_columns) = (&[1f32, 0.0][..], &[1f32, 0.0, 0.0][..]);
         for (a, b, roundings) in [
-            (&[-1f32, 0.0][..], one_column, 14.0),
-            (&[-1f32][..], three_columns, 16.0),
-            (&[-1f32][..], &one_column[..1], 12.0),
+            (&[-1f32, 0.0][..], &[1f32, 0.0][..], 14.0),
+            (&[-1f32], &[1f32, 0.0, 0.0], 16.0),
+            (&[-1f32], &[1f32], 12.0),
         ] {
             let problem = row_times(a, b);
             for (operands, right) in [(Operands::AsTheyAre, -1.0), (Operands::Magnitudes, 1.0)] {
                 let check = |epsilons: f64| {
-                    let mut got = vec![0.0; problem.shape().n];
-                    got[0] = right * (1.0 + epsilons * f64::EPSILON);
-                    operands.check(&problem, &matrix(1, &got), 1)
+                    let off = right * (1.0 + epsilons * f64::EPSILON);
+                    let got = |_, col| if col == 0 { off } else { 0.0 };
+                    let got = Matrix::from_elements(1, problem.shape().n, got).unwrap();
+                    operands.check(&problem, &got, 1)
                 };
                 assert_eq!(check(roundings), Ok(true), "{operands:?} {roundings}");
                 assert_eq!(check(roundings + 1.0), Err(wrong(0)), "{operands:?}");
@@ -366,23 +340,28 @@ mod tests {
         }
     }
 
-    /// [`check_rounded_once`] of a row.
-    fn rounded_once(problem: &Problem<f64>, got: &[f64]) -> Result<bool, Failure> {
-        check_rounded_once(problem, &matrix(1, got), 1)
-    }
-
     #[test]
-    fn a_reference_of_f64_that_is_not_finite_is_not_used_and_no_error() {
-        let problem = row_times(&[1.0, 2.0], &[3.0, 4.0, 5.0, 6.0]);
-        let checked = |product: &[f64]| {
-            let (product, magnitude) = (matrix(1, product), matrix(1, &[13.0, 16.0]));
-            ComputedReference::checked(&problem, product, magnitude, 1)
-        };
-        assert!(checked(&[13.0, 16.0]).unwrap().is_some());
-        for element in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
-            assert!(checked(&[13.0, element]).unwrap().is_none(), "{element}");
-            let infinite = row_times(&[1.0, element], &[3.0, 4.0, 5.0, 6.0]);
-            assert_eq!(rounded_once(&infinite, &[13.0, 16.0]), Ok(false));
+    fn a_reference_that_is_not_finite_is_not_used_and_no_error() {
+        fn check<T: Number>(of: impl Fn(f64) -> T) {
+            let row = |values: [f64; 2]| Matrix::from_elements(1, 2, |_, col| values[col]).unwrap();
+            let b = [3.0, 4.0, 5.0, 6.0].map(&of);
+            let is_used = |a: f64, product: f64| {
+                let problem = row_times(&[of(1.0), of(a)], &b);
+                let magnitude = row([13.0, 16.0]);
+                checked(&problem, &row([13.0, product]), &magnitude)
+                    .unwrap()
+                    .is_some()
+            };
+            assert!(is_used(2.0, 16.0));
+            for element in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
+                assert!(!is_used(element, 16.0), "{element}");
+            }
+            // Of f64, whose check reads the product's own magnitudes.
+            if T::TYPE == ElementType::F64 {
+                assert!(!is_used(2.0, f64::INFINITY) && !is_used(2.0, f64::NAN));
+            }
         }
+        check::<f32>(|value| value as f32);
+        check::<f64>(|value| value);
     }
 }

@@ -113,6 +113,7 @@ mod tests {
     use gpu_gemm::F16;
 
     use super::*;
+    use crate::data::Matrix;
 
     #[test]
     fn integers_are_exact_up_to_two_to_the_bits_of_the_mantissa_or_the_largest_of_i32() {
@@ -122,14 +123,111 @@ mod tests {
     }
 
     #[test]
-    fn wide_integers_of_f16_add_up_to_a_quarter_of_its_largest_element_at_most() {
-        let terms = |k| match exact_data_of_bits::<F16>(k, 11) {
+    fn small_integers_get_smaller_and_wide_ones_rarer_as_sums_get_longer() {
+        for (k, largest) in [(0, 4), (1 << 18, 4), (1 << 20, 2), (1 << 22, 1)] {
+            let expected = Data::SmallIntegers { largest };
+            assert_eq!(small_integers::<f32>(k), Some(expected));
+        }
+        assert_eq!(small_integers::<f32>((1 << 22) + 1), None);
+        let wide = |largest, bits, every| {
             Some(Data::WideIntegers {
-                bits: 11, every, ..
-            }) => k.div_ceil(every),
-            data => panic!("{data:?} for {k}"),
+                largest,
+                bits,
+                every,
+            })
         };
-        // In 65504 / 4 there is room for seven of up to 2^11.
-        assert_eq!([1, 7, 5000].map(terms), [1, 7, 7]);
+        for (k, largest, every) in [
+            (0, 4, 1),
+            (512, 4, 1),
+            (513, 4, 2),
+            (16_384, 4, 32),
+            (1 << 17, 4, 256),
+            (1 << 21, 1, 4096),
+        ] {
+            assert_eq!(exact_data::<f32>(k), wide(largest, 12, every));
+        }
+        let all_small = Some(Data::SmallIntegers { largest: 1 });
+        assert_eq!(exact_data::<f32>((1 << 21) + 1), all_small);
+        assert_eq!(exact_data::<f32>((1 << 22) + 1), None);
+        assert_eq!(exact_data::<f64>(1 << 20), wide(4, 27, 1));
+        // In f16's 65504 / 4 there is room for seven of up to 2^11.
+        for (k, every) in [(1, 1), (7, 1), (5000, 715)] {
+            let data = exact_data_of_bits::<F16>(k, 11);
+            assert!(
+                matches!(data, Some(Data::WideIntegers { bits: 11, every: found, .. }) if found == every)
+            );
+        }
+    }
+
+    /// A column of `a` times a row of `b`, added up over `k`, and a C.
+    fn outer(k: usize, [a, b, c]: [f32; 3], [alpha, beta]: [f32; 2]) -> Problem<f32> {
+        let matrix =
+            |rows, columns, element| Matrix::from_elements(rows, columns, |_, _| element).unwrap();
+        Problem::new(
+            alpha,
+            beta,
+            matrix(2, k, a),
+            matrix(k, 3, b),
+            matrix(2, 3, c),
+        )
+        .unwrap()
+    }
+
+    /// Up to 2^24, and to one more they may round.
+    #[test]
+    fn the_largest_integer_of_a_result_is_what_its_terms_add_up_to() {
+        let (half, most) = (8_388_608.0, 16_777_216.0);
+        for (k, elements, scalars, largest) in [
+            (5, [3.0, -7.0, 11.0], [-2.0, 3.0], Some(243.0)),
+            (5, [3.0, -7.0, 11.0], [0.0, -3.0], Some(33.0)),
+            (5, [-3.0, 7.0, 11.0], [4.0, 0.0], Some(420.0)),
+            (5, [3.0, 0.0, 0.0], [1.0, 1.0], Some(0.0)),
+            (0, [3.0, 7.0, 11.0], [1.0, 1.0], Some(11.0)),
+            (1, [half, 2.0, 0.0], [1.0, 0.0], Some(most)),
+            (1, [half, 1.0, 0.0], [-2.0, 0.0], Some(most)),
+            (1, [half, 1.0, half], [1.0, -1.0], Some(most)),
+            (1, [half, 2.0, 1.0], [1.0, 1.0], None),
+            (1, [half, 1.0, 1.0], [2.0, 1.0], None),
+            (1, [half, 1.0, 0.0], [3.0, 0.0], None),
+        ] {
+            let found = require_exact_sums(&outer(k, elements, scalars));
+            assert_eq!(found.ok(), largest, "{k} {elements:?} {scalars:?}");
+        }
+        // The largest of each column of A and of each row of B, wherever they are.
+        let mut problem = outer(200, [1.0, -1.0, 0.0], [1.0, 0.0]);
+        problem.a.row_mut(1)[199] = -5.0;
+        problem.b.row_mut(199)[2] = 4.0;
+        problem.b.row_mut(130)[0] = 9.0;
+        assert_eq!(require_exact_sums(&problem), Ok(198.0 + 20.0 + 9.0));
+    }
+
+    #[test]
+    fn data_that_may_round_is_refused_with_the_reason() {
+        for (elements, scalars, why) in [
+            ([0.5, 1.0, 1.0], [1.0, 0.0], "an element is no integer"),
+            ([f32::NAN, 0.0, 1.0], [1.0, 0.0], "an element is no integer"),
+            (
+                [1.0, f32::INFINITY, 1.0],
+                [1.0, 0.0],
+                "an element is no integer",
+            ),
+            ([1.0, 1.0, 0.5], [1.0, 1.0], "an element is no integer"),
+            (
+                [1e8, 1.0, 1.0],
+                [1.0, 0.0],
+                "the integers are too large for this k",
+            ),
+            ([1.0; 3], [1.5, 0.0], "alpha or beta is no integer"),
+            ([1.0; 3], [1.0, 0.5], "alpha or beta is no integer"),
+        ] {
+            let refused = Failure::Unprovable(format!("{why}, so sums may round."));
+            assert_eq!(
+                require_exact_sums(&outer(2, elements, scalars)),
+                Err(refused)
+            );
+        }
+        // What is not read may be anything.
+        let unread = outer(2, [f32::NAN; 3], [0.0, 0.0]);
+        assert_eq!(require_exact_sums(&unread), Ok(0.0));
     }
 }

@@ -138,10 +138,6 @@ pub fn rounds_sums<T: Number>() -> bool {
 }
 
 /// [`general`] for results whose elements are sums, added up in any order.
-///
-/// # Errors
-///
-/// As [`general`].
 pub fn proven<T: Number>(
     problem: &Problem<T>,
     got: &Matrix<T>,

@@ -186,73 +186,66 @@ mod tests {
 
     const TILE: Tile = Tile { m: 4, n: 4, k: 4 };
 
-    /// A right result.
-    fn right<T: Number>(problem: &Problem<T>) -> Matrix<T> {
-        let Shape { m, n, .. } = problem.shape();
-        let element = |row, col| reference::in_own_type(problem, row, col..col + 1)[0];
-        Matrix::from_elements(m, n, element).unwrap()
+    /// A product, and a right result of it.
+    fn multiplied<T: Number>(m: usize, n: usize, data: Data) -> (Problem<T>, Matrix<T>) {
+        let (shape, [one, zero]) = (Shape::new(m, n, 30), [1, 0].map(T::from_integer));
+        let layout = Layout::compact(shape);
+        let problem = Problem::random(shape, layout, data, 1, one, zero).unwrap();
+        let element = |row, col| reference::in_own_type(&problem, row, col..col + 1)[0];
+        let right = Matrix::from_elements(m, n, element).unwrap();
+        (problem, right)
+    }
+
+    /// The outcome of a summary by one seed, judged by another.
+    fn judged<T: Number>(
+        problem: &Problem<T>,
+        c: &Matrix<T>,
+        data: Data,
+        seeds: [u64; 2],
+    ) -> Result<Proof, Failure> {
+        let [own, other] = seeds;
+        match data {
+            Data::Normal => {
+                let (got, model) = (Summary::general(c, TILE, own), ErrorModel::Elementwise);
+                judge_general(problem, &got, TILE, data, other, model)
+            }
+            _ => judge_exact(problem, &Summary::exact(c, TILE, own), TILE, other),
+        }
     }
 
     /// A summary knows of an error anywhere, even where no sample is.
-    fn finds_every_error<T: Number>(
-        data: Data,
-        summary: impl Fn(&Matrix<T>) -> Summary,
-        judge: impl Fn(&Problem<T>, &Summary) -> Result<Proof, Failure>,
-    ) {
-        let shape = Shape::new(70, 90, 30);
-        let (one, zero) = (T::from_integer(1), T::default());
-        let problem =
-            Problem::<T>::random(shape, Layout::compact(shape), data, 1, one, zero).unwrap();
-        let right = right(&problem);
-        judge(&problem, &summary(&right)).unwrap();
-        for (row, col) in [(0, 0), (33, 71), (69, 89), (50, 1)] {
-            let mut wrong = right.clone();
-            wrong.row_mut(row)[col] = T::from_integer(1).times_plus(wrong.row(row)[col], one);
-            let failure = judge(&problem, &summary(&wrong)).unwrap_err();
-            assert!(failure.to_string().contains(&row.to_string()), "{failure}");
-        }
-        let mut wrong = right.clone();
-        wrong.row_mut(3)[5] = T::POISON;
-        assert!(judge(&problem, &summary(&wrong)).is_err());
-    }
-
     #[test]
     fn an_error_of_one_anywhere_is_known_from_the_summary() {
-        let exact = exact_data::<f32>(30).unwrap();
-        finds_every_error::<f32>(
-            exact,
-            |c| Summary::exact(c, TILE, 7),
-            |problem, summary| judge_exact(problem, summary, TILE, 7),
-        );
-        let model = ErrorModel::Elementwise;
-        finds_every_error::<f32>(
-            Data::Normal,
-            |c| Summary::general(c, TILE, 7),
-            |problem, summary| judge_general(problem, summary, TILE, Data::Normal, 7, model),
-        );
-        finds_every_error::<i32>(
-            Data::Normal,
-            |c| Summary::general(c, TILE, 7),
-            |problem, summary| judge_general(problem, summary, TILE, Data::Normal, 7, model),
-        );
+        fn check<T: Number>(data: Data) {
+            let (problem, right) = multiplied::<T>(70, 90, data);
+            let judge = |c: &Matrix<T>| judged(&problem, c, data, [7; 2]);
+            judge(&right).unwrap();
+            for (row, col) in [(0, 0), (33, 71), (69, 89), (50, 1)] {
+                let mut wrong = right.clone();
+                wrong.row_mut(row)[col] = wrong.row(row)[col].plus(T::from_integer(1));
+                let failure = judge(&wrong).unwrap_err();
+                assert!(failure.to_string().contains(&row.to_string()), "{failure}");
+            }
+            let mut wrong = right.clone();
+            wrong.row_mut(3)[5] = T::POISON;
+            assert!(judge(&wrong).is_err());
+        }
+        check::<f32>(exact_data::<f32>(30).unwrap());
+        check::<f32>(Data::Normal);
+        check::<i32>(Data::Normal);
     }
 
     #[test]
     fn a_summary_of_another_result_or_by_another_seed_proves_nothing() {
-        let data = exact_data::<f32>(5).unwrap();
-        let shape = Shape::new(6, 7, 5);
-        let problem =
-            Problem::<f32>::random(shape, Layout::compact(shape), data, 1, 1.0, 0.0).unwrap();
-        let right = right(&problem);
-        let of =
-            |c: &Matrix<f32>, seed| judge_exact(&problem, &Summary::exact(c, TILE, seed), TILE, 3);
-        assert!(of(&right, 3).is_ok());
-        assert!(of(&right, 4).is_err());
-        let narrow = Matrix::from_elements(6, 2, |row, col| right.row(row)[col]).unwrap();
-        let low = Matrix::from_elements(5, 7, |row, col| right.row(row)[col]).unwrap();
-        for other in [&narrow, &low] {
-            assert!(of(other, 3).is_err());
+        for data in [exact_data::<f32>(30).unwrap(), Data::Normal] {
+            let (problem, right) = multiplied::<f32>(6, 7, data);
+            assert!(judged(&problem, &right, data, [3, 3]).is_ok());
+            assert!(judged(&problem, &right, data, [4, 3]).is_err());
+            for (rows, columns) in [(6, 2), (5, 7)] {
+                let part = Matrix::from_elements(rows, columns, |row, col| right.row(row)[col]);
+                assert!(judged(&problem, &part.unwrap(), data, [3, 3]).is_err());
+            }
+            assert!(judge_exact(&problem, &Summary::default(), TILE, 3).is_err());
         }
-        assert!(judge_exact(&problem, &Summary::default(), TILE, 3).is_err());
     }
 }

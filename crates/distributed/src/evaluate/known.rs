@@ -133,7 +133,7 @@ impl<T: Element, C: Element> Known<T, C> {
             false => [Shape { n: 0, ..shape }, Shape { m: 0, ..shape }],
         };
         for shape in shapes {
-            memory::check_padded(shape, request.padding, size_of::<C>())?;
+            memory::check(shape, request.storage(), size_of::<C>())?;
         }
         let filled = |fill: &dyn Fn(Shape) -> Result<Problem<C>, EvaluateError>| {
             let mut problem = fill(shapes[0])?;
@@ -212,7 +212,7 @@ impl<T: Element, C: Element> Known<T, C> {
         let (data, model) = (self.data, error_model::<T>());
         let by_reference = verify::rounds_sums::<C>() && self.coverage.is_sampled();
         let storage = Storage::default();
-        let fits = memory::check_stored(self.shape, storage, size_of::<f64>()).is_ok();
+        let fits = memory::check(self.shape, storage, size_of::<f64>()).is_ok();
         let is_missing = by_reference && !self.references.contains_key(&gate);
         if is_missing && fits && device.gpu().is_some() {
             let problem = self.problem(gate);

@@ -75,7 +75,7 @@ impl Request {
     fn gathers(&self, shape: Shape, element_bytes: usize) -> bool {
         match self.proof {
             Some(place) => place == ProofPlace::Gathered,
-            None => memory::check_padded(shape, self.padding, element_bytes).is_ok(),
+            None => memory::check(shape, self.storage(), element_bytes).is_ok(),
         }
     }
 }
