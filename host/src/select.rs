@@ -101,26 +101,6 @@ pub fn default_for(
     found.unwrap_or(DEFAULT)
 }
 
-/// The rungs that `names` stand for, each once, in the order named. A kernel's name stands for
-/// its first variant of the element type, a variant's for itself, `all` for every variant of the
-/// element type, and `cpu` for every CPU rung that has it. In a pattern such as `async-*`, each
-/// `*` stands for any characters; it stands for every variant whose name, or whose kernel's name,
-/// it matches, and for such CPU rungs. Upper and lower case are the same.
-///
-/// # Errors
-///
-/// A name is unknown, or is that of a kernel without the element type.
-pub fn select(
-    kernels: &[&'static Kernel],
-    algorithms: &[&'static Algorithm],
-    names: &[String],
-    data_type: DataType,
-) -> Result<Vec<Rung>, SelectError> {
-    each_once(names, |name| {
-        select_one(kernels, algorithms, &[], name, data_type)
-    })
-}
-
 /// What one name stands for. `others` are names that the caller knows, and may have been meant.
 fn select_one(
     kernels: &[&'static Kernel],
@@ -225,7 +205,15 @@ impl Asked {
     }
 }
 
-/// [`select`], where `auto` is a name, too.
+/// What `names` stand for, each once, in the order named. A kernel's name stands for its first
+/// variant of the element type, a variant's for itself, `all` for every variant of the element type,
+/// `cpu` for every CPU rung that has it, and `auto` for the kernel that suits the shape. In a pattern
+/// such as `async-*`, each `*` stands for any characters; it stands for every variant whose name, or
+/// whose kernel's name, it matches, and for such CPU rungs. Upper and lower case are the same.
+///
+/// # Errors
+///
+/// A name is unknown, or is that of a kernel without the element type.
 pub fn ask(
     kernels: &[&'static Kernel],
     algorithms: &[&'static Algorithm],
@@ -241,15 +229,18 @@ pub fn ask(
     })
 }
 
-/// [`select`] among GPU kernels alone.
+/// [`ask`] among GPU kernels alone, where `auto` is no name.
 pub fn kernels(
     kernels: &[&'static Kernel],
     names: &[String],
     data_type: DataType,
 ) -> Result<Vec<&'static Variant>, SelectError> {
-    let rungs = select(kernels, &[], names, data_type)?;
-    let choices = rungs.into_iter().filter_map(Rung::choice);
-    Ok(choices.map(|choice| choice.variant).collect())
+    let found = |name: &str| select_one(kernels, &[], &[], name, data_type);
+    let rungs = each_once(names, found)?.into_iter();
+    Ok(rungs
+        .filter_map(Rung::choice)
+        .map(|choice| choice.variant)
+        .collect())
 }
 
 fn gpu(kernels: &[&'static Kernel]) -> Vec<Rung> {
@@ -345,8 +336,8 @@ mod tests {
     }
 
     fn names(asked: &[&str], data_type: DataType) -> Result<Vec<&'static str>, SelectError> {
-        let rungs = select(KERNELS, RUNGS, &owned(asked), data_type)?;
-        Ok(rungs.into_iter().map(Rung::name).collect())
+        let found = ask(KERNELS, RUNGS, &owned(asked), data_type)?;
+        Ok(found.into_iter().map(Asked::name).collect())
     }
 
     /// The variants of the kernels whose name begins so, of a type.
@@ -485,7 +476,8 @@ mod tests {
         let message = refused("async", DataType::F32);
         assert_eq!(message.matches('`').count(), 2 * (1 + SUGGESTIONS + 1));
         // Where there is no `auto`, it is not suggested.
-        let message = names(&["auto"], DataType::F32).unwrap_err().to_string();
+        let of_kernels = kernels(KERNELS, &owned(&["auto"]), DataType::F32);
+        let message = of_kernels.unwrap_err().to_string();
         assert!(!message.contains("did you mean `auto`"), "{message}");
     }
 

@@ -36,7 +36,7 @@ use crate::progress::Progress;
 use crate::report::Report;
 use candidate::{Candidate, Machine};
 use gates::GATES;
-use timing::{Compared, OfYardstick};
+use timing::Compared;
 
 /// Why there is no device for CPU rungs alone.
 pub const NATIVE: &str = "CPU rungs run natively, whatever --device says";
@@ -147,11 +147,7 @@ fn evaluate_as<T: Number>(
         Err(error) => (Compared::default(), Err(error)),
     };
     report.gpu_state = compared.state;
-    let of_yardsticks = compared.yardsticks.iter().map(|of| {
-        let OfYardstick { name, timing, .. } = of;
-        record::yardstick(request, name, timing, of.errors, of.sustained.as_ref())
-    });
-    report.yardsticks = of_yardsticks.collect();
+    report.yardsticks = compared.yardsticks;
     for candidate in candidates {
         // After an error, a kernel without any result has no line in the report.
         if result.is_ok() || candidate.failure.is_some() || candidate.proofs.len() >= GATES {

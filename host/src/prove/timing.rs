@@ -10,19 +10,19 @@ use gpu_gemm::{Choice, Device, Devices};
 use super::candidate::{Candidate, Machine};
 use super::error::EvaluateError;
 use super::gates::Judge;
+use super::record;
 use super::request::{Baseline, Request};
 use crate::data::{Matrix, Number};
 use crate::measure::cublas::{Cublas, CublasError, Precision};
 use crate::measure::gpu::{self, Contender};
 use crate::measure::limits::Limits;
 use crate::measure::nvml::GpuState;
-use crate::measure::sustained::Sustained;
 use crate::measure::{self, Effort, Timing, several};
 use crate::progress::Progress;
-use crate::report::Several;
+use crate::report::{Several, Yardstick};
 use crate::run::Resident;
 use crate::rung::Rung;
-use crate::verify::{ErrorModel, Errors, Failure, Proof};
+use crate::verify::{ErrorModel, Failure, Proof};
 
 /// Where samples of a yardstick's C are taken: how it cuts C is not known.
 const TILE_OF_YARDSTICK: Tile = Tile {
@@ -31,20 +31,10 @@ const TILE_OF_YARDSTICK: Tile = Tile {
     k: 32,
 };
 
-/// What is known of one yardstick.
-pub(super) struct OfYardstick {
-    pub name: String,
-    pub timing: Timing,
-    /// Of back-to-back launches, if they were requested.
-    pub sustained: Option<Sustained>,
-    /// Of the C that its timed launches left, by the comparison that proves kernels right.
-    pub errors: Option<Errors>,
-}
-
 /// The yardsticks, and what the GPU did.
 #[derive(Default)]
 pub(super) struct Compared {
-    pub yardsticks: Vec<OfYardstick>,
+    pub yardsticks: Vec<Yardstick>,
     pub state: Option<GpuState>,
 }
 
@@ -222,7 +212,7 @@ fn time_in_turns<T: Number>(
     kernels: &mut [(Choice, &mut Candidate)],
 ) -> Result<Compared, EvaluateError> {
     progress.doing("timing".to_string());
-    let task = (request.effort, judge, progress);
+    let task = (request, judge, progress);
     let all: Vec<&Cublas<'_>> = yardsticks.iter().collect();
     let mut compared = time_beside(machine, task, &all, kernels);
     if let Err(EvaluateError::Cublas(CublasError::NoAlgorithm)) = compared
@@ -238,7 +228,7 @@ fn time_in_turns<T: Number>(
 /// [`time_in_turns`], with these yardsticks.
 fn time_beside<T: Number>(
     machine: Machine<'_>,
-    (effort, judge, progress): (Effort, &Judge<T>, &Progress),
+    (request, judge, progress): (&Request, &Judge<T>, &Progress),
     able: &[&Cublas<'_>],
     kernels: &mut [(Choice, &mut Candidate)],
 ) -> Result<Compared, EvaluateError> {
@@ -250,37 +240,23 @@ fn time_beside<T: Number>(
     if contenders.is_empty() {
         return Ok(Compared::default());
     }
-    let mut wrong_yardstick = None;
-    let mut errors = vec![None; able.len()];
+    // The outcomes of the yardsticks, in their order.
+    let mut judged = Vec::new();
     let mut check = |index: usize, c: Matrix<T>| match kernels.get_mut(index) {
         Some((_, candidate)) => check_timed(machine, judge, candidate, &c),
         None => {
-            let index = index - kernels.len();
-            let yardstick = able[index];
-            let model = match yardstick.precision() {
+            let model = match able[index - kernels.len()].precision() {
                 Precision::Single | Precision::Double => ErrorModel::Elementwise,
                 Precision::Tf32 => ErrorModel::Tf32,
                 Precision::Bf16F32 | Precision::F16F32 => ErrorModel::Truncated,
                 Precision::Bf16 | Precision::F16 => ErrorModel::ReducedInHalves,
             };
-            match judge.judge(&c, (TILE_OF_YARDSTICK, model)) {
-                Ok(proof) => errors[index] = proof.errors,
-                Err(failure) => {
-                    wrong_yardstick.get_or_insert((yardstick, failure));
-                }
-            }
+            judged.push(judge.judge(&c, (TILE_OF_YARDSTICK, model)));
         }
     };
-    let (doing, problem) = (|what| progress.doing(what), &judge.problem);
-    let device = machine.device;
+    let (device, problem, effort) = (machine.device, &judge.problem, request.effort);
+    let doing = |what| progress.doing(what);
     let mut measured = gpu::measure(device, &contenders, problem, effort, &doing, &mut check)?;
-    if let Some((yardstick, failure)) = wrong_yardstick {
-        return Err(EvaluateError::WrongYardstick {
-            name: yardstick.name().to_string(),
-            library: format!("cuBLAS {}", yardstick.description()),
-            failure,
-        });
-    }
     let mut sustained = measured.sustained.into_iter();
     let of_yardsticks = measured.timings.split_off(kernels.len());
     for ((_, candidate), timing) in kernels.iter_mut().zip(measured.timings) {
@@ -288,15 +264,19 @@ fn time_beside<T: Number>(
         candidate.timing = Some(timing).filter(|_| candidate.is_right());
         candidate.sustained = sustained.filter(|_| candidate.is_right());
     }
-    let each = able.iter().zip(of_yardsticks).zip(errors);
-    let yardsticks = each.map(|((yardstick, timing), errors)| OfYardstick {
-        name: yardstick.name().to_string(),
-        timing,
-        sustained: sustained.next(),
-        errors,
-    });
+    let mut yardsticks = Vec::new();
+    for ((cublas, timing), judged) in able.iter().zip(of_yardsticks).zip(judged) {
+        let (name, sustained) = (cublas.name(), sustained.next());
+        let proof = judged.map_err(|failure| EvaluateError::WrongYardstick {
+            name: name.to_string(),
+            library: format!("cuBLAS {}", cublas.description()),
+            failure,
+        })?;
+        let of = sustained.as_ref();
+        yardsticks.push(record::yardstick(request, name, &timing, proof.errors, of));
+    }
     Ok(Compared {
-        yardsticks: yardsticks.collect(),
+        yardsticks,
         state: measured.state,
     })
 }
