@@ -137,7 +137,7 @@ mod tests {
             let total = format!("has {} GiB", fits - 1);
             assert!(text.contains(&total), "{text}");
             assert!(
-                start != "" || text.contains(" needs about 1.1e31 GiB of "),
+                !start.is_empty() || text.contains(" needs about 1.1e31 GiB of "),
                 "{text}"
             );
             assert_eq!(check_against(shape, storage, 4, None), Ok(()));

@@ -25,60 +25,45 @@ pub fn surround<T: Number>(buffer: &[T]) -> Vec<T> {
     guarded
 }
 
-/// Checks the two guard bands of a buffer of matrix `name`.
-///
-/// # Errors
-///
-/// The element nearest to the buffer, of those that were written.
+/// Checks the two guard bands of a buffer of matrix `name`. The error is the written element that is
+/// nearest to the buffer.
 pub fn check_bands<T: Number>(name: char, before: &[T], after: &[T]) -> Result<(), Trespass> {
     let written = |element: &T| element.bits() != T::POISON.bits();
-    let distance = match after.iter().position(written) {
-        Some(distance) => distance.cast_signed(),
-        None => match before.iter().rev().position(written) {
-            Some(distance) => -1 - distance.cast_signed(),
-            None => return Ok(()),
-        },
+    let past = after.iter().position(written).map(usize::cast_signed);
+    let ahead = || {
+        before
+            .iter()
+            .rev()
+            .position(written)
+            .map(|at| -1 - at.cast_signed())
     };
-    Err(Trespass::Guard {
-        matrix: name,
-        distance,
+    past.or_else(ahead).map_or(Ok(()), |distance| {
+        let matrix = name;
+        Err(Trespass::Guard { matrix, distance })
     })
 }
 
-/// Checks that matrix `name`, read back from `start` of its buffer on, is what it was.
-///
-/// # Errors
-///
-/// The first element that was written.
+/// Checks that matrix `name`, read back from `start` of its buffer on, is what it was. The error is
+/// the first element that was written.
 pub fn check_input<T: Number>(
     name: char,
     before: &[T],
     after: &[T],
     start: usize,
 ) -> Result<(), Trespass> {
-    match before
-        .iter()
-        .zip(after)
-        .position(|(before, after)| before.bits() != after.bits())
-    {
-        None => Ok(()),
-        Some(index) => Err(Trespass::Input {
-            matrix: name,
-            index: start + index,
-        }),
-    }
+    let mut pairs = before.iter().zip(after);
+    let written = pairs.position(|(before, after)| before.bits() != after.bits());
+    written.map_or(Ok(()), |index| {
+        let (matrix, index) = (name, start + index);
+        Err(Trespass::Input { matrix, index })
+    })
 }
 
-/// Checks that what is not C in C's buffer is what it was.
-///
-/// # Errors
-///
-/// The first element that was written.
+/// Checks that what is not C in C's buffer is what it was. The error is the first element that was
+/// written.
 pub fn check_padding<T: Number>(before: &Matrix<T>, after: &[T]) -> Result<(), Trespass> {
-    match before.first_padding_difference(after) {
-        None => Ok(()),
-        Some(index) => Err(Trespass::Padding { index }),
-    }
+    let written = before.first_padding_difference(after);
+    written.map_or(Ok(()), |index| Err(Trespass::Padding { index }))
 }
 
 /// The outcome of a check: an outer error where the device failed, an inner one where the kernel
@@ -164,38 +149,28 @@ impl<T: Number> Guarded<T> {
 mod tests {
     use super::*;
 
-    fn checked(write: impl Fn(&mut [f32])) -> Result<(), Trespass> {
-        let mut guarded = surround(&[1.0f32, 2.0, 3.0]);
-        write(&mut guarded);
-        check_bands('A', &guarded[..GUARD], &guarded[GUARD + 3..])
-    }
-
     #[test]
     fn a_write_next_to_the_buffer_is_found_on_either_side() {
-        let guard = |distance| {
-            Err(Trespass::Guard {
-                matrix: 'A',
-                distance,
-            })
-        };
-        assert_eq!(checked(|guarded| guarded[GUARD] = 7.0), Ok(()));
-        assert_eq!(checked(|guarded| guarded[GUARD - 1] = 7.0), guard(-1));
-        assert_eq!(checked(|guarded| guarded[GUARD + 3] = 7.0), guard(0));
-        assert_eq!(
-            checked(|guarded| guarded[0] = f32::NAN),
-            guard(-(GUARD as isize))
-        );
+        for (at, value, distance) in [
+            (GUARD, 7.0, None),
+            (GUARD - 1, 7.0, Some(-1)),
+            (GUARD + 3, 7.0, Some(0)),
+            (0, f32::NAN, Some(-(GUARD as isize))),
+        ] {
+            let mut guarded = surround(&[1.0f32, 2.0, 3.0]);
+            guarded[at] = value;
+            let found = check_bands('A', &guarded[..GUARD], &guarded[GUARD + 3..]);
+            let matrix = 'A';
+            let trespass = distance.map(|distance| Trespass::Guard { matrix, distance });
+            assert_eq!(found.err(), trespass);
+        }
     }
 
     #[test]
     fn an_input_that_changed_sign_of_zero_is_found() {
-        assert_eq!(
-            check_input('B', &[1.0f32, 0.0], &[1.0, -0.0], 10),
-            Err(Trespass::Input {
-                matrix: 'B',
-                index: 11
-            })
-        );
+        let (matrix, index) = ('B', 11);
+        let found = check_input('B', &[1.0f32, 0.0], &[1.0, -0.0], 10);
+        assert_eq!(found, Err(Trespass::Input { matrix, index }));
         assert_eq!(check_input('B', &[f32::NAN], &[f32::NAN], 0), Ok(()));
     }
 }

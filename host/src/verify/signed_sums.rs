@@ -190,39 +190,38 @@ mod tests {
         let shape = Shape::new(5, 70, 9);
         let layout = Layout::padded(shape, [3, 1, 2], [1, 2, 3]);
         for (alpha, beta) in [(1.5, 0.0), (-2.0, 0.5), (0.0, 3.0)] {
-            let problem =
-                Problem::<f64>::random(shape, layout, Data::Normal, 1, alpha, beta).unwrap();
-            let right =
-                Matrix::from_elements(5, 70, |row, col| element(&problem, row, col).want).unwrap();
-            let magnitude = |row, col| element(&problem, row, col).magnitude;
-            let of_row = |row| (0..70).map(|col| magnitude(row, col)).sum::<f64>();
-            let of_column = |col| (0..5).map(|row| magnitude(row, col)).sum::<f64>();
-            let rows_of = |got: &_| of_rows(&problem, &Sums::of(got, 1).rows, 1);
-            let columns_of = |got: &_| of_columns(&problem, &Sums::of(got, 1).columns, 1);
-            let rows = rows_of(&right).into_iter().enumerate();
-            let columns = columns_of(&right).into_iter().enumerate();
-            let with_magnitudes = rows
-                .map(|(row, sum)| (sum, of_row(row)))
-                .chain(columns.map(|(col, sum)| (sum, of_column(col))));
-            let mut count = 0;
-            for (sum, magnitude) in with_magnitudes {
+            let problem = Problem::<f64>::random(shape, layout, Data::Normal, 1, alpha, beta);
+            let problem = problem.unwrap();
+            let of = |value: fn(Expected) -> f64| {
+                let value = |row, col| value(element(&problem, row, col));
+                Matrix::from_elements(5, 70, value).unwrap()
+            };
+            let (right, magnitudes) = (of(|one| one.want), of(|one| one.magnitude));
+            // Rows first, then columns.
+            let sums_of = |got: &Matrix<f64>| {
+                let Sums { rows, columns } = Sums::of(got, 1);
+                let columns = of_columns(&problem, &columns, 1);
+                [of_rows(&problem, &rows, 1), columns].concat()
+            };
+            let of_rows = (0..5).map(|row| magnitudes.row(row).iter().sum::<f64>());
+            let of_columns = (0..70).map(|col| (0..5).map(|row| magnitudes.row(row)[col]).sum());
+            let (sums, expected) = (sums_of(&right), of_rows.chain(of_columns));
+            assert_eq!(sums.len(), 75);
+            for (sum, magnitude) in sums.into_iter().zip(expected) {
                 let close = 1e-13 * magnitude;
                 assert!((sum.got - sum.expected.want).abs() <= close, "{sum:?}");
                 assert!(
                     (sum.expected.magnitude - magnitude).abs() <= close,
                     "{sum:?}"
                 );
-                count += 1;
             }
-            assert_eq!(count, 75);
             // A single error shows in its row and its column, in full.
             let mut wrong = right.clone();
             wrong.row_mut(2)[3] += 0.25;
-            let off =
-                |sums: Vec<LineSum>, line: usize| (sums[line].got - sums[line].expected.want).abs();
-            let of_row = off(rows_of(&wrong), 2);
-            let of_column = off(columns_of(&wrong), 3);
-            for off in [of_row, of_column] {
+            let sums = sums_of(&wrong);
+            for line in [2, 5 + 3] {
+                let LineSum { got, expected } = sums[line];
+                let off = (got - expected.want).abs();
                 approx::assert_abs_diff_eq!(off, 0.25, epsilon = 1e-12);
             }
         }
