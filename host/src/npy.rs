@@ -367,7 +367,7 @@ fn descriptor(data_type: ElementType) -> &'static str {
         ElementType::F64 => "<f8",
         ElementType::I32 => "<i4",
         ElementType::F16 => "<f2",
-        // What NumPy writes for the type of the package `ml_dtypes`; it has none of its own.
+        // NumPy has no bf16. It writes this for that of the package `ml_dtypes`.
         ElementType::Bf16 => "<V2",
     }
 }

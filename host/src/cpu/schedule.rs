@@ -29,7 +29,7 @@ impl Schedule {
         }
     }
 
-    /// Pieces of the next chunk, of `total` of which some are `left`.
+    /// Pieces of the next chunk, where `left` of `total` remain.
     pub(super) fn chunk(self, total: usize, left: usize, threads: usize) -> usize {
         match self {
             Schedule::Static => total.div_ceil(threads),

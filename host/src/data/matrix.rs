@@ -20,7 +20,7 @@ pub struct Placement {
 }
 
 impl Placement {
-    /// Rows of so many elements one after the other, from the start of the buffer.
+    /// Rows of `columns` elements one after the other, from the start of the buffer.
     pub const fn compact(columns: usize) -> Placement {
         Placement {
             offset: 0,
@@ -120,7 +120,7 @@ impl<T: Number> Matrix<T> {
         })
     }
 
-    /// A row of so many elements of [`Number::POISON`].
+    /// A row of `columns` elements of [`Number::POISON`].
     pub fn poison(columns: usize) -> Self {
         Matrix {
             buffer: vec![T::POISON; columns],
@@ -164,7 +164,7 @@ impl<T: Number> Matrix<T> {
     ///
     /// # Panics
     ///
-    /// If there are not so many.
+    /// If there are fewer rows.
     pub fn rows_from(&self, first: usize, rows: usize) -> Result<Self, ProblemError> {
         assert!(first + rows <= self.rows);
         Matrix::from_rows(rows, self.columns, self.placement, |row, elements| {
@@ -176,7 +176,7 @@ impl<T: Number> Matrix<T> {
     ///
     /// # Panics
     ///
-    /// If there are not so many, or they have another length.
+    /// If there are fewer rows, or they have another length.
     pub fn set_rows(&mut self, first: usize, rows: &Matrix<T>) {
         for row in 0..rows.rows {
             self.row_mut(first + row).copy_from_slice(rows.row(row));

@@ -1,4 +1,4 @@
-//! What is multiplied to prove and to measure: numbers, matrices of them, and problems, valid by
+//! The problems that are multiplied to prove and to measure: numbers, matrices, and products, valid by
 //! construction.
 
 mod error;

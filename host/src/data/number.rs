@@ -34,9 +34,8 @@ pub enum Arithmetic {
 
 /// A number that matrices may hold: all that filling, multiplying and checking them requires.
 pub trait Number: gpu_gemm::Element + fmt::Debug + fmt::Display {
-    /// What is written wherever a kernel must neither read nor write: a NaN with a payload of
-    /// its own, so that reading it poisons the result and overwriting it, even with another NaN,
-    /// shows.
+    /// Fills memory that a kernel must neither read nor write: a NaN with a payload of its own, so
+    /// that reading it poisons the result and overwriting it, even with another NaN, shows.
     const POISON: Self;
 
     /// How it rounds.

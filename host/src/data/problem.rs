@@ -138,7 +138,7 @@ impl<T: Number> Problem<T> {
         Problem::of_batch(1, (alpha, beta), [a, b, c])
     }
 
-    /// Builds a batch of so many products from their matrices A, B and C, each below each other.
+    /// Builds a batch of `batch` products from their matrices A, B and C, each below each other.
     pub fn of_batch(
         batch: usize,
         (alpha, beta): (T, T),

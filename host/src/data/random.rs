@@ -1,4 +1,4 @@
-//! What random matrices hold.
+//! Random data.
 
 use rand::RngExt;
 use rand_pcg::Pcg64;
@@ -17,7 +17,7 @@ pub enum Data {
         bits: u32,
         every: usize,
     },
-    /// Odd numbers of exactly so many bits, at least 2, of either sign.
+    /// Odd numbers of exactly `bits` bits, at least 2, of either sign.
     OddIntegers { bits: u32 },
     /// 1 and -1.
     Signs,
@@ -40,12 +40,12 @@ pub enum Data {
 }
 
 impl Data {
-    /// What fills the column of A with this index along k.
+    /// The data of the column of A with this index along k.
     pub fn of_a(self, index: usize) -> Data {
         self.at(index, 0)
     }
 
-    /// What fills the row of B with this index along k.
+    /// The data of the row of B with this index along k.
     pub fn of_b(self, index: usize) -> Data {
         self.at(index, 1)
     }
@@ -128,7 +128,7 @@ impl Powers {
     }
 }
 
-/// What is not scaled has no powers.
+/// The power of an index; 0 where the data is not scaled.
 fn power(powers: &[i32], index: usize) -> i32 {
     powers.get(index).copied().unwrap_or(0)
 }

@@ -1,4 +1,4 @@
-//! What times are compared with.
+//! The libraries that times are compared with.
 
 use gpu_gemm::{CudaDevice, Device};
 

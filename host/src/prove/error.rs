@@ -65,7 +65,7 @@ pub enum EvaluateError {
     },
 }
 
-/// What a factor of matrices of this type must be.
+/// The requirement for alpha and beta, for matrices of this type.
 fn required(data_type: DataType) -> String {
     let number = match data_type {
         DataType::I32 => "a whole number",

@@ -60,7 +60,7 @@ pub struct Request {
     /// Whether cuBLAS on f32 rounded to TF32 is timed, too, where cuBLAS is: for context, since it
     /// rounds more.
     pub tensor_cores: bool,
-    /// What was chosen for the CPU rungs.
+    /// Settings of the CPU rungs.
     pub cpu: cpu::Settings,
 }
 
@@ -103,7 +103,7 @@ impl Request {
         self.storage.layout(self.shape)
     }
 
-    /// The product of what is read, of matrices of `element`.
+    /// The call as it is executed, on matrices of `element`.
     pub(super) fn call(&self, element: ElementType) -> Call {
         self.storage.call(self.shape_read(), element)
     }

@@ -38,7 +38,7 @@ pub(super) struct Compared {
     pub state: Option<GpuState>,
 }
 
-/// Times what is right, and returns what is known of the yardsticks and what the GPU did.
+/// Times the candidates that are right; returns the yardsticks and the state of the GPU.
 pub(super) fn time<T: Number>(
     machine: Machine<'_>,
     request: &Request,

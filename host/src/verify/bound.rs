@@ -276,7 +276,7 @@ impl ErrorBound {
         self.gamma * magnitude + self.underflow + self.normwise
     }
 
-    /// The bound for an element: that of its sum, of its row and column, and of what rounds it.
+    /// The bound for an element: for its sum, for its row and column, and for rounding the sum.
     pub fn of_element(&self, row: usize, col: usize, expected: Expected) -> f64 {
         let maxima = self.maxima.as_ref();
         let of_maxima = maxima.map_or(0.0, |maxima| maxima.of_element(row, col));
@@ -284,7 +284,7 @@ impl ErrorBound {
         sum + self.of_rounding(expected.want.abs() + sum)
     }
 
-    /// What rounding a sum to an element takes at most.
+    /// The largest error of rounding a sum to an element.
     fn of_rounding(&self, sum: f64) -> f64 {
         let (relative, absolute) = self.output;
         (relative * sum).max(absolute)
@@ -595,7 +595,7 @@ mod tests {
             ((0.0, 0.0), 1.0, -16.0, 8.0, 0.0),
             // An element without terms.
             ((0.0, 0.0), 3.0, 0.0, 0.0, 0.0),
-            // What rounds the sum counts no more than what underflows.
+            // Rounding the sum counts no more than underflow does.
             ((0.125, 1.0), 7.0, -16.0, 8.0, 2.0),
             ((0.125, 1.0), 6.0, -4.0, 8.0, 2.0),
         ] {
@@ -643,7 +643,7 @@ mod tests {
         for (bound, expected) in [
             (BOUND, 0.25 * 16.0 + own + 4.0 * (3.0 + 5.0)),
             (exact.clone(), own),
-            // What rounds elements once more, by their size and by the smallest there is.
+            // Elements that are rounded once more, by their size and by the smallest there is.
             (
                 ErrorBound { output, ..exact },
                 0.125 * 16.0 + own + 4.0 * 0.5,

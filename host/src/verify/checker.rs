@@ -258,8 +258,8 @@ mod tests {
     use crate::data::Layout;
     use gpu_gemm::Shape;
 
-    /// The row of the worse one of two elements, in rows 1 and 2, that are off by so many units,
-    /// where `limit` raise the alarm: the same in either order.
+    /// The row of the worse one of two elements, in rows 1 and 2, each with its units of rounding and
+    /// its alarm: the same in either order.
     fn worse(pairs: [(f64, f64); 2]) -> usize {
         let [one, other] = [1, 2].map(|row| {
             let (units, limit) = pairs[row - 1];

@@ -21,13 +21,22 @@ use crate::data::{Arithmetic, Number};
 pub struct Sum {
     /// The sum, rounded at every step.
     pub rounded: f64,
-    /// What is to be added to it.
+    /// The correction, added to it at the end.
     pub correction: f64,
     /// The sum of the terms' magnitudes.
     pub magnitude: f64,
 }
 
 impl Sum {
+    /// A sum of which nothing is known that rounding took from it.
+    pub fn plain(rounded: f64, magnitude: f64) -> Sum {
+        Sum {
+            rounded,
+            correction: 0.0,
+            magnitude,
+        }
+    }
+
     /// Adds `a * b`.
     #[inline(always)]
     pub fn add(&mut self, a: f64, b: f64) {

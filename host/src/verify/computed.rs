@@ -39,7 +39,7 @@ pub fn make_magnitudes(operands: &mut Problem<f64>) {
     operands.b.replace_each(f64::abs);
 }
 
-/// Of what a product is.
+/// The factors of a product.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Operands {
     /// A and B.
@@ -168,7 +168,7 @@ impl ComputedReference {
         Ok(is_known.then_some(ComputedReference { product, magnitude }))
     }
 
-    /// What the elements of a row must be.
+    /// The right elements of a row.
     pub(super) fn row<T: Number>(
         &self,
         problem: &Problem<T>,
@@ -176,13 +176,8 @@ impl ComputedReference {
     ) -> impl Iterator<Item = Expected> {
         let sums = self.product.row(row).iter().zip(self.magnitude.row(row));
         sums.zip(problem.c.row(row))
-            .map(|((rounded, magnitude), c)| {
-                let sum = Sum {
-                    rounded: *rounded,
-                    correction: 0.0,
-                    magnitude: *magnitude,
-                };
-                Expected::new(problem, sum, c.to_f64())
+            .map(|((product, magnitude), c)| {
+                Expected::new(problem, Sum::plain(*product, *magnitude), c.to_f64())
             })
     }
 }

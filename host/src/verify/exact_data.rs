@@ -22,7 +22,7 @@ pub fn exact_data<T: Number>(k: usize) -> Option<Data> {
 /// The bits of a TF32, more than bf16's 8.
 pub const TF32_BITS: i32 = 11;
 
-/// [`exact_data`] whose longest factors have so many bits.
+/// [`exact_data`] whose longest factors have `bits` bits.
 pub fn exact_data_of_bits<T: Number>(k: usize, bits: i32) -> Option<Data> {
     let limit = exact_integers::<T>() / 4.0;
     // Half for either kind. Results of f16 stay finite.
@@ -226,7 +226,7 @@ mod tests {
                 Err(refused)
             );
         }
-        // What is not read may be anything.
+        // Matrices that are not read may hold anything.
         let unread = outer(2, [f32::NAN; 3], [0.0, 0.0]);
         assert_eq!(require_exact_sums(&unread), Ok(0.0));
     }

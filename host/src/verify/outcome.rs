@@ -39,7 +39,7 @@ impl fmt::Display for Mismatch {
     }
 }
 
-/// What a sum goes along.
+/// The direction of a sum.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Line {
     Row,
@@ -104,7 +104,7 @@ pub enum Failure {
     WrongShape { got: (usize, usize), want: Shape },
 }
 
-/// What was shown of a result that passed a gate.
+/// A result that passed a gate: how, and by how much.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Proof {
     /// `exact`, `proven`, `sampled` (not every element was compared), `wrapping` or `timed` (of a

@@ -1,4 +1,4 @@
-//! What a result must be, computed apart from any kernel: in f64 by `matrixmultiply`; for
+//! The right result, computed apart from any kernel: in f64 by `matrixmultiply`; for
 //! results that are f64 themselves, as if in twice that precision ([`compensated`]); in integers
 //! by plain loops.
 
@@ -10,7 +10,7 @@ use super::outcome::{Failure, check_each};
 use crate::data::{Matrix, Number, Problem};
 use crate::parallel;
 
-/// What an element must be, and how large the terms of its sum are.
+/// The right value of an element, and how large the terms of its sum are.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Expected {
     /// `alpha * sum a b + beta * c`.
@@ -96,7 +96,7 @@ pub fn each_row<T: Number, R: Send>(
     Ok(results)
 }
 
-/// What one element must be.
+/// The right value of one element.
 pub fn element<T: Number>(problem: &Problem<T>, row: usize, col: usize) -> Expected {
     let mut sum = Sum::default();
     if problem.alpha != T::default() {
@@ -155,14 +155,8 @@ fn plain_sums(mut a: Vec<f64>, b: &[f64], b_magnitudes: &[f64], k: usize, n: usi
         make_positive(&mut a);
         multiply(&a, b_magnitudes, k, n, &mut magnitudes);
     }
-    rounded
-        .into_iter()
-        .zip(magnitudes)
-        .map(|(rounded, magnitude)| Sum {
-            rounded,
-            correction: 0.0,
-            magnitude,
-        })
+    let sums = rounded.into_iter().zip(magnitudes);
+    sums.map(|(rounded, magnitude)| Sum::plain(rounded, magnitude))
         .collect()
 }
 

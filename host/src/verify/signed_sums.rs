@@ -43,7 +43,7 @@ impl<const V: usize> RowSums<V> {
         signed(row, &self.signs)
     }
 
-    /// What the sums of a row of `A B` must be, from the row of A, and `sum |a||b|` over its
+    /// The right sums of a row of `A B`, from the row of A, and `sum |a||b|` over its
     /// elements.
     pub fn expected(&self, a: impl Iterator<Item = f64>) -> ([f64; V], f64) {
         let (mut sums, mut magnitude) = ([0.0; V], 0.0);
@@ -148,12 +148,7 @@ fn line_sum<T: Number>(
     (sum, magnitude): (f64, f64),
     (c, c_magnitude): (f64, f64),
 ) -> LineSum {
-    let product = Sum {
-        rounded: sum,
-        correction: 0.0,
-        magnitude,
-    };
-    let mut expected = Expected::new(problem, product, c);
+    let mut expected = Expected::new(problem, Sum::plain(sum, magnitude), c);
     if problem.beta != T::default() {
         // The magnitude of a signed sum is not the sum of magnitudes.
         expected.magnitude =

@@ -14,7 +14,7 @@
 
 use gpu_gemm::Shape;
 
-/// What becomes of errors and magnitudes, in units of `max|A| * max|B|`.
+/// How errors and magnitudes grow, in units of `max|A| * max|B|`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Growth {
     /// The largest error of an element of the product.

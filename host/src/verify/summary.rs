@@ -93,7 +93,7 @@ pub fn judge_exact<T: Number>(
     let m = problem.shape().m;
     let (rows, samples) = got.numbers.split_at_checked(m).ok_or_else(other_size)?;
     let wrong = freivalds::first_wrong_row::<T, VECTORS>(problem, got.words(m)?, u64::MAX, seed);
-    // The check says nothing about what is no integer, or larger than sums can be.
+    // The check says nothing about elements that are no integers, or larger than sums can be.
     let too_large = rows.iter().position(|of_row| !(*of_row <= largest));
     if let Some(row) = wrong.into_iter().chain(too_large).min() {
         return Err(Failure::Row { row });

@@ -226,7 +226,7 @@ fn a_dropped_term_of_16384_passes_the_bound_and_neither_the_exact_gate_nor_the_a
     }
 }
 
-/// The product of A and B after each element was rounded to so many bits.
+/// The product of A and B after each element was rounded to `bits` bits.
 fn multiplied_with_bits(problem: &Problem<f32>, bits: i32) -> Matrix<f32> {
     let mut problem = problem.clone();
     for matrix in [&mut problem.a, &mut problem.b] {
@@ -322,7 +322,7 @@ fn proven_refuses_an_error_just_beyond_the_bound_and_takes_one_just_within() {
     }
 }
 
-/// What the bounds of a row's elements together would let through.
+/// Errors that the bounds of a row's elements together would let through.
 #[test]
 fn sums_of_rows_and_columns_catch_what_is_not_sampled() {
     let problem = floats(200, 300, 1000, Data::Uniform);
@@ -336,7 +336,7 @@ fn sums_of_rows_and_columns_catch_what_is_not_sampled() {
     };
     let changed = with(&right, at, |element| element + 0.1);
     assert_eq!(line_of(&changed), (Line::Row, at.0));
-    // Two errors of which one cancels the other in the row's sum, if not these then the others.
+    // With one of the two signs, the errors cancel in the row's sum.
     let lines = [0.1, -0.1].map(|err| line_of(&with(&changed, other, |element| element + err)));
     assert!(lines.contains(&(Line::Row, at.0)), "{lines:?}");
     assert!(lines.contains(&(Line::Column, at.1)), "{lines:?}");
@@ -380,7 +380,7 @@ fn the_integers_of_strassen_leave_room_for_its_intermediate_results() {
 fn data_that_is_not_known_has_an_alarm_of_its_own() {
     let problem = floats(5, 5, 200, Data::Positive);
     let right = multiplied(&problem);
-    // Off by so many units of rounding, where up to 202 are possible.
+    // Off by `units` units of rounding, where up to 202 are possible.
     let check = |units: u16, data: Option<Data>| {
         let mut problem = problem.clone();
         problem.alpha *= 1.0 + f32::from(units) * 2f32.powi(-24);
@@ -405,7 +405,7 @@ fn a_sum_that_overflows_on_the_way_is_told_apart_from_a_wrong_one() {
     let start =
         "C[1][2] is inf, where the reference, in a wider type, is 0: its terms add up to 8.000e38 ";
     assert!(said.starts_with(start), "{said}");
-    // What cannot overflow is wrong, not too large.
+    // An element that cannot overflow is wrong, not too large.
     let wrong = with(&computed, (0, 0), |_| f32::INFINITY);
     assert_eq!(place(proven_uniform(&problem, &wrong)), (0, 0));
 }
