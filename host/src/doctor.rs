@@ -2,6 +2,7 @@
 //! is missing.
 
 use std::io::{self, Write};
+use std::path::PathBuf;
 
 use nvvm::{Compiler, Toolkit, nvdisasm};
 
@@ -14,40 +15,31 @@ use gpu_gemm::text::plural;
 
 use crate::measure::cublas;
 
-/// One check: what was found, or what to do.
-struct Finding {
-    name: &'static str,
-    result: Result<String, String>,
-}
+/// A check's name, and what it found or what to do.
+type Finding = (&'static str, Result<String, String>);
 
 /// Runs every check and writes what it finds.
 pub fn examine(out: &mut dyn Write) -> io::Result<()> {
-    let mut findings = vec![];
+    let mut findings: Vec<Finding> = vec![];
     let gpus = driver::probe();
     match &gpus {
         Ok(found) => {
             let versions = found.first().map_or("?", |gpu| gpu.driver.as_str());
-            findings.push(found_is("driver", format!("supports CUDA {versions}")));
-            findings.extend(found.iter().map(|gpu| found_is("GPU", gpu.to_string())));
-            findings.extend(found.iter().map(tuned));
+            findings.push(("driver", Ok(format!("supports CUDA {versions}"))));
+            findings.extend(found.iter().map(|gpu| ("GPU", Ok(gpu.to_string()))));
+            findings.extend(found.iter().map(|gpu| ("tuned", tuned(gpu))));
         }
-        Err(error) => findings.push(missing("GPU", error.to_string())),
+        Err(error) => findings.push(("GPU", Err(error.to_string()))),
     }
     findings.extend(ptx_of_build());
     findings.extend(toolkit());
-    findings.push(match cublas::find() {
-        Some(path) => found_is("cuBLAS", path.display().to_string()),
-        None => missing(
-            "cuBLAS",
-            format!(
-                "{} It is needed only to compare times with.",
-                cublas::CublasError::NotFound
-            ),
-        ),
-    });
+    let no_cublas = cublas::CublasError::NotFound;
+    let cublas = cublas::find().map(|path| path.display().to_string());
+    let advice = || format!("{no_cublas} It is needed only to compare times with.");
+    findings.push(("cuBLAS", cublas.ok_or_else(advice)));
     findings.extend(opencl());
-    findings.push(found_is("simulator", Simulator::default().description()));
-    for Finding { name, result } in &findings {
+    findings.push(("simulator", Ok(Simulator::default().description())));
+    for (name, result) in &findings {
         match result {
             Ok(found) => writeln!(out, "[ok]      {name:<10} {found}")?,
             Err(advice) => writeln!(out, "[missing] {name:<10} {advice}")?,
@@ -60,41 +52,18 @@ pub fn examine(out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "\nWithout `--device`, kernels run {where_to}.")
 }
 
-fn found_is(name: &'static str, what: String) -> Finding {
-    Finding {
-        name,
-        result: Ok(what),
-    }
-}
-
-fn missing(name: &'static str, advice: String) -> Finding {
-    Finding {
-        name,
-        result: Err(advice),
-    }
-}
-
 /// Whether `--kernel auto` has measurements of a GPU to use.
-fn tuned(gpu: &Properties) -> Finding {
+fn tuned(gpu: &Properties) -> Result<String, String> {
+    let name = &gpu.name;
     match Tuned::find(&Key::of(gpu)) {
-        Found::Usable(tuned) => {
-            let count = tuned.entries().len();
-            found_is(
-                "tuned",
-                match count {
-                    1 => format!("1 shape was measured on {}", gpu.name),
-                    _ => format!("{count} shapes were measured on {}", gpu.name),
-                },
-            )
-        }
-        Found::Useless(why) => missing("tuned", why),
-        Found::Nothing => missing(
-            "tuned",
-            format!(
-                "Nothing was measured on {}, so `--kernel auto` relies on its model; `rust-gemm tune` measures.",
-                gpu.name
-            ),
-        ),
+        Found::Usable(tuned) => Ok(match tuned.entries().len() {
+            1 => format!("1 shape was measured on {name}"),
+            count => format!("{count} shapes were measured on {name}"),
+        }),
+        Found::Useless(why) => Err(why),
+        Found::Nothing => Err(format!(
+            "Nothing was measured on {name}, so `--kernel auto` relies on its model; `rust-gemm tune` measures."
+        )),
     }
 }
 
@@ -108,20 +77,20 @@ fn ptx_of_build() -> Vec<Finding> {
             module.target(),
             ptx::driver_needed(isa)
         );
-        Some(found_is("PTX", what))
+        Some(("PTX", Ok(what)))
     };
     let mut findings: Vec<Finding> = modules.iter().filter_map(of_module).collect();
     if findings.is_empty() && !modules.is_empty() {
         let what = "a kernel is compiled when it is first launched or shown";
-        return vec![found_is("PTX", what.to_string())];
+        return vec![("PTX", Ok(what.to_string()))];
     }
     if let (true, Some(reason)) = (modules.is_empty(), compiled::why_absent()) {
-        return vec![missing("PTX", reason.to_string())];
+        return vec![("PTX", Err(reason.to_string()))];
     }
     findings.extend(compiled::assembled().map(|architecture| {
         let what =
             format!("the same kernels for sm_{architecture}, which the driver need not compile");
-        found_is("code", what)
+        ("code", Ok(what))
     }));
     findings
 }
@@ -132,27 +101,19 @@ fn opencl() -> Vec<Finding> {
         Ok(devices) => devices,
         Err(error) => {
             let advice = DeviceError::without_simulator(&error.to_string());
-            return vec![missing(
-                "OpenCL",
-                format!("{advice} Only `--device opencl` needs it."),
-            )];
+            let advice = format!("{advice} Only `--device opencl` needs it.");
+            return vec![("OpenCL", Err(advice))];
         }
     };
     let numbered = devices.iter().enumerate();
-    let mut findings: Vec<Finding> = numbered
-        .map(|(number, device)| found_is("OpenCL", format!("opencl:{number}: {device}")))
-        .collect();
-    findings.push(match opencl::source::count() {
-        Some(0) => missing(
-            "OpenCL C",
-            "This build holds no kernels in OpenCL C.".to_string(),
-        ),
-        Some(count) => found_is("OpenCL C", plural(count, "kernel")),
-        None => found_is(
-            "OpenCL C",
-            "a kernel is made when it is first launched or shown".to_string(),
-        ),
-    });
+    let found = numbered.map(|(number, device)| format!("opencl:{number}: {device}"));
+    let mut findings: Vec<Finding> = found.map(|device| ("OpenCL", Ok(device))).collect();
+    let kernels = match opencl::source::count() {
+        Some(0) => Err("This build holds no kernels in OpenCL C.".to_string()),
+        Some(count) => Ok(plural(count, "kernel")),
+        None => Ok("a kernel is made when it is first launched or shown".to_string()),
+    };
+    findings.push(("OpenCL C", kernels));
     findings
 }
 
@@ -160,31 +121,26 @@ fn toolkit() -> Vec<Finding> {
     let Some(toolkit) = Toolkit::find() else {
         let advice = "There is no libNVVM. The build fetches it where it may and can; else install a CUDA toolkit or \
                       the Python package nvidia-cuda-nvcc-cu12, or set LIBNVVM_PATH, and build again.";
-        return vec![missing("libNVVM", advice.to_string())];
+        return vec![("libNVVM", Err(advice.to_string()))];
     };
     // SAFETY: it has libNVVM's name, in a folder of a CUDA toolkit or one that the user has named.
     let libnvvm = match unsafe { Compiler::load(&toolkit) } {
-        Ok(compiler) => found_is(
-            "libNVVM",
-            format!("{} from {}", compiler.version(), toolkit.libnvvm.display()),
-        ),
-        Err(error) => missing("libNVVM", error.to_string()),
+        Ok(compiler) => Ok(format!(
+            "{} from {}",
+            compiler.version(),
+            toolkit.libnvvm.display()
+        )),
+        Err(error) => Err(error.to_string()),
     };
-    let ptxas = match &toolkit.ptxas {
-        Some(path) => found_is("ptxas", path.display().to_string()),
-        None => missing(
-            "ptxas",
-            "It is not beside libNVVM. Only `rust-gemm explain`, `rust-gemm ptx --sass` and tests need it: install a CUDA toolkit for it."
-                .to_string(),
-        ),
+    let found = |path: Option<PathBuf>, advice: &str| match path {
+        Some(path) => Ok(path.display().to_string()),
+        None => Err(advice.to_string()),
     };
-    let nvdisasm = match nvdisasm::find() {
-        Some(path) => found_is("nvdisasm", path.display().to_string()),
-        None => missing(
-            "nvdisasm",
-            "Only `rust-gemm ptx --sass` needs it: install a CUDA toolkit or the Python package nvidia-cuda-nvdisasm."
-                .to_string(),
-        ),
-    };
-    vec![libnvvm, ptxas, nvdisasm]
+    let no_ptxas = "It is not beside libNVVM. Only `rust-gemm explain`, `rust-gemm ptx --sass` and tests need it: install a CUDA toolkit for it.";
+    let no_nvdisasm = "Only `rust-gemm ptx --sass` needs it: install a CUDA toolkit or the Python package nvidia-cuda-nvdisasm.";
+    vec![
+        ("libNVVM", libnvvm),
+        ("ptxas", found(toolkit.ptxas, no_ptxas)),
+        ("nvdisasm", found(nvdisasm::find(), no_nvdisasm)),
+    ]
 }

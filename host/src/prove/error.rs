@@ -11,7 +11,7 @@ use crate::measure::cublas::CublasError;
 use crate::measure::gpu::MeasureError;
 use crate::measure::limits::Implausible;
 use crate::memory::TooLarge;
-use crate::npy::{NpyError, ReadError};
+use crate::npy::ReadError;
 use crate::output::clause;
 use crate::run::RunError;
 use crate::verify::Failure;
@@ -24,11 +24,17 @@ pub enum EvaluateError {
     #[error(transparent)]
     Problem(#[from] ProblemError),
     #[error(transparent)]
-    File(#[from] NpyError),
+    Read(#[from] ReadError),
     #[error("C cannot be written: {}.", clause(.0))]
     Output(io::Error),
     #[error(transparent)]
+    Device(#[from] DeviceError),
+    #[error(transparent)]
+    Plan(#[from] PlanError),
+    #[error(transparent)]
     Run(#[from] RunError),
+    #[error(transparent)]
+    Measure(#[from] MeasureError),
     #[error(transparent)]
     Cublas(#[from] CublasError),
     #[error(transparent)]
@@ -72,35 +78,4 @@ fn required(data_type: DataType) -> String {
         _ => "a finite number",
     };
     format!("for matrices of {data_type} it must be {number} that {data_type} can represent")
-}
-
-impl From<MeasureError> for EvaluateError {
-    fn from(error: MeasureError) -> Self {
-        match error {
-            MeasureError::Run(error) => error.into(),
-            MeasureError::Cublas(error) => error.into(),
-            MeasureError::Implausible(error) => error.into(),
-        }
-    }
-}
-
-impl From<ReadError> for EvaluateError {
-    fn from(error: ReadError) -> Self {
-        match error {
-            ReadError::File(error) => error.into(),
-            ReadError::Matrix(error) => error.into(),
-        }
-    }
-}
-
-impl From<DeviceError> for EvaluateError {
-    fn from(error: DeviceError) -> Self {
-        EvaluateError::Run(error.into())
-    }
-}
-
-impl From<PlanError> for EvaluateError {
-    fn from(error: PlanError) -> Self {
-        EvaluateError::Run(error.into())
-    }
 }

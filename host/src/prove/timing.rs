@@ -14,7 +14,7 @@ use super::record;
 use super::request::{Baseline, Request};
 use crate::data::{Matrix, Number};
 use crate::measure::cublas::{Cublas, CublasError, Precision};
-use crate::measure::gpu::{self, Contender};
+use crate::measure::gpu::{self, Contender, MeasureError};
 use crate::measure::limits::Limits;
 use crate::measure::nvml::GpuState;
 use crate::measure::{self, Effort, Timing, several};
@@ -215,7 +215,7 @@ fn time_in_turns<T: Number>(
     let task = (request, judge, progress);
     let all: Vec<&Cublas<'_>> = yardsticks.iter().collect();
     let mut compared = time_beside(machine, task, &all, kernels);
-    if let Err(EvaluateError::Cublas(CublasError::NoAlgorithm)) = compared
+    if let Err(EvaluateError::Measure(MeasureError::Cublas(CublasError::NoAlgorithm))) = compared
         && request.baseline != Baseline::CublasLt
     {
         let others: Vec<_> = all.into_iter().filter(|one| !one.is_lt()).collect();
