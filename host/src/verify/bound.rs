@@ -452,6 +452,10 @@ mod tests {
         ] {
             assert_close(of_sums(k, 1.0f32, model).unwrap().gamma, gamma, 1e-14);
         }
+        // Parts of a sum are rounded to bf16 eight times besides.
+        let [whole, reduced] = [ErrorModel::Truncated, ErrorModel::ReducedInHalves]
+            .map(|model| of_sums(14, Bf16::from_f32(1.0), model).unwrap().gamma);
+        assert_close(reduced, whole + 8.0 / 256.0 * (1.0 + whole), 1e-14);
     }
 
     #[test]
