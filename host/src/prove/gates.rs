@@ -61,6 +61,24 @@ impl<T: Number> Judge<T> {
         })
     }
 
+    /// Runs a candidate, and returns the result that it was judged by; `None` where the references
+    /// are wrong, so that there is nothing to compare it with.
+    fn run(
+        &self,
+        machine: Machine<'_>,
+        resident: &mut Resident<'_, T>,
+        candidate: &mut Candidate,
+        progress: &Progress,
+    ) -> Result<Option<Matrix<T>>, EvaluateError> {
+        if let Err(failure) = &self.references {
+            candidate.judge(Err(failure.clone()));
+            return Ok(None);
+        }
+        let c = candidate.run(machine.team, resident, progress)?;
+        candidate.judge(self.judge(&c, candidate.rung.rounding(machine.team)));
+        Ok(Some(c))
+    }
+
     /// Compares a result of a rung.
     pub fn judge(
         &self,
@@ -106,9 +124,8 @@ pub(super) fn prove<T: Number>(
     let judge = Judge::new(machine, request, problem, false, data, progress)?;
     let mut resident = Resident::new(machine.device, &judge.problem);
     for candidate in candidates.iter_mut().filter(|one| one.is_right()) {
-        let c = candidate.run(machine.team, &mut resident, progress)?;
-        candidate.judge(judge.judge(&c, candidate.rung.rounding(machine.team)));
-        if candidate.is_right() {
+        let c = judge.run(machine, &mut resident, candidate, progress)?;
+        if let Some(c) = c.filter(|_| candidate.is_right()) {
             candidate.proven_bits = Some(c.hash_of_bits());
             if let Some(corner) = request.corner {
                 candidate.corner = Some(match judge.problem.batch {
@@ -236,13 +253,9 @@ fn prove_exact<T: Number>(
         };
         let judge = Judge::new(machine, request, problem, true, Some(data), progress)?;
         let mut resident = Resident::new(machine.device, &judge.problem);
-        for (candidate, _) in candidates
-            .iter_mut()
-            .zip(&suits)
-            .filter(|(_, of)| **of == Some(data))
-        {
-            let c = candidate.run(machine.team, &mut resident, progress)?;
-            candidate.judge(judge.judge(&c, candidate.rung.rounding(machine.team)));
+        let suited = candidates.iter_mut().zip(&suits);
+        for (candidate, _) in suited.filter(|(_, of)| **of == Some(data)) {
+            judge.run(machine, &mut resident, candidate, progress)?;
         }
     }
     Ok(())

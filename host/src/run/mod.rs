@@ -193,6 +193,7 @@ mod tests {
     use crate::data::{Data, Layout};
     use crate::planted;
     use gpu_gemm::gpu_kernels::spec::EntryFn;
+    use gpu_gemm::gpu_kernels::{naive, pitched};
     use gpu_gemm::{Shape, Simulator};
 
     fn simulator() -> Device {
@@ -250,6 +251,31 @@ mod tests {
         };
         assert_eq!(trespass(WRITES_BEFORE), guard(-1));
         assert_eq!(trespass(WRITES_PAST_THE_END), guard(8));
+    }
+
+    /// The planted one leaves zeros where the others read C.
+    #[test]
+    fn a_problem_is_copied_once_for_each_allocation_and_each_kernel_finds_it_as_it_was() {
+        let shape = Shape::new(33, 60, 19);
+        let layout = Layout::padded(shape, [1, 2, 3], [3, 2, 1]);
+        let problem = Problem::<f32>::random(shape, layout, Data::Normal, 1, 1.0, 1.0).unwrap();
+        let device = simulator();
+        let [naive, pitched] =
+            [&naive::KERNEL, &pitched::KERNEL].map(|kernel| Choice::even(&kernel.variants[0]));
+        let zeros = planted::kernel(|block| planted::write_each(block, |_, _, _| 0.0));
+        let mut resident = Resident::new(&device, &problem);
+        for choice in [zeros, naive, pitched, pitched, naive] {
+            let alone = run_by(&device, choice, &problem, &|| ()).unwrap().c;
+            let c = resident.run(choice, &|| ()).unwrap().c;
+            assert_eq!(
+                c.hash_of_bits(),
+                alone.hash_of_bits(),
+                "{}",
+                choice.variant.name
+            );
+            let there = resident.there.as_ref().map(|there| there.0);
+            assert_eq!(there, Some(choice.variant.allocation));
+        }
     }
 
     #[test]
