@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 use std::sync::{Mutex, OnceLock, PoisonError};
-use std::thread;
 
 use cuda_builder::{CudaBuilder, DebugInfo, NvvmArch};
 use gpu_gemm::device::compiled::Module;
@@ -16,8 +15,8 @@ pub struct Built {
     pub arch: NvvmArch,
 }
 
-const LADDER: &str = "gpu-kernels";
-const PROBES: &str = "device-kernels";
+pub const LADDER: &str = "gpu-kernels";
+pub const PROBES: &str = "device-kernels";
 
 /// The ladder for those that the library is compiled for, and for one in the dialect of NVVM IR
 /// that these do not have; and the probes for one architecture of each kind.
@@ -71,23 +70,6 @@ pub fn built() -> impl Iterator<Item = Built> {
     let of = |kernels| move |arch| Built { kernels, arch };
     let ladder = ARCHITECTURES.into_iter().map(of(LADDER));
     ladder.chain(ARCHITECTURES.into_iter().map(of(PROBES)))
-}
-
-/// Compiles all of them, side by side: libNVVM uses one core.
-pub fn compile_all() {
-    let next = Mutex::new(built());
-    let compile = || {
-        let take = || next.lock().unwrap_or_else(PoisonError::into_inner).next();
-        while let Some(built) = take() {
-            built.ptx();
-        }
-    };
-    let cores = thread::available_parallelism().map_or(1, usize::from);
-    thread::scope(|scope| {
-        for _ in 0..cores {
-            scope.spawn(compile);
-        }
-    });
 }
 
 /// What the first of [`probes`] is compiled for.

@@ -37,7 +37,6 @@ fn main() -> ExitCode {
         trials.push(on_simulator(name, move || prints(name, printed, "sim")));
         trials.push(on_gpu(name, move || prints(name, printed, "cuda")));
     }
-    trials.push(visible_function());
     trials.extend(planted_errors());
     tests::run(trials)
 }
@@ -81,20 +80,6 @@ fn prints(name: &str, expected: &str, device: &str) -> Result<(), Failed> {
     assert_eq!(printed, expected, "{}", stderr(&output));
     assert!(output.status.success(), "{}", stderr(&output));
     Ok(())
-}
-
-/// A function that no kernel calls stays in the PTX if it is marked.
-fn visible_function() -> Trial {
-    let is_missing = built::probes().iter().any(|ptx| ptx.is_empty());
-    let test = Trial::test("a_visible_function_is_in_the_ptx", || {
-        for ptx in built::probes() {
-            let name = ptx.find(" offered_to_other_ptx").ok_or("it is not there")?;
-            let line = ptx[..name].lines().last().unwrap_or_default();
-            assert!(line.starts_with(".visible .func"), "{line}");
-        }
-        Ok(())
-    });
-    test.with_ignored_flag(is_missing)
 }
 
 /// What the simulator itself finds, and what a GPU reports without any checker.

@@ -2,14 +2,15 @@
 //! architecture, no memory where there should be registers, the wide accesses that the kernels
 //! are written for, and the lines that they are written in.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::OnceLock;
 
-use device_kernels::PROBES;
 use device_kernels::probe::Probe;
 use gpu_gemm::KERNELS;
+use gpu_gemm::device::compiled;
 use gpu_gemm::device::ptx::{header, with_one_kernel, without_lines};
 use gpu_gemm::gpu_kernels::fix_up::FIX_UP;
 use gpu_gemm::gpu_kernels::fix_up_half::{FIX_UP_BF16, FIX_UP_F16};
@@ -18,53 +19,127 @@ use gpu_gemm::gpu_kernels::{self, variants};
 use host::listing::{self, Line, Place};
 use libtest_mimic::{Arguments, Failed, Trial};
 use nvvm::{NvvmArch, Toolkit, ptx_version, ptxas};
-use tests::built::{Built, built, compile_all};
+use tests::built::{Built, LADDER, PROBES, built};
 
 fn main() -> ExitCode {
-    let can_assemble = toolkit().is_ok();
+    let no_libnvvm = cuda_builder::why_no_libnvvm();
+    if let Some(reason) = &no_libnvvm {
+        println!("nothing is compiled here: {reason}");
+    }
+    let can_compile = no_libnvvm.is_none();
+    let can_assemble = can_compile && toolkit().is_ok();
     if !can_assemble {
         println!("without a CUDA toolkit or wheel there is no ptxas, and no test of it here");
     }
-    compile_all();
     let mut trials = Vec::new();
-    // ptxas takes minutes for all kernels.
-    let assembling = |name: String, test: Box<dyn FnOnce() -> Result<(), Failed> + Send>| {
-        can_assemble.then(|| tests::exhaustive(name, test))
+    let mut quick = |name: &str, test: fn() -> Result<(), Failed>| {
+        trials.push(Trial::test(name, test).with_ignored_flag(!can_compile));
     };
-    for built in built() {
-        let is_missing = built.ptx().is_empty();
-        let name = |claim| format!("{}::{}::{claim}", built.kernels, built.arch);
-        let mut add = |claim, check: fn(&Built) -> Result<(), Failed>| {
-            let trial = Trial::test(name(claim), move || check(&built));
-            trials.push(trial.with_ignored_flag(is_missing));
-        };
-        add("has_every_kernel", has_every_kernel);
-        let (claim, check): (_, fn(&Built) -> _) = if built.kernels == "gpu-kernels" {
-            add("has_the_instructions", kernels_keep_their_promises);
-            add("names_the_lines_of_the_source", names_its_lines);
-            ("ptxas_keeps_each_kernel_in_registers", assembles_alone)
-        } else {
-            add("has_the_instructions", probes_use_their_instructions);
-            ("ptxas_accepts_it", assembles)
-        };
-        if !is_missing {
-            trials.extend(assembling(name(claim), Box::new(move || check(&built))));
+    // What the library launches, compiled as it does. The exhaustive tier compiles all of it.
+    quick("kernels_of_each_type::have_the_instructions", || {
+        have_instructions(&library()?)
+    });
+    quick("kernels_of_each_type::name_the_lines_of_the_source", || {
+        name_lines(&library()?)
+    });
+    quick("probes::have_the_instructions", || {
+        probes_have_instructions(&HOPPER_PROBES)
+    });
+    // The first claims compile what the others read: they come first, so that no thread waits.
+    for (claim, kernels, check) in CLAIMS {
+        for built in built().filter(|built| built.kernels == kernels && can_compile) {
+            let name = format!("{kernels}::{}::{claim}", built.arch);
+            trials.push(tests::exhaustive(name, move || check(&built)));
         }
     }
-    for (target, needed, refused) in LADDER_NEEDS {
-        if ladder().any(|built| built.arch.sm() == target) {
-            let name = format!("gpu-kernels::{target}::needs_{needed}");
-            let test = move || needs(target, needed, refused);
-            trials.extend(assembling(name, Box::new(test)));
+    // ptxas takes minutes for all kernels.
+    if can_assemble {
+        for built in built() {
+            let (claim, check): (_, Check) = match built.kernels {
+                LADDER => ("ptxas_keeps_each_kernel_in_registers", assembles_alone),
+                _ => ("ptxas_accepts_it", assembles),
+            };
+            let name = format!("{}::{}::{claim}", built.kernels, built.arch);
+            trials.push(tests::exhaustive(name, move || check(&built)));
         }
-    }
-    if ladder().any(|built| !built.ptx().is_empty()) {
-        let name = "waits_between_multiplications_are_remarked".to_owned();
+        for (target, needed, refused) in LADDER_NEEDS {
+            if ladder().any(|built| built.arch.sm() == target) {
+                let name = format!("{LADDER}::{target}::needs_{needed}");
+                let test = move || needs(target, needed, refused);
+                trials.push(tests::exhaustive(name, test));
+            }
+        }
+        let name = "waits_between_multiplications_are_remarked";
         let test = waits_between_multiplications_are_remarked;
-        trials.extend(assembling(name, Box::new(test)));
+        trials.push(tests::exhaustive(name, test));
     }
     // ptxas uses one core.
     libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
+}
+
+type Check = fn(&Built) -> Result<(), Failed>;
+
+/// What is true of a crate of kernels, for each architecture.
+const CLAIMS: [(&str, &str, Check); 4] = [
+    ("has_every_kernel", LADDER, has_every_kernel),
+    ("has_the_instructions", PROBES, probes_have_instructions),
+    ("has_the_instructions", LADDER, |built| {
+        have_instructions(&Ladder::of(built))
+    }),
+    ("names_the_lines_of_the_source", LADDER, |built| {
+        name_lines(&Ladder::of(built))
+    }),
+];
+
+const HOPPER_PROBES: Built = Built {
+    kernels: PROBES,
+    arch: NvvmArch::Compute90a,
+};
+
+/// Kernels of the ladder, each with a module that has it.
+struct Ladder {
+    arch: NvvmArch,
+    kernels: Vec<(&'static str, Cow<'static, str>)>,
+    /// Whether these are all that there are.
+    is_whole: bool,
+}
+
+impl Ladder {
+    fn of(built: &Built) -> Ladder {
+        let names = entries_of_variants().chain(helpers());
+        Ladder {
+            arch: built.arch,
+            kernels: names.map(|name| (name, built.ptx().into())).collect(),
+            is_whole: true,
+        }
+    }
+}
+
+/// Of each kernel the first variant for each data type, and the helpers, as the library compiles
+/// them for the newest architecture.
+fn library() -> Result<Ladder, Failed> {
+    let firsts = KERNELS.iter().flat_map(|kernel| {
+        let is_first = |variant: &&Variant| {
+            let mut variants = kernel.variants.iter();
+            let first = variants.find(|other| other.types == variant.types);
+            first.is_some_and(|first| std::ptr::eq(first, *variant))
+        };
+        kernel.variants.iter().filter(is_first)
+    });
+    let firsts = firsts.filter(|variant| tests::stands_for_itself(variant));
+    let names = firsts.map(|variant| variant.entry.name).chain(helpers());
+    let names: Vec<&str> = names.collect();
+    let module = compiled::module_for(90)?;
+    module.prepare(&names)?;
+    let kernels = names
+        .into_iter()
+        .map(|name| Ok((name, module.kernel(name)?.into())));
+    let arch = module.target().replace("sm_", "compute_").parse()?;
+    Ok(Ladder {
+        arch,
+        kernels: kernels.collect::<Result<_, Failed>>()?,
+        is_whole: false,
+    })
 }
 
 /// The toolkit with `ptxas`.
@@ -88,7 +163,7 @@ const LADDER_NEEDS: [(&str, &str, &str); 5] = [
 
 /// The ladder as it is embedded and as it is compiled for the tests.
 fn ladder() -> impl Iterator<Item = Built> {
-    built().filter(|built| built.kernels == "gpu-kernels")
+    built().filter(|built| built.kernels == LADDER)
 }
 
 /// The ladder for a target declares the PTX version that it needs: ptxas accepts a kernel that
@@ -285,21 +360,20 @@ fn stores_float4s(entry: &Entry<'_>) {
 /// The entry points are those of the table, each once.
 fn has_every_kernel(built: &Built) -> Result<(), Failed> {
     let found: BTreeSet<&str> = entries(built.ptx()).map(|entry| entry.name).collect();
-    if built.kernels == "gpu-kernels" {
-        assert_eq!(found, entries_of_variants().chain(helpers()).collect());
-    }
-    for probe in probes().filter(|_| built.kernels == "device-kernels") {
-        assert!(found.contains(probe.entry), "{} is missing", probe.entry);
-    }
+    assert_eq!(found, entries_of_variants().chain(helpers()).collect());
     Ok(())
 }
 
 fn probes() -> impl Iterator<Item = &'static Probe> {
-    PROBES.iter().copied().flatten()
+    device_kernels::PROBES.iter().copied().flatten()
 }
 
-fn kernels_keep_their_promises(built: &Built) -> Result<(), Failed> {
-    for entry in entries(built.ptx()) {
+fn have_instructions(ladder: &Ladder) -> Result<(), Failed> {
+    let arch = ladder.arch;
+    for (name, ptx) in &ladder.kernels {
+        let start = ptx.find(&format!(".entry {name}("));
+        let start = start.ok_or_else(|| format!("{name} is missing"))?;
+        let entry = entries(&ptx[start..]).next().ok_or("no kernel")?;
         let words: Vec<&str> = entry.text.split_whitespace().collect();
         for pair in words.windows(2) {
             let local = pair[0].starts_with(".local");
@@ -309,9 +383,9 @@ fn kernels_keep_their_promises(built: &Built) -> Result<(), Failed> {
             let panics = pair[1] == "__nvvm_panic,";
             assert!(!is_call || panics, "{} calls {}", entry.name, pair[1]);
         }
-        waits_before_it_reads(built, &entry);
+        waits_before_it_reads(arch, &entry);
         stores_float4s(&entry);
-        if entry.name.starts_with("warp_specialized_tf32") && built.arch == NvvmArch::Compute90a {
+        if entry.name.starts_with("warp_specialized_tf32") && arch == NvvmArch::Compute90a {
             // What goes through registers is read two elements at a time, 16 of a k-iteration: of the
             // first, and while one is multiplied, of the next.
             let reads = entry.text.matches("ld.shared.").count();
@@ -319,7 +393,7 @@ fn kernels_keep_their_promises(built: &Built) -> Result<(), Failed> {
             let expected = if entry.name.ends_with("_nt") { 0 } else { 16 };
             assert_eq!((reads, pairs), (expected, expected), "{}", entry.name);
         }
-        if entry.name.starts_with("warp_specialized_fp64") && built.arch == NvvmArch::Compute90a {
+        if entry.name.starts_with("warp_specialized_fp64") && arch == NvvmArch::Compute90a {
             // Two elements at a time, of each fragment.
             let reads = entry.text.matches("ld.shared.").count();
             let pairs = entry.text.matches("ld.shared.v2.f64").count();
@@ -336,7 +410,7 @@ fn kernels_keep_their_promises(built: &Built) -> Result<(), Failed> {
             // float4 at a time.
             let copies = entry.text.contains("cp.async.cg.shared.global");
             let stores = entry.text.contains("st.shared.v4");
-            let can_copy = built.arch >= NvvmArch::Compute80;
+            let can_copy = arch >= NvvmArch::Compute80;
             assert_eq!((copies, stores), (can_copy, !can_copy), "{}", entry.name);
         }
     }
@@ -345,7 +419,7 @@ fn kernels_keep_their_promises(built: &Built) -> Result<(), Failed> {
 
 /// A kernel that may begin early waits for the one before it before it reads anything, and a
 /// kernel that lets the next one begin early is one that the next one waits for.
-fn waits_before_it_reads(built: &Built, entry: &Entry<'_>) {
+fn waits_before_it_reads(arch: NvvmArch, entry: &Entry<'_>) {
     let variant = variant_of(entry.name);
     let is_stream_k = variant.is_some_and(|variant| variant.grid.is_stream_k());
     let is_persistent = variant.is_some_and(|variant| variant.grid.is_persistent());
@@ -354,8 +428,8 @@ fn waits_before_it_reads(built: &Built, entry: &Entry<'_>) {
         is_stream_k || is_persistent || fix_ups.iter().any(|fix_up| fix_up.name == entry.name);
     // What one architecture has alone is a trap elsewhere.
     let runs =
-        variant.is_none_or(|variant| !variant.one_capability || built.arch == NvvmArch::Compute90a);
-    let can = built.arch >= NvvmArch::Compute90 && runs;
+        variant.is_none_or(|variant| !variant.one_capability || arch == NvvmArch::Compute90a);
+    let can = arch >= NvvmArch::Compute90 && runs;
     let wait = entry.text.find("griddepcontrol.wait");
     let name = entry.name;
     assert_eq!(wait.is_some(), can && follows, "whether {name} waits");
@@ -371,7 +445,9 @@ fn waits_before_it_reads(built: &Built, entry: &Entry<'_>) {
     }
 }
 
-fn probes_use_their_instructions(built: &Built) -> Result<(), Failed> {
+/// Each probe has the instructions that it is there for; and a function that no kernel calls stays
+/// if it is marked.
+fn probes_have_instructions(built: &Built) -> Result<(), Failed> {
     for probe in probes() {
         let entry = entries(built.ptx())
             .find(|entry| entry.name == probe.entry)
@@ -387,28 +463,41 @@ fn probes_use_their_instructions(built: &Built) -> Result<(), Failed> {
             assert_eq!(has, expected, "{instruction} in {}", probe.entry);
         }
     }
+    let ptx = built.ptx();
+    let name = ptx
+        .find(" offered_to_other_ptx")
+        .ok_or("no visible function")?;
+    let line = ptx[..name].lines().last().unwrap_or_default();
+    assert!(line.starts_with(".visible .func"), "{line}");
     Ok(())
 }
 
 /// In the source a barrier is a call of `sync_threads`. The lines of a kernel's file that hold
 /// one are those that the barriers of its variants name, each barrier one of them; and no file is
 /// named by a folder of this machine.
-fn names_its_lines(built: &Built) -> Result<(), Failed> {
+fn name_lines(ladder: &Ladder) -> Result<(), Failed> {
     let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     // The others are a trap here.
-    let runs = |variant: &Variant| !variant.one_capability || built.arch == NvvmArch::Compute90a;
+    let runs = |variant: &Variant| !variant.one_capability || ladder.arch == NvvmArch::Compute90a;
     for kernel in KERNELS
         .iter()
         .filter(|kernel| kernel.variants.iter().any(runs))
     {
         let with_barrier = lines_with_barrier(&workspace.join(kernel.source))?;
         let mut found = BTreeSet::new();
-        for variant in kernel.variants {
-            for line in listing::ptx::kernel(built.ptx(), variant.entry.name) {
+        let mut number = 0;
+        let of_kernel = |name| {
+            kernel
+                .variants
+                .iter()
+                .any(|variant| variant.entry.name == name)
+        };
+        for (name, ptx) in ladder.kernels.iter().filter(|(name, _)| of_kernel(*name)) {
+            number += 1;
+            for line in listing::ptx::kernel(ptx, name) {
                 let Line::Instruction { text, origin } = line else {
                     continue;
                 };
-                let name = variant.entry.name;
                 let is_foreign = origin.iter().any(is_of_this_machine);
                 assert!(!is_foreign, "{name}: {text} is of {origin:?}");
                 if !text.contains("bar.sync") && !text.contains("barrier.sync") {
@@ -432,7 +521,12 @@ fn names_its_lines(built: &Built) -> Result<(), Failed> {
                 assert!(is_found, "{name}: {text} is of {origin:?}");
             }
         }
-        assert_eq!(found, with_barrier, "{}", kernel.name);
+        // Some barriers are those of one variant.
+        let is_right = match ladder.is_whole {
+            true => found == with_barrier,
+            false => number == 0 || found.is_empty() == with_barrier.is_empty(),
+        };
+        assert!(is_right, "{}: {found:?}, not {with_barrier:?}", kernel.name);
     }
     Ok(())
 }
