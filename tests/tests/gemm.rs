@@ -5,10 +5,10 @@
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::process::ExitCode;
+use std::sync::OnceLock;
 
 use gpu_gemm::device::compiled;
-use gpu_gemm::device::opencl::source;
-use gpu_gemm::gpu_kernels::spec::{Major, Variant};
+use gpu_gemm::gpu_kernels::spec::{Major, Unit, Variant};
 use gpu_gemm::gpu_kernels::{self, KERNELS, variants};
 use gpu_gemm::{
     Bf16, Call, Choice, Decomposition, Device, ElementType, F16, Shape, Simulator, Transpose,
@@ -25,10 +25,6 @@ use tests::devices::Backend;
 use tests::{Tier, bits, on_gpu};
 
 fn main() -> ExitCode {
-    // Those that OpenCL may run, together; what does not compile fails where it is asked for.
-    let plain = variants().filter(|variant| !variant.grid.is_persistent());
-    let entries: Vec<&str> = plain.map(|variant| variant.entry.name).collect();
-    let _ = compiled::prepare_opencl(&entries);
     let kernels = variants().flat_map(|variant| match variant.types.c {
         ElementType::F32 => kernel_trials::<f32>(variant),
         ElementType::F64 => kernel_trials::<f64>(variant),
@@ -91,6 +87,9 @@ fn kernel_trials<T: Number>(variant: &'static Variant) -> Vec<Trial> {
     let mut trials = Vec::new();
     let mut add = |tier: Tier, backend: Backend, (name, case): (&str, Case)| {
         let test = move || {
+            if backend == Backend::OpenCl {
+                prepare_opencl(tier);
+            }
             backend.run(|device| {
                 case(&Bench {
                     device,
@@ -103,11 +102,6 @@ fn kernel_trials<T: Number>(variant: &'static Variant) -> Vec<Trial> {
         let name = format!("{}::{name}", variant.entry.name);
         trials.extend(tests::trial(tier, backend, name, test));
     };
-    // The N remainder is another kernel's, which may have no OpenCL C.
-    let remainder = gpu_kernels::remainder_variant(variant);
-    let entries = [Some(variant), remainder].into_iter().flatten();
-    let mut entries = entries.map(|variant| variant.entry.name);
-    let in_opencl = !variant.grid.is_persistent() && entries.all(|entry| source::of(entry).is_ok());
     let represents_others = tests::stands_for_itself(variant);
     for (index, case) in cases::<T>(ErrorModel::of(variant.rounding))
         .into_iter()
@@ -119,7 +113,7 @@ fn kernel_trials<T: Number>(variant: &'static Variant) -> Vec<Trial> {
                 add(tier, Backend::Simulator, case);
             }
             add(tier, Backend::Gpu, case);
-            if in_opencl {
+            if is_in_opencl(variant, tier) {
                 add(tier, Backend::OpenCl, case);
             }
         }
@@ -180,6 +174,42 @@ fn kernel_trials<T: Number>(variant: &'static Variant) -> Vec<Trial> {
         trials.push(trial.with_ignored_flag(true));
     }
     trials
+}
+
+/// Whether OpenCL runs this variant: in the quick tier the first of each kernel for each data type,
+/// but for those that PoCL compiles for ten seconds and more.
+fn is_in_opencl(variant: &'static Variant, tier: Tier) -> bool {
+    // There is no OpenCL C of tensor cores, nor of conversions from f16.
+    let has_text =
+        |variant: &Variant| variant.unit == Unit::CudaCores && variant.types.a != ElementType::F16;
+    // The N remainder is another kernel's.
+    let mut of_remainder = gpu_kernels::remainder_variant(variant).into_iter();
+    if !has_text(variant) || !of_remainder.all(has_text) {
+        return false;
+    }
+    let is_first = KERNELS.iter().any(|kernel| {
+        let mut variants = kernel.variants.iter();
+        let first = variants.find(|other| other.types == variant.types);
+        first.is_some_and(|first| std::ptr::eq(first, variant))
+    });
+    let takes_long = ["async_pipeline", "warp_tiled", "wide_thread_tile"];
+    tier == Tier::Exhaustive || is_first && !takes_long.contains(&variant.entry.name)
+}
+
+/// Makes OpenCL C of all kernels of the tier together, which takes less time than one by one. What
+/// does not compile fails where it is asked for.
+fn prepare_opencl(tier: Tier) {
+    static QUICK: OnceLock<()> = OnceLock::new();
+    static EXHAUSTIVE: OnceLock<()> = OnceLock::new();
+    let prepared = match tier {
+        Tier::Quick => &QUICK,
+        Tier::Exhaustive => &EXHAUSTIVE,
+    };
+    prepared.get_or_init(|| {
+        let run = variants().filter(|variant| is_in_opencl(variant, tier));
+        let entries: Vec<&str> = run.map(|variant| variant.entry.name).collect();
+        let _ = compiled::prepare_opencl(&entries);
+    });
 }
 
 fn cpu_trials<T: Number>(algorithm: &'static Algorithm) -> Vec<Trial> {
