@@ -113,6 +113,17 @@ pub fn on_gpu(
     Trial::test(format!("gpu::{name}"), test).with_ignored_flag(devices::why_no_gpu().is_some())
 }
 
+/// Tests on the simulator that panic where they fail, each by its name.
+#[macro_export]
+macro_rules! simulated {
+    ($module:literal, $($test:ident),* $(,)?) => {
+        vec![$($crate::on_simulator(concat!($module, "::", stringify!($test)), || {
+            $test();
+            Ok(())
+        })),*]
+    };
+}
+
 /// A test by OpenCL, reported as ignored where there is no device of it.
 pub fn on_opencl(
     name: impl std::fmt::Display,

@@ -6,7 +6,7 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::ExitCode;
+use std::process::{Command, ExitCode};
 
 use libtest_mimic::{Failed, Trial};
 use tests::devices::{self, Backend};
@@ -30,6 +30,10 @@ fn main() -> ExitCode {
         Trial::test(
             "the_template_leads_to_a_git_repository_or_a_registry",
             template_by_url,
+        ),
+        Trial::test(
+            "kernels_type_check_against_the_published_cuda_std",
+            published_cuda_std,
         ),
         // These compile for minutes.
         exhaustive(format!("simulator::{multiplies}"), || multiplies_on("sim")),
@@ -200,4 +204,45 @@ fn run_with_library(root: &Path, program: &str, argument: &str) -> Result<String
     let said = text_of(folder.cargo("", &["run", "--quiet", "--", argument], variables)?)?;
     folder.clean("", &["program"])?;
     Ok(said)
+}
+
+/// A package of its own around the kernels' sources, outside the workspace and so without its
+/// `[patch]`.
+fn manifest(sources: &Path) -> String {
+    format!(
+        r#"
+[package]
+name = "gpu-kernels"
+version = "0.1.0"
+edition = "2021"
+
+[lib]
+path = {library:?}
+
+[dependencies]
+cuda_std = "=0.2.2"
+
+[workspace]
+"#,
+        library = sources.join("src/lib.rs")
+    )
+}
+
+/// The ladder is written with rust-cuda: its kernels type-check, as they stand, against the published
+/// `cuda_std` 0.2.2 instead of ours.
+fn published_cuda_std() -> Result<(), Failed> {
+    let sources = workspace().join("gpu-kernels");
+    let package = tempfile::tempdir()?;
+    fs::write(package.path().join("Cargo.toml"), manifest(&sources))?;
+    let output = Command::new(env!("CARGO"))
+        .args(["check", "--quiet"])
+        .current_dir(package.path())
+        .env("RUSTFLAGS", "--cfg published_cuda_std -A warnings")
+        .env(
+            "CARGO_TARGET_DIR",
+            Path::new(env!("CARGO_TARGET_TMPDIR")).join("published"),
+        )
+        .output()?;
+    text_of(output)?;
+    Ok(())
 }

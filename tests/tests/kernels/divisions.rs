@@ -7,6 +7,24 @@ use gpu_gemm::plan::Decomposition;
 use gpu_gemm::{Bf16, Choice, DataType, Device, ElementType, F16, KERNELS, Shape, Simulator};
 use host::data::{Layout, Number, Problem};
 use host::verify::{self, Coverage, small_integers};
+use libtest_mimic::Trial;
+
+pub fn trials() -> Vec<Trial> {
+    let trial = |types: &str, test: fn()| {
+        tests::on_simulator(format!("divisions::of_{types}"), move || {
+            test();
+            Ok(())
+        })
+    };
+    vec![
+        trial("f32", || all_are_exact::<f32>(ElementType::F32)),
+        trial("bf16", || all_are_exact::<Bf16>(ElementType::Bf16)),
+        trial("f16", || all_are_exact::<F16>(ElementType::F16)),
+        trial("bf16_with_a_c_of_f32", || {
+            all_are_exact::<f32>(ElementType::Bf16)
+        }),
+    ]
+}
 
 /// Tiles along m, n and k, and how they are divided.
 const DIVISIONS: [((usize, usize, usize), Decomposition); 4] = [
@@ -62,24 +80,4 @@ fn all_are_exact<C: Number>(inputs: ElementType) {
         number += 1;
     }
     assert!(number > 0, "no stream-K kernel multiplies {types}");
-}
-
-#[test]
-fn of_f32() {
-    all_are_exact::<f32>(ElementType::F32);
-}
-
-#[test]
-fn of_bf16() {
-    all_are_exact::<Bf16>(ElementType::Bf16);
-}
-
-#[test]
-fn of_f16() {
-    all_are_exact::<F16>(ElementType::F16);
-}
-
-#[test]
-fn of_bf16_with_a_c_of_f32() {
-    all_are_exact::<f32>(ElementType::Bf16);
 }

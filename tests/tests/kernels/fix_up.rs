@@ -8,7 +8,20 @@ use gpu_gemm::gpu_kernels::fix_up::{self, FixUp, fix_up};
 use gpu_gemm::gpu_kernels::fix_up_half::{fix_up_bf16, fix_up_f16};
 use gpu_gemm::gpu_kernels::variants;
 use gpu_gemm::{Bf16, F16};
+use libtest_mimic::Trial;
 use tests::bits;
+
+pub fn trials() -> Vec<Trial> {
+    tests::simulated!(
+        "fix_up",
+        every_segment_is_added_once_in_the_order_that_it_says,
+        another_order_would_give_other_sums,
+        a_c_of_16_bits_is_the_same_sums_rounded_once,
+        groups_wait_for_each_other,
+        the_rows_of_a_tile_divide_evenly_among_the_float4s_of_a_thread,
+        there_are_as_many_groups_as_there_is_use_for
+    )
+}
 
 /// A launch of a stream-K kernel, of which only the partial sums matter.
 #[derive(Clone, Copy, Debug)]
@@ -217,7 +230,6 @@ fn before(divided: &Divided) -> Vec<f32> {
         .collect()
 }
 
-#[test]
 fn every_segment_is_added_once_in_the_order_that_it_says() {
     // In the second, rows begin at multiples of a float4, and may end inside one.
     let padded = CASES.map(|divided| Divided {
@@ -234,7 +246,6 @@ fn every_segment_is_added_once_in_the_order_that_it_says() {
     }
 }
 
-#[test]
 fn another_order_would_give_other_sums() {
     for divided in CASES.iter().filter(|divided| divided.groups > 1) {
         let mut one_by_one = *divided;
@@ -249,7 +260,6 @@ fn another_order_would_give_other_sums() {
     }
 }
 
-#[test]
 fn a_c_of_16_bits_is_the_same_sums_rounded_once() {
     fn is_rounded<T: Copy>(
         fix_up: unsafe fn(FixUp<u16>),
@@ -279,7 +289,6 @@ fn a_c_of_16_bits_is_the_same_sums_rounded_once() {
     is_rounded(fix_up_f16, F16::from_f32, F16::to_bits);
 }
 
-#[test]
 fn groups_wait_for_each_other() {
     for divided in CASES {
         let (partials, before) = (partials(&divided), before(&divided));
@@ -297,7 +306,6 @@ fn groups_wait_for_each_other() {
     }
 }
 
-#[test]
 fn the_rows_of_a_tile_divide_evenly_among_the_float4s_of_a_thread() {
     let float4s = fix_up::elements_of_block(1) / (4 * fix_up::THREADS);
     for variant in variants().filter(|variant| variant.grid.is_stream_k()) {
@@ -309,7 +317,6 @@ fn the_rows_of_a_tile_divide_evenly_among_the_float4s_of_a_thread() {
     }
 }
 
-#[test]
 fn there_are_as_many_groups_as_there_is_use_for() {
     for (elements, parts, groups) in [
         (128 * 128, 2, 1),

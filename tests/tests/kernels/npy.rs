@@ -3,13 +3,13 @@
 
 use std::ffi::OsString;
 use std::path::Path;
-use std::process::{Command, ExitCode};
+use std::process::Command;
 
 use gpu_gemm::{DataType, ElementType};
 use libtest_mimic::{Failed, Trial};
 use tempfile::TempDir;
 
-fn main() -> ExitCode {
+pub fn trials() -> Vec<Trial> {
     let why_not = python("import numpy").err();
     if let Some(reason) = &why_not {
         println!(
@@ -42,7 +42,7 @@ fn main() -> ExitCode {
         let test = move || refused(array, refusal);
         add(format!("{name}_is_refused"), Box::new(test));
     }
-    tests::run(trials)
+    trials
 }
 
 /// Runs a script, and returns what it says if it fails.

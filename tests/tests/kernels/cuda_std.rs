@@ -2,7 +2,7 @@
 //! and checkers find the planted errors.
 
 use std::path::PathBuf;
-use std::process::{Command, ExitCode, Output};
+use std::process::{Command, Output};
 
 use device_kernels::PROBES;
 use device_kernels::planted::{misses_a_barrier, misses_an_mbarrier_wait, overwrites_a_stage};
@@ -15,20 +15,20 @@ use tests::devices::Backend;
 use tests::probes::Job;
 use tests::{on_gpu, on_simulator};
 
-fn main() -> ExitCode {
+pub fn trials() -> Vec<Trial> {
     let mut trials = Vec::new();
     for probe in PROBES.iter().copied().flatten() {
-        trials.push(on_simulator(probe.entry, || {
+        trials.push(on_simulator(format!("probes::{}", probe.entry), || {
             computes_what_it_must(probe, |job| job.run(Backend::Simulator))
         }));
-        trials.push(on_gpu(probe.entry, || {
+        trials.push(on_gpu(format!("probes::{}", probe.entry), || {
             computes_what_it_must(probe, |job| job.run(Backend::Gpu))
         }));
         // Newer GPUs run the oldest code, too.
         if probe.runs_since != built::OLDEST {
             continue;
         }
-        trials.push(on_gpu(format!("oldest::{}", probe.entry), || {
+        trials.push(on_gpu(format!("probes::oldest::{}", probe.entry), || {
             let module = built::probes().swap_remove(0);
             computes_what_it_must(probe, |job| job.run_on_gpu(module))
         }));
@@ -38,7 +38,7 @@ fn main() -> ExitCode {
         trials.push(on_gpu(name, move || prints(name, printed, "cuda")));
     }
     trials.extend(planted_errors());
-    tests::run(trials)
+    trials
 }
 
 fn computes_what_it_must(

@@ -4,7 +4,7 @@
 
 use std::env;
 use std::os::unix::process::ExitStatusExt;
-use std::process::{Command, ExitCode};
+use std::process::Command;
 
 use gpu_gemm::gpu_kernels::spec::{Grid, Staging, Variant};
 use gpu_gemm::gpu_kernels::variants;
@@ -20,12 +20,9 @@ use tests::devices::Backend;
 use tests::pages::{Edge, Fenced};
 use tests::{Tier, on_simulator};
 
-fn main() -> ExitCode {
-    if let Ok(edge) = env::var(TRESPASS) {
-        trespass(&edge);
-    }
+pub fn trials() -> Vec<Trial> {
     let mut trials = vec![on_simulator(
-        "an_access_beside_fenced_memory_is_named_and_ends_the_process",
+        "reads::an_access_beside_fenced_memory_is_named_and_ends_the_process",
         fences_hold,
     )];
     for variant in variants().filter(|variant| tests::stands_for_itself(variant)) {
@@ -39,12 +36,12 @@ fn main() -> ExitCode {
             (_, ElementType::F16) => trials_of::<F16, F16>(variant),
         });
     }
-    tests::run(trials)
+    trials
 }
 
 fn trials_of<Input: Number, T: Number>(variant: &'static Variant) -> Vec<Trial> {
     let name = variant.entry.name;
-    let stays = format!("{name}::accesses_nothing_beside_its_matrices");
+    let stays = format!("reads::{name}::accesses_nothing_beside_its_matrices");
     let mut trials: Vec<Trial> = [Tier::Quick, Tier::Exhaustive]
         .into_iter()
         .filter_map(|tier| {
@@ -57,7 +54,7 @@ fn trials_of<Input: Number, T: Number>(variant: &'static Variant) -> Vec<Trial> 
     let is_mapped = matches!(variant.staging, Staging::Ring { .. });
     if !variant.gemv_like && !is_mapped {
         trials.push(on_simulator(
-            format!("{name}::is_stopped_where_it_reads_more_than_its_launch_names"),
+            format!("reads::{name}::is_stopped_where_it_reads_more_than_its_launch_names"),
             move || is_stopped::<Input, T>(variant),
         ));
     }
@@ -67,9 +64,12 @@ fn trials_of<Input: Number, T: Number>(variant: &'static Variant) -> Vec<Trial> 
 /// What this program, with this variable set, does instead of testing.
 const TRESPASS: &str = "GEMM_TRESPASS";
 
-/// Reads beside fenced memory.
-fn trespass(edge: &str) -> ! {
-    let (edge, index) = match edge {
+/// Reads beside fenced memory, if this is a process that is to do so.
+pub fn trespass() {
+    let Ok(edge) = env::var(TRESPASS) else {
+        return;
+    };
+    let (edge, index) = match edge.as_str() {
         "start" => (Edge::Start, -1),
         _ => (Edge::End, 3),
     };

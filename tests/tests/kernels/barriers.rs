@@ -3,7 +3,6 @@
 //! out without recompiling anything.
 
 use std::collections::BTreeSet;
-use std::process::ExitCode;
 use std::sync::{Arc, Mutex};
 
 use cuda_std::simulator::{BarrierSite, Launch, Report, ThreadOrder};
@@ -11,14 +10,14 @@ use gpu_gemm::gpu_kernels::spec::{Grid, Unit, Variant};
 use gpu_gemm::gpu_kernels::{KERNELS, variants};
 use gpu_gemm::{Bf16, Choice, Device, ElementType, F16, Shape, Simulator};
 use host::data::{Data, Layout, Number, Problem};
-use libtest_mimic::Failed;
+use libtest_mimic::{Failed, Trial};
 use tests::Tier;
 use tests::devices::Backend;
 
 /// Makes a launch leave out the barrier or wait at a place in the source.
 type LeaveOut = fn(Launch, BarrierSite) -> Launch;
 
-fn main() -> ExitCode {
+pub fn trials() -> Vec<Trial> {
     let trials = variants().filter_map(|variant| {
         // Those of tensor cores take a while, and of the others one of each kernel is enough.
         let is_quick = variant.unit == Unit::CudaCores
@@ -36,10 +35,11 @@ fn main() -> ExitCode {
             ElementType::Bf16 => every_barrier_and_wait_is_needed::<Bf16>(variant),
             ElementType::F16 => every_barrier_and_wait_is_needed::<F16>(variant),
         };
+        let name = format!("barriers::{}", variant.entry.name);
         tests::stands_for_itself(variant)
-            .then(|| tests::trial(tier, Backend::Simulator, variant.entry.name, test))?
+            .then(|| tests::trial(tier, Backend::Simulator, name, test))?
     });
-    tests::run(trials.collect())
+    trials.collect()
 }
 
 /// Barriers and waits of the kernel, and those of them whose absence has been noticed.

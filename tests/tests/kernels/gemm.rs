@@ -4,7 +4,6 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
-use std::process::ExitCode;
 use std::sync::OnceLock;
 
 use gpu_gemm::device::compiled;
@@ -24,7 +23,7 @@ use libtest_mimic::{Failed, Trial};
 use tests::devices::Backend;
 use tests::{Tier, bits, on_gpu};
 
-fn main() -> ExitCode {
+pub fn trials() -> Vec<Trial> {
     let kernels = variants().flat_map(|variant| match variant.types.c {
         ElementType::F32 => kernel_trials::<f32>(variant),
         ElementType::F64 => kernel_trials::<f64>(variant),
@@ -42,7 +41,7 @@ fn main() -> ExitCode {
             ElementType::F16 => cpu_trials::<F16>(algorithm),
         })
     });
-    tests::run(kernels.chain(rungs).collect())
+    kernels.chain(rungs).collect()
 }
 
 /// A claim about one rung on one device.
@@ -99,7 +98,7 @@ fn kernel_trials<T: Number>(variant: &'static Variant) -> Vec<Trial> {
                 })
             })
         };
-        let name = format!("{}::{name}", variant.entry.name);
+        let name = format!("gemm::{}::{name}", variant.entry.name);
         trials.extend(tests::trial(tier, backend, name, test));
     };
     let represents_others = tests::stands_for_itself(variant);
@@ -158,7 +157,7 @@ fn kernel_trials<T: Number>(variant: &'static Variant) -> Vec<Trial> {
             add(Tier::Quick, Backend::Simulator, case);
         }
     }
-    // Takes minutes and 80 GiB of memory: `cargo test --test gemm -- --ignored beyond`.
+    // Takes minutes and 80 GiB of memory: `cargo test --test kernels -- --ignored beyond`.
     for (name, case) in claims![indexes_beyond_two_to_the_32] {
         let test = move || {
             Backend::Gpu.run(|device| {
@@ -170,7 +169,7 @@ fn kernel_trials<T: Number>(variant: &'static Variant) -> Vec<Trial> {
                 })
             })
         };
-        let trial = on_gpu(format!("{}::{name}", variant.entry.name), test);
+        let trial = on_gpu(format!("gemm::{}::{name}", variant.entry.name), test);
         trials.push(trial.with_ignored_flag(true));
     }
     trials
@@ -240,7 +239,7 @@ fn cpu_trials<T: Number>(algorithm: &'static Algorithm) -> Vec<Trial> {
                     tier,
                 })
             };
-            let claim = format!("cpu::{name}::{claim}");
+            let claim = format!("cpu::gemm::{name}::{claim}");
             trials.push(tests::exhaustive(&claim, move || test(Tier::Exhaustive)));
             trials.push(Trial::test(claim, move || test(Tier::Quick)));
         }

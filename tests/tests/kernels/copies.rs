@@ -7,6 +7,19 @@ use cuda_std::simulator::{Launch, Report, ThreadOrder};
 use gpu_gemm::F16;
 use gpu_gemm::gpu_kernels::split::{COLUMNS, ROW_THREADS, Split, split_columns, split_rows};
 use gpu_gemm::gpu_kernels::transpose::{BLOCK_X, BLOCK_Y, Matrices, TILE, pad, transpose};
+use libtest_mimic::Trial;
+
+pub fn trials() -> Vec<Trial> {
+    tests::simulated!(
+        "copies",
+        a_transposed_copy_has_every_element_and_zeros_around_them,
+        a_padded_copy_has_every_element_and_zeros_around_them,
+        without_either_barrier_a_block_that_copies_several_tiles_is_wrong,
+        halves_and_scales_give_each_element_to_2_to_the_minus_23,
+        the_largest_element_of_a_row_counts_wherever_it_stands,
+        without_a_barrier_halves_are_wrong
+    )
+}
 
 const ROWS: usize = 70;
 const COLS: usize = 300;
@@ -79,7 +92,6 @@ fn expected(target: Target, of: impl Fn(usize, usize) -> (usize, usize)) -> Vec<
     elements.collect()
 }
 
-#[test]
 fn a_transposed_copy_has_every_element_and_zeros_around_them() {
     for target in targets(COLS + 5, 72) {
         let expected = expected(target, |row, col| (col, row));
@@ -90,7 +102,6 @@ fn a_transposed_copy_has_every_element_and_zeros_around_them() {
     }
 }
 
-#[test]
 fn a_padded_copy_has_every_element_and_zeros_around_them() {
     for target in targets(ROWS + 9, 304) {
         let expected = expected(target, |row, col| (row, col));
@@ -101,7 +112,6 @@ fn a_padded_copy_has_every_element_and_zeros_around_them() {
     }
 }
 
-#[test]
 fn without_either_barrier_a_block_that_copies_several_tiles_is_wrong() {
     let target = targets(COLS + 5, 72).next().expect("a target");
     let (right, report) = copied(transpose, target, |launch| launch);
@@ -197,7 +207,6 @@ const BESIDE: usize = 64;
 
 const SPLITS: [(unsafe fn(Split<'_>), bool); 2] = [(split_rows, false), (split_columns, true)];
 
-#[test]
 fn halves_and_scales_give_each_element_to_2_to_the_minus_23() {
     let ((rows, depth), elements) = (SPLIT, to_split());
     for (kernel, is_transposed) in SPLITS {
@@ -240,7 +249,6 @@ fn halves_and_scales_give_each_element_to_2_to_the_minus_23() {
 }
 
 /// The scale is that of the row's largest element, whichever thread reads it, and when.
-#[test]
 fn the_largest_element_of_a_row_counts_wherever_it_stands() {
     for (kernel, is_transposed) in SPLITS {
         // Every thread reads four elements at a time.
@@ -261,7 +269,6 @@ fn the_largest_element_of_a_row_counts_wherever_it_stands() {
     }
 }
 
-#[test]
 fn without_a_barrier_halves_are_wrong() {
     for (kernel, is_transposed) in SPLITS {
         let bits = |(halves, scales, _): (Vec<F16>, Vec<f32>, Report)| {

@@ -6,14 +6,12 @@
 //! removals show. On a GPU the order is open, so that the tests are ignored where the device is not
 //! PoCL's.
 
-use std::process::ExitCode;
-
 use gpu_gemm::device::opencl::source;
 use gpu_gemm::gpu_kernels::spec::{Kernel, Variant};
 use gpu_gemm::gpu_kernels::{double_buffer, register_blocked, row_shared, tiled};
 use gpu_gemm::{Choice, Device, ElementType, OpenClDevice, Shape};
 use host::data::{Data, Layout, Problem};
-use libtest_mimic::Failed;
+use libtest_mimic::{Failed, Trial};
 use tests::bits;
 
 const BARRIER: &str = "barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);";
@@ -27,7 +25,7 @@ const NOT_SHOWN: &[(&str, &[usize])] = &[
     ("register_blocked_sn8", &[1]),
 ];
 
-fn main() -> ExitCode {
+pub fn trials() -> Vec<Trial> {
     let kernels = [
         &row_shared::KERNEL,
         &tiled::KERNEL,
@@ -42,11 +40,11 @@ fn main() -> ExitCode {
         variants.find(|variant| variant.types.c == ElementType::F32)
     };
     let trials = kernels.into_iter().filter_map(first).map(|variant| {
-        let name = format!("{}_needs_every_barrier", variant.entry.name);
+        let name = format!("barriers::{}_needs_every_barrier", variant.entry.name);
         tests::on_opencl(&name, move || every_barrier_is_needed(variant))
             .with_ignored_flag(!is_pocl)
     });
-    tests::run(trials.collect())
+    trials.collect()
 }
 
 fn every_barrier_is_needed(variant: &'static Variant) -> Result<(), Failed> {

@@ -3,8 +3,6 @@
 //! simulator, on the GPU and by OpenCL. What is compared with are sums in f64: they are exact where
 //! the elements are integers.
 
-use std::process::ExitCode;
-
 use gpu_gemm::choose::candidates;
 use gpu_gemm::device::compiled::{self, Module};
 use gpu_gemm::device::driver;
@@ -20,7 +18,7 @@ use tests::built::{LADDER, built};
 use tests::devices::Backend;
 use tests::{Tier, bits, on_gpu};
 
-fn main() -> ExitCode {
+pub fn trials() -> Vec<Trial> {
     let mut trials = trials_of::<f32, f32>();
     trials.extend(trials_of::<f64, f64>());
     trials.extend(trials_of::<i32, i32>());
@@ -30,27 +28,33 @@ fn main() -> ExitCode {
     trials.extend(trials_of::<F16, f32>());
     for backend in [Backend::Simulator, Backend::OpenCl, Backend::Gpu] {
         let test = move || backend.run(names_the_argument_that_is_wrong);
-        let name = "names_the_argument_that_is_wrong";
+        let name = "library::names_the_argument_that_is_wrong";
         trials.extend(tests::trial(Tier::Quick, backend, name, test));
     }
     for tier in [Tier::Quick, Tier::Exhaustive] {
-        let name = "every_plan_is_right";
+        let name = "library::every_plan_is_right";
         let test = move || every_plan(tier);
         trials.extend(tests::trial(tier, Backend::Simulator, name, test));
     }
-    trials.push(on_gpu("is_right_at_large_sizes", || {
+    trials.push(on_gpu("library::is_right_at_large_sizes", || {
         Backend::Gpu.run(|device| large(device, WORKSPACE))
     }));
-    trials.push(on_gpu("is_right_without_machine_code_too", || {
+    trials.push(on_gpu("library::is_right_without_machine_code_too", || {
         large(&compiled_by_the_driver()?, WORKSPACE)
     }));
-    let in_parts = "does_in_parts_what_the_workspace_is_too_small_for";
+    let in_parts = "library::does_in_parts_what_the_workspace_is_too_small_for";
     trials.push(on_gpu(in_parts, || {
         Backend::Gpu.run(|device| large(device, 0))
     }));
-    trials.push(on_gpu("runs_on_a_stream_of_the_callers", other_stream));
-    trials.push(on_gpu("prepares_once_and_then_only_launches", prepared));
-    tests::run(trials)
+    trials.push(on_gpu(
+        "library::runs_on_a_stream_of_the_callers",
+        other_stream,
+    ));
+    trials.push(on_gpu(
+        "library::prepares_once_and_then_only_launches",
+        prepared,
+    ));
+    trials
 }
 
 /// The claims about a type.
@@ -93,7 +97,7 @@ fn trials_of<T: Number + MultipliesInto<C>, C: Number>() -> Vec<Trial> {
                 };
                 trials.extend(tests::trial(tier, backend, name, test));
             };
-            let name = format!("{}::{claim}", T::DATA_TYPE);
+            let name = format!("library::{}::{claim}", T::DATA_TYPE);
             add(Backend::Simulator, name.clone(), WORKSPACE / 16);
             add(Backend::OpenCl, name.clone(), WORKSPACE / 16);
             add(Backend::Gpu, name.clone(), WORKSPACE);

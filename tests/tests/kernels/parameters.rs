@@ -3,7 +3,6 @@
 
 use std::ffi::c_void;
 use std::marker::PhantomData;
-use std::process::ExitCode;
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, Ordering::Relaxed};
 
@@ -18,7 +17,7 @@ use device_kernels::parameters::{
 };
 use device_kernels::probe::UNWRITTEN;
 use gpu_gemm::device::{driver, ptx};
-use libtest_mimic::Failed;
+use libtest_mimic::{Failed, Trial};
 use tests::{built, on_gpu, on_simulator};
 
 /// A kernel, its launch, and what it must write.
@@ -215,21 +214,28 @@ fn address<T>(value: &T) -> *mut c_void {
     ptr::from_ref(value).cast_mut().cast()
 }
 
-fn main() -> ExitCode {
+pub fn trials() -> Vec<Trial> {
     let gpu = architecture();
     let mut trials = Vec::new();
     for case in &CASES {
-        trials.push(on_simulator(case.entry, || case.check(case.simulate())));
-        let newest = on_gpu(case.entry, || case.check(case.on_gpu(newest()?)));
+        trials.push(on_simulator(format!("parameters::{}", case.entry), || {
+            case.check(case.simulate())
+        }));
+        let newest = on_gpu(format!("parameters::{}", case.entry), || {
+            case.check(case.on_gpu(newest()?))
+        });
         let too_old = gpu.is_none_or(|gpu| gpu < case.since);
         trials.push(newest.with_ignored_flag(too_old));
         // Newer GPUs run the oldest code, too.
         if case.since == 75 {
             let oldest = || case.check(case.on_gpu(built::probes().swap_remove(0)));
-            trials.push(on_gpu(format!("oldest::{}", case.entry), oldest));
+            trials.push(on_gpu(
+                format!("parameters::oldest::{}", case.entry),
+                oldest,
+            ));
         }
     }
-    tests::run(trials)
+    trials
 }
 
 /// The first GPU's architecture, ten times its compute capability.

@@ -1,8 +1,6 @@
 //! What kernels are compared with is what its name says: cuBLAS and cublasLt multiply f32 and f64 in
 //! IEEE 754 arithmetic by default, and only those named for TF32 round their operands to it.
 
-use std::process::ExitCode;
-
 use gpu_gemm::Device;
 use host::data::{Matrix, Number, Placement, Problem};
 use host::measure::Effort;
@@ -11,10 +9,10 @@ use host::measure::gpu::{Contender, measure};
 use libtest_mimic::{Failed, Trial};
 use tests::devices::{Backend, why_no_gpu};
 
-fn main() -> ExitCode {
+pub fn trials() -> Vec<Trial> {
     let is_ignored = why_no_gpu().is_some() || cublas::find().is_none();
     let trial = |name: &str, test: fn() -> Result<(), Failed>| {
-        Trial::test(format!("gpu::{name}"), test).with_ignored_flag(is_ignored)
+        Trial::test(format!("gpu::yardsticks::{name}"), test).with_ignored_flag(is_ignored)
     };
     let trials = vec![
         trial("libraries_keep_all_bits_of_f32", || {
@@ -27,7 +25,7 @@ fn main() -> ExitCode {
             keeps(f64::from(f32::EPSILON), f32_of, Precision::Tf32, false)
         }),
     ];
-    tests::run(trials)
+    trials
 }
 
 fn f32_of(value: f64) -> f32 {

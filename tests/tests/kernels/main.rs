@@ -1,0 +1,36 @@
+//! What kernels and the library compute, on the simulator, on the GPU and by OpenCL. One program: each
+//! that calls the host's functions for all element types compiles them again.
+
+mod barriers;
+mod copies;
+mod cuda_std;
+mod divisions;
+mod fix_up;
+mod gemm;
+mod library;
+mod npy;
+mod opencl_barriers;
+mod parameters;
+mod reads;
+mod yardsticks;
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    reads::trespass();
+    let of_modules = [
+        library::trials,
+        divisions::trials,
+        reads::trials,
+        barriers::trials,
+        opencl_barriers::trials,
+        gemm::trials,
+        fix_up::trials,
+        copies::trials,
+        cuda_std::trials,
+        parameters::trials,
+        npy::trials,
+        yardsticks::trials,
+    ];
+    tests::run(of_modules.into_iter().flat_map(|trials| trials()).collect())
+}
