@@ -11,7 +11,7 @@ use std::{
 
 use nvvm::Search;
 
-use crate::CudaBuilderError;
+use crate::{CudaBuilderError, record::identity};
 
 /// The build script that this code runs in. Tests construct their own.
 pub(crate) struct BuildScript {
@@ -23,6 +23,8 @@ pub(crate) struct BuildScript {
     pub(crate) host: String,
     /// The cargo that runs the build script.
     pub(crate) cargo: PathBuf,
+    /// Tells this compiler of kernels from another. None if it cannot be told.
+    pub(crate) compiler: Option<String>,
     /// Where libNVVM is looked for.
     pub(crate) search: Search,
     /// What to tell cargo.
@@ -47,6 +49,7 @@ impl BuildScript {
                 ..Search::from_environment()
             },
             instructions: BTreeSet::new(),
+            compiler: env::current_exe().ok().and_then(|exe| identity(&exe)),
             keeps_no_record: false,
         })
     }
@@ -62,6 +65,7 @@ impl BuildScript {
         if rustc.is_file() {
             variables.insert("RUSTC".into(), rustc.into());
         }
+        variables.insert("CARGO".into(), cargo.clone().into());
         BuildScript {
             variables,
             out_dir: folder.to_owned(),
@@ -72,6 +76,8 @@ impl BuildScript {
                 ..Search::from_environment()
             },
             instructions: BTreeSet::new(),
+            // Many programs ask for the same kernels.
+            compiler: Some(env!("COMPILER").to_owned()),
             keeps_no_record: false,
         }
     }
@@ -218,6 +224,7 @@ mod tests {
             cargo: PathBuf::new(),
             search: Search::from_variables(|_| None),
             instructions: BTreeSet::new(),
+            compiler: None,
             keeps_no_record: false,
         };
         script.tell_there_is_no_ptx(error);

@@ -4,6 +4,7 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 use crate::{
     CudaBuilder, CudaBuilderError, build_script::BuildScript, device_build, kernel_files, ptx,
@@ -60,11 +61,12 @@ impl CudaBuilder {
         script: &mut BuildScript,
     ) -> Result<BTreeMap<String, String>, CudaBuilderError> {
         let crate_folder = self.crate_folder()?;
+        let libnvvm = found_libnvvm(script)?;
         let mut kernels = BTreeMap::new();
         let mut missing = Vec::new();
         for name in names {
             let folder = script.out_dir.join(format!("{}.{name}", self.arch));
-            let settings = format!("{self:?} {crate_folder:?} {name}");
+            let settings = format!("{self:?} {crate_folder:?} {libnvvm:?} {name}");
             let record = Record::new(script, settings, vec![folder.clone()]);
             match record.holds(script) {
                 true => kernels.extend(
@@ -77,9 +79,6 @@ impl CudaBuilder {
             return Ok(kernels);
         }
         script.instructions.clear();
-        for variable in nvvm::SEARCH_VARIABLES {
-            script.instruct(format!("rerun-if-env-changed={variable}"));
-        }
         let libnvvm = self.libnvvm(script)?;
         let only: Vec<String> = missing.iter().map(|(name, ..)| name.to_string()).collect();
         let options = device_build::Options {
@@ -141,5 +140,18 @@ impl CudaBuilder {
             Some((name.to_string(), text))
         });
         Ok(found.collect())
+    }
+}
+
+/// The libNVVM that this process finds. Kernels depend on it and not on the variables that lead to
+/// it, of which cargo sets one for each program that it runs.
+fn found_libnvvm(script: &BuildScript) -> Result<&'static Path, CudaBuilderError> {
+    static FOUND: OnceLock<PathBuf> = OnceLock::new();
+    match FOUND.get() {
+        Some(found) => Ok(found),
+        None => {
+            let toolkit = script.search.find_or_fetch()?;
+            Ok(FOUND.get_or_init(|| toolkit.libnvvm))
+        }
     }
 }

@@ -93,7 +93,7 @@ impl Record {
         for name in ["CARGO", "RUSTC", "HOST"] {
             add(format!("{:?}", script.variables.get(OsStr::new(name))).as_bytes());
         }
-        add(identity(&std::env::current_exe().ok()?)?.as_bytes());
+        add(script.compiler.as_deref()?.as_bytes());
         for instruction in instructions {
             add(instruction.as_bytes());
             let (kind, name) = instruction.split_once('=')?;
@@ -153,7 +153,8 @@ fn contents(path: &Path, before: Option<SystemTime>) -> Option<Vec<u8>> {
     }
 }
 
-fn identity(path: &Path) -> Option<String> {
+/// A file's name, length and time.
+pub(crate) fn identity(path: &Path) -> Option<String> {
     let data = fs::metadata(path).ok()?;
     Some(format!(
         "{path:?} {} {:?}",
