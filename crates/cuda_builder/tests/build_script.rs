@@ -91,7 +91,6 @@ fn run_tests() -> ExitCode {
         cargo_watches_every_file_the_kernels_come_from_and_nothing_else,
         device_code_knows_the_architecture_it_is_compiled_for,
         device_code_knows_the_features_of_rust_cuda,
-        kernels_may_use_the_types_of_half_and_glam,
         x86_code_of_a_dependency_is_an_error_that_names_it,
         a_slice_is_sorted_by_means_of_the_devices_heap,
         what_rusts_libraries_do_not_offer_has_a_place_and_a_way_round,
@@ -129,6 +128,12 @@ fn run_tests() -> ExitCode {
         ptx_that_is_not_wanted_makes_an_empty_file_without_a_warning,
         a_folder_without_a_crate_is_an_error,
     ]);
+    // It compiles both crates for the host, too. `cargo test -- --ignored exhaustive` runs it.
+    if missing.is_none() {
+        let name = "exhaustive::kernels_may_use_the_types_of_half_and_glam";
+        let test = Trial::test(name, kernels_may_use_the_types_of_half_and_glam);
+        all.push(test.with_ignored_flag(true));
+    }
     let target = match tempfile::tempdir() {
         Ok(folder) => folder,
         Err(error) => {
