@@ -51,7 +51,10 @@ fn main() -> ExitCode {
             "constants_of_more_than_127_bits_are_positive",
             wide_constants,
         ),
-        ("halves_are_converted_by_the_hardware", halves::test),
+        (
+            "exhaustive::halves_are_converted_by_the_hardware",
+            halves::test,
+        ),
         ("guarded_divisions_stay_guarded", guarded_divisions),
         ("libnvvm_draws_no_wrong_conclusion", wrong_conclusions),
         ("remainders_of_f32_are_exact", remainders_of_f32),
