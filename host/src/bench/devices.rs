@@ -142,7 +142,7 @@ pub(super) fn time_on_first(size: &Size, record: &Record, first: Option<&str>) -
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bench::results::tests::sample;
+    use crate::bench::samples::sample;
     use crate::rung::Rung;
     use gpu_gemm::gpu_kernels::{naive, tiled};
     use gpu_gemm::{Choice, Simulator};

@@ -111,7 +111,7 @@ impl State {
 mod tests {
     use super::*;
     use crate::bench::export::Exports;
-    use crate::bench::results::tests::sample;
+    use crate::bench::samples::sample;
 
     #[test]
     fn what_is_finished_is_in_the_files_and_in_the_table_of_ratios() {

@@ -471,7 +471,7 @@ pub fn roofline(results: &Results) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bench::results::tests::{sample, sample_of_two_devices};
+    use crate::bench::samples::{sample, sample_of_two_devices};
 
     #[test]
     fn a_kernel_has_a_line_for_each_device() {

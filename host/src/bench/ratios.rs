@@ -138,7 +138,7 @@ fn closing(results: &Results) -> String {
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
-    use crate::bench::results::tests::sample;
+    use crate::bench::samples::sample;
     use crate::bench::shapes::Origin;
     use expect_test::expect_file;
 
@@ -158,18 +158,6 @@ pub(super) mod tests {
         results.sizes[0].results[4].ratio_to_cublas = Some(1.25);
         results.sizes[1].results[4].ratio_to_cublas = Some(0.8);
         results
-    }
-
-    #[test]
-    fn the_mean_is_geometric_and_the_worst_is_named() {
-        let summaries = summaries(&named());
-        // The kernel that is not proven has no ratio.
-        let kernels: Vec<&str> = summaries.iter().map(|one| one.kernel.as_str()).collect();
-        assert_eq!(kernels, ["naive", "tiled-32", "tiled-16", "auto"]);
-        let auto = &summaries[3];
-        assert!((auto.geometric_mean - 1.0).abs() < 1e-12);
-        assert_eq!((auto.shapes, auto.at_least_as_fast), (2, 1));
-        assert_eq!((auto.worst, auto.worst_shape.as_str()), (0.8, "large"));
     }
 
     #[test]

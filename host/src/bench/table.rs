@@ -81,8 +81,8 @@ pub fn write_size(
 
 /// A note on outliers at a size, if there are many.
 pub(super) fn outliers(size: &Size) -> Option<String> {
-    let contenders = size.contenders();
-    outlier_note(contenders.iter().map(|(record, _)| record))
+    let contenders: Vec<Record> = size.contenders().map(|(record, _)| record).collect();
+    outlier_note(&contenders)
 }
 
 /// Alpha and beta, and leading dimensions, unless they are as usual.
@@ -122,7 +122,7 @@ pub(super) fn size_table(results: &Results, size: &Size, sort: Sort) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bench::results::tests::{sample, sample_of_two_devices};
+    use crate::bench::samples::{sample, sample_of_two_devices};
     use expect_test::expect_file;
 
     #[test]

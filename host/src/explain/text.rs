@@ -409,22 +409,6 @@ mod tests {
     }
 
     #[test]
-    fn without_ptxas_it_says_why_and_what_to_do() {
-        let mut explanation = explained("naive");
-        explanation.resources = None;
-        explanation.occupancy = None;
-        explanation.waves = None;
-        explanation.no_resources = Some("Install this.".to_string());
-        let mut out = Vec::new();
-        write(&explanation, &mut out).unwrap();
-        let text = String::from_utf8(out).unwrap();
-        assert!(
-            text.contains("registers  unknown, and so is occupancy. Install this.\n"),
-            "{text}"
-        );
-    }
-
-    #[test]
     fn the_lowest_ceiling_is_named_and_the_one_that_counts_if_caches_help() {
         let text = |explanation: &Explanation| {
             let mut out = Vec::new();

@@ -180,21 +180,6 @@ mod tests {
     }
 
     #[test]
-    fn of_many_toolkits_the_newest_comes_first() {
-        let root = tempfile::tempdir().unwrap();
-        let local = root.path().join("usr/local");
-        let versions = [
-            "13.1", "12.9", "12.10", "12.0", "13.0", "11.8", "12.4", "11.2",
-        ];
-        for version in versions {
-            fs::create_dir_all(local.join(format!("cuda-{version}"))).unwrap();
-        }
-        let mut expected = versions.map(|version| local.join(format!("cuda-{version}")));
-        expected.sort_by(|one, other| other.cmp(one));
-        assert_eq!(children(&local, "cuda-"), expected);
-    }
-
-    #[test]
     fn a_path_that_is_set_is_the_only_one() {
         let root = tempfile::tempdir().unwrap();
         let root = root.path();

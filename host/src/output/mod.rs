@@ -423,18 +423,6 @@ mod tests {
     }
 
     #[test]
-    fn a_link_to_a_file_that_is_not_there_stays_and_the_file_is_made() {
-        let folder = tempfile::tempdir().unwrap();
-        let (file, link) = (folder.path().join("file"), folder.path().join("link"));
-        symlink("file", &link).unwrap();
-        let mut output = Output::open(&link).unwrap();
-        output.write_all(b"new").unwrap();
-        output.commit().unwrap();
-        assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
-        assert_eq!(fs::read(&file).unwrap(), b"new");
-    }
-
-    #[test]
     fn what_is_no_file_by_the_time_of_the_commit_is_not_replaced() {
         let folder = tempfile::tempdir().unwrap();
         let (file, link) = (folder.path().join("file"), folder.path().join("link"));

@@ -340,15 +340,4 @@ mod tests {
         assert!(text.contains("its column of B, of split-fp32; exact of integers."));
         assert!(written(Format::Json, WIDTH).contains("\"error_model\": \"row-column\""));
     }
-
-    #[test]
-    fn csv_has_a_line_for_each_variant_and_for_each_type_of_a_cpu_rung() {
-        let text = written(Format::Csv, WIDTH);
-        let variants = gpu_gemm::gpu_kernels::variants().count();
-        let rungs: usize = crate::cpu::RUNGS
-            .iter()
-            .map(|rung| rung.types().len())
-            .sum();
-        assert_eq!(text.lines().count(), 1 + variants + rungs);
-    }
 }

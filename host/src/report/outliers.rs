@@ -80,15 +80,4 @@ mod tests {
         assert!(outlier_note([&early]).is_some());
         assert_eq!(outlier_note([&Record::default()]), None);
     }
-
-    #[test]
-    fn the_note_names_those_that_have_them_and_says_what_to_do() {
-        let quiet = record(0, 20, 1.0);
-        let note = outlier_note([&quiet, &record(4, 20, 2.0)]).unwrap();
-        assert!(
-            note.starts_with("note: many outliers: naive (4 of 20 runs). "),
-            "{note}"
-        );
-        assert!(note.contains("stop other programs"), "{note}");
-    }
 }

@@ -142,10 +142,10 @@ impl Entry<'_> {
 fn entries(results: &Results) -> Vec<Entry<'_>> {
     let mut entries: Vec<Entry<'_>> = Vec::new();
     for size in &results.sizes {
-        for (record, proven) in size.contenders() {
+        for (record, is_yardstick) in size.contenders() {
             let entry = Entry {
                 size,
-                is_yardstick: proven.is_none(),
+                is_yardstick,
                 record,
             };
             let is_timed = entry.record.time_median_s > Some(0.0);
@@ -239,7 +239,7 @@ fn p_value(before: &Record, now: &Record) -> Result<f64, &'static str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bench::results::tests::sample;
+    use crate::bench::samples::sample;
 
     /// [`sample`], where each of these times is that of a run of the first kernel at the first
     /// size.

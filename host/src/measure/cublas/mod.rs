@@ -586,13 +586,4 @@ mod tests {
         assert_eq!(version_name(120_901), "12.9.1");
         assert_eq!(version_name(130_000), "13.0.0");
     }
-
-    #[test]
-    fn a_status_is_an_error_that_names_the_function() {
-        assert_eq!(succeeded("cublasGemmEx", 0), Ok(()));
-        assert_eq!(
-            succeeded("cublasGemmEx", 13).unwrap_err().to_string(),
-            "cuBLAS failed in cublasGemmEx with status 13."
-        );
-    }
 }
