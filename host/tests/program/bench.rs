@@ -167,6 +167,32 @@ fn several_devices_are_for_bench_alone_and_each_is_named_once() {
 }
 
 #[test]
+fn several_starts_have_their_rows_beside_each_other() {
+    let folder = tempfile::tempdir().unwrap();
+    let what = "bench --kernel naive,cpu-ikj,tiled-16 --sizes 24 --json b.json";
+    let starts = "--device sim+sim --start spread,first-b,host";
+    let table = run_in(folder.path(), &format!("{what} {starts}")).succeeded();
+    let host = "tiled-16 (host): 2 simulated devices, 2 x 1, from host memory and back: ";
+    let parts = [
+        "device  spread: 2 times simulator on ",
+        "| naive (first-b) ",
+        "| of spread |",
+        host,
+    ];
+    assert_contains(&table, &parts);
+    let results = results(folder.path());
+    let of = |kernel: &str| ["spread", "first-b", "host"].map(|at| format!("{kernel} ({at})"));
+    let expected = [&of("naive")[..], &["cpu-ikj".to_string()], &of("tiled-16")];
+    assert_eq!(results.kernels(), expected.concat());
+    let records = results.sizes[0].results.iter();
+    for record in records.filter(|record| !record.is_native()) {
+        let start = &record.several.as_ref().unwrap().start;
+        assert_eq!(record.device_label.as_ref(), Some(start));
+        assert_eq!(record.ratio_to_first_device.is_some(), start != "spread");
+    }
+}
+
+#[test]
 fn the_time_of_every_run_is_in_json_with_its_statistics() {
     let folder = tempfile::tempdir().unwrap();
     let what = "--kernel naive,cpu-ikj --sizes 16 --runs 7 --json b.json --csv b.csv";

@@ -129,14 +129,7 @@ driver! {
         let (from, to) = (PeerSide::of(from, here, bytes), PeerSide::of(to, here, bytes));
         copy_rows(gpu, from, to, (bytes, 1), stream)
     };
-    fn cuMemcpyPeerAsync(
-        to: u64,
-        to_context: usize,
-        from: u64,
-        from_context: usize,
-        bytes: usize,
-        stream: usize,
-    ) |gpu| {
+    fn cuMemcpyPeerAsync(to: u64, to_context: usize, from: u64, from_context: usize, bytes: usize, stream: usize) |gpu| {
         assert_ne!(from_context, to_context);
         let (from, to) = (PeerSide::of(from, from_context, bytes), PeerSide::of(to, to_context, bytes));
         copy_rows(gpu, from, to, (bytes, 1), stream)
@@ -190,29 +183,16 @@ fn copy_with_host(
     stream: usize,
 ) -> Outcome {
     assert_eq!(gpu.context_of(stream), gpu.current);
-    // A pointer cannot be sent to whoever runs the stream; an address can.
-    let exposed = |side: Side| (side.memory, side.host.expose_provenance(), side.device, side.pitch);
-    let (from, to) = (exposed(from), exposed(to));
-    let host = if to.0 == HOST { to.1 } else { from.1 };
+    let host = if to.memory == HOST { to.host } else { from.host };
     let is_locked = gpu.is_locked(host);
     gpu.log(format_args!(
         "host to={} bytes={} stream={stream} locked={}",
-        u32::from(to.0 == HOST),
+        u32::from(to.memory == HOST),
         width * height,
         u32::from(is_locked)
     ));
     gpu.enqueue_copy(stream, move |gpu| {
         assert_eq!(gpu.is_locked(host), is_locked, "freed before the copy");
-        let side = |(memory, host, device, pitch): (u32, usize, u64, usize)| Side {
-            x_bytes: 0,
-            y: 0,
-            memory,
-            host: ptr::with_exposed_provenance_mut(host),
-            device,
-            array: 0,
-            pitch,
-        };
-        let (from, to) = (side(from), side(to));
         for row in 0..height {
             let copied = copy(from.row(gpu, row, width), to.row(gpu, row, width), width);
             copied.expect("a copy does not fail");
@@ -223,7 +203,7 @@ fn copy_with_host(
 
 /// A side of `CUDA_MEMCPY3D_PEER`.
 #[repr(C)]
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 struct PeerSide {
     x_bytes: usize,
     y: usize,
@@ -240,31 +220,12 @@ struct PeerSide {
 
 impl PeerSide {
     fn of(device: u64, context: usize, pitch: usize) -> PeerSide {
-        PeerSide {
-            x_bytes: 0,
-            y: 0,
-            z: 0,
-            lod: 0,
-            memory: 2,
-            host: 0,
-            device,
-            array: 0,
-            context,
-            pitch,
-            height: 0,
-        }
+        PeerSide { memory: 2, device, context, pitch, ..PeerSide::default() }
     }
 
     fn row(&self, row: usize) -> u64 {
-        let unused = (
-            self.x_bytes,
-            self.y,
-            self.z,
-            self.lod,
-            self.host,
-            self.array,
-        );
-        assert!(unused == (0, 0, 0, 0, 0, 0) && self.memory == 2);
+        let PeerSide { x_bytes, y, z, lod, host, array, .. } = *self;
+        assert!([x_bytes, y, z, lod, host, array] == [0; 6] && self.memory == 2);
         self.device + (row * self.pitch) as u64
     }
 }
@@ -294,7 +255,8 @@ struct Side {
     y: usize,
     /// `CU_MEMORYTYPE_HOST` or `CU_MEMORYTYPE_DEVICE`.
     memory: u32,
-    host: *mut u8,
+    /// An address, which may be sent to whoever runs the stream.
+    host: usize,
     device: u64,
     array: usize,
     pitch: usize,
@@ -308,7 +270,7 @@ impl Side {
         assert!((self.x_bytes, self.y, self.array) == (0, 0, 0));
         let offset = row * self.pitch;
         match self.memory {
-            HOST => self.host.wrapping_add(offset),
+            HOST => ptr::with_exposed_provenance_mut(self.host + offset),
             2 => gpu.memory(self.device + offset as u64, width),
             other => panic!("memory of type {other} is not known"),
         }
@@ -360,11 +322,7 @@ driver! {
 // Modules and launches.
 driver! {
     fn cuModuleLoadDataEx(
-        module: *mut usize,
-        image: *const c_char,
-        count: u32,
-        options: *const u32,
-        values: *const *mut c_void,
+        module: *mut usize, image: *const c_char, count: u32, options: *const u32, values: *const *mut c_void,
     ) |gpu| {
         // SAFETY: the function's documentation asks for text that ends with 0, or machine code,
         // which begins with text and a 0.
@@ -409,17 +367,8 @@ driver! {
         Ok(())
     };
     fn cuLaunchKernel(
-        function: usize,
-        grid_x: u32,
-        grid_y: u32,
-        grid_z: u32,
-        block_x: u32,
-        block_y: u32,
-        _block_z: u32,
-        shared_bytes: u32,
-        stream: usize,
-        parameters: *const *const u8,
-        _extra: usize,
+        function: usize, grid_x: u32, grid_y: u32, grid_z: u32, block_x: u32, block_y: u32, _block_z: u32,
+        shared_bytes: u32, stream: usize, parameters: *const *const u8, _extra: usize,
     ) |gpu| {
         if shared_bytes > gpu.functions[function - 1].dynamic_shared {
             return Err(INVALID_VALUE);
@@ -435,6 +384,15 @@ struct Launch {
     block: (u32, u32),
     stream: usize,
     parameters: *const *const u8,
+}
+
+impl Launch {
+    /// What is at a word of the argument block, the one parameter of every kernel; of the type that
+    /// the kernel has there.
+    fn word<T>(&self, index: usize) -> T {
+        // SAFETY: a launch passes an argument block of the kernel.
+        unsafe { (*self.parameters).cast::<u64>().add(index).cast::<T>().read() }
+    }
 }
 
 fn launch(gpu: &mut Gpu, launch: Launch) -> Outcome {
@@ -468,10 +426,7 @@ fn launch(gpu: &mut Gpu, launch: Launch) -> Outcome {
 /// Copies a matrix of elements of so many bytes, or its transpose, to rows of another length: those
 /// elements of `target` that `source` has.
 fn copy_operand(gpu: &mut Gpu, name: &str, launch: &Launch, element_bytes: u64) {
-    // SAFETY: the one parameter is an argument block of words.
-    let number = |index| unsafe { (*launch.parameters).cast::<u64>().add(index).read() };
-    let [source, _, rows, columns, leading, target, _, target_leading] =
-        [0, 1, 2, 3, 4, 5, 6, 7].map(number);
+    let [source, _, rows, columns, leading, target, _, target_leading] = launch.word::<[u64; 8]>(0);
     let is_transposed = name == "transpose";
     gpu.enqueue(launch.stream, move |gpu| {
         let columns_of = |row| (0..columns).map(move |column| (row, column));
@@ -506,18 +461,9 @@ fn map_of(global: u64, sizes: [u64; 2], row_bytes: u64) -> TensorMap {
 
 driver! {
     fn cuTensorMapEncodeTiled(
-        map: *mut TensorMap,
-        _data_type: i32,
-        rank: u32,
-        global: u64,
-        sizes: *const [u64; 2],
-        strides: *const u64,
-        box_sizes: *const [u32; 2],
-        _element_strides: *const [u32; 2],
-        _interleave: i32,
-        _swizzle: i32,
-        _l2_promotion: i32,
-        _out_of_bounds: i32,
+        map: *mut TensorMap, _data_type: i32, rank: u32, global: u64, sizes: *const [u64; 2],
+        strides: *const u64, box_sizes: *const [u32; 2], _element_strides: *const [u32; 2],
+        _interleave: i32, _swizzle: i32, _l2_promotion: i32, _out_of_bounds: i32,
     ) |_| {
         assert_eq!(rank, 2);
         // SAFETY: the function's documentation asks for a number a dimension, and for a distance
@@ -536,22 +482,17 @@ driver! {
 
 /// A kernel to which tensor maps describe A and B, as they are stored: it takes a `MappedBlock`.
 fn multiply_mapped<T: Element + Send + 'static>(gpu: &mut Gpu, name: &str, launch: &Launch) {
-    let (stream, parameters) = (launch.stream, launch.parameters);
-    // SAFETY: the one parameter is an argument block of words.
-    let at = |index| unsafe { (*parameters).cast::<u64>().add(index) };
-    // SAFETY: its fields are of these types.
-    let count = |index| unsafe { at(index).cast::<u64>().read() as usize };
-    // SAFETY: the same.
-    let scalar = |index| unsafe { at(index).cast::<T::Scalar>().read() };
-    // SAFETY: the same; the map is one of `cuTensorMapEncodeTiled`'s, or zeros.
-    let map = |index| unsafe { at(index).cast::<TensorMap>().read() };
+    let stream = launch.stream;
+    let count = |index| launch.word::<u64>(index) as usize;
+    let scalar = |index| launch.word::<T::Scalar>(index);
     let (m, n, k) = (count(48), count(49), count(50));
     let (c, ldc) = (count(52) as u64, count(53));
     let of_map = |map: TensorMap| {
         let leading = map[1] as usize / size_of::<T::Input>();
         Matrix::row_major(map[0], leading)
     };
-    let (a, b) = (map(0), map(16));
+    // Of `cuTensorMapEncodeTiled`, or zeros.
+    let (a, b) = (launch.word::<TensorMap>(0), launch.word::<TensorMap>(16));
     if scalar(51) != T::Scalar::default() && m * n * k > 0 {
         let sizes = [a, b].map(|map| [map[2], map[3]].map(|size| size as usize));
         assert_eq!(sizes, [[k, m], [n, k]], "maps describe other matrices");
@@ -576,24 +517,11 @@ fn multiply_mapped<T: Element + Send + 'static>(gpu: &mut Gpu, name: &str, launc
 
 /// A kernel that takes a `Gemm`.
 fn multiply<T: Element + Send + 'static>(gpu: &mut Gpu, name: &str, launch: &Launch) {
-    let &Launch {
-        grid,
-        block,
-        stream,
-        parameters,
-        ..
-    } = launch;
-    // SAFETY: the one parameter is an argument block of words.
-    let at = |index| unsafe { (*parameters).cast::<u64>().add(index) };
-    // SAFETY: its fields are of these types.
-    let number = |index| unsafe { at(index).cast::<u64>().read() };
-    // SAFETY: the same.
-    let scalar = |index| unsafe { at(index).cast::<T::Scalar>().read() };
-    let count = |index| number(index) as usize;
+    let &Launch { grid, block, stream, .. } = launch;
+    let count = |index| launch.word::<u64>(index) as usize;
+    let scalar = |index| launch.word::<T::Scalar>(index);
     let (m, n, k) = (count(0), count(1), count(2));
-    let (a, lda) = (number(4), count(6));
-    let (b, ldb) = (number(7), count(9));
-    let (c, ldc) = (number(11), count(12));
+    let [(a, lda), (b, ldb), (c, ldc)] = [(4, 6), (7, 9), (11, 12)].map(|(start, leading)| (count(start) as u64, count(leading)));
     let strides = [13, 14, 15].map(count);
     gpu.log(format_args!(
         "launch name={name} grid={}x{}x{} block={}x{} stream={stream} m={m} n={n} k={k} a={a} lda={lda} b={b} ldb={ldb} \
