@@ -1,6 +1,7 @@
 //! The rows of a size's table: each kernel in the order of the ladder, and what it gains over
 //! the rung before.
 
+use clap::ValueEnum;
 use gpu_gemm::gpu_kernels::spec::Unit;
 use gpu_gemm::gpu_kernels::variants;
 use gpu_gemm::{KERNELS, Variant};
@@ -11,11 +12,11 @@ use crate::report::{Record, Sustained, duration, or_dash, percent, speed, spread
 use crate::rung::AUTO;
 
 /// The order of a table's rows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Sort {
-    /// As the ladder goes.
+    /// As the ladder goes
     Ladder,
-    /// The fastest first.
+    /// The fastest first
     Speed,
 }
 

@@ -45,10 +45,6 @@ fn lines<'a>(results: &'a Results, size: &'a Size) -> Vec<(About<'a>, Record)> {
 }
 
 /// CSV of all sizes.
-///
-/// # Errors
-///
-/// None that memory has room for.
 pub(super) fn csv(results: &Results) -> Result<String, csv::Error> {
     let sizes = results.sizes.iter();
     let lines: Vec<_> = sizes.flat_map(|size| lines(results, size)).collect();
@@ -56,10 +52,6 @@ pub(super) fn csv(results: &Results) -> Result<String, csv::Error> {
 }
 
 /// JSON of one size.
-///
-/// # Errors
-///
-/// None that memory has room for.
 pub(super) fn json(results: &Results, size: &Size) -> Result<String, serde_json::Error> {
     let mut text = String::new();
     for (about, record) in lines(results, size) {

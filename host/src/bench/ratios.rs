@@ -63,10 +63,6 @@ const HEADER: [&str; 9] = [
 ];
 
 /// Writes everything.
-///
-/// # Errors
-///
-/// Writing fails.
 pub fn write(results: &Results, why: &str, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "device  {}", results.machine.description())?;
     writeln!(out, "why     {why}\n\n{}", table(results))?;

@@ -8,10 +8,6 @@ use crate::measure::nvml::GpuState;
 use crate::report::{Record, new_table, outlier_note};
 
 /// Writes everything.
-///
-/// # Errors
-///
-/// Writing fails.
 pub fn write(results: &Results, why: &str, sort: Sort, out: &mut dyn Write) -> io::Result<()> {
     write_head(results, why, out)?;
     for size in &results.sizes {
@@ -21,10 +17,6 @@ pub fn write(results: &Results, why: &str, sort: Sort, out: &mut dyn Write) -> i
 }
 
 /// Writes what is above the tables.
-///
-/// # Errors
-///
-/// Writing fails.
 pub fn write_head(results: &Results, why: &str, out: &mut dyn Write) -> io::Result<()> {
     for machine in results.all_machines() {
         let label = machine.device_label.as_ref();
@@ -35,10 +27,6 @@ pub fn write_head(results: &Results, why: &str, out: &mut dyn Write) -> io::Resu
 }
 
 /// Writes the table of one size, if it has results, and what was wrong.
-///
-/// # Errors
-///
-/// Writing fails.
 pub fn write_size(
     results: &Results,
     size: &Size,
@@ -102,10 +90,6 @@ fn state(size: &Size) -> String {
 }
 
 /// Writes what is below the tables.
-///
-/// # Errors
-///
-/// Writing fails.
 pub fn write_foot(out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "\n{STEP}")
 }

@@ -79,39 +79,11 @@ pub(super) struct Arguments {
     #[arg(long, value_name = "PERCENT", requires = "compare", value_parser = percent)]
     fail_if_slower: Option<f64>,
 
-    /// Write everything that was found, as JSON
-    #[arg(long, value_name = "FILE")]
-    json: Option<PathBuf>,
-
-    /// Write a line of JSON for each kernel and size, as soon as the size is finished
-    #[arg(long, value_name = "FILE")]
-    json_lines: Option<PathBuf>,
-
-    /// Write a line for each kernel and size, as CSV
-    #[arg(long, value_name = "FILE")]
-    csv: Option<PathBuf>,
-
-    /// Write tables for a document, as Markdown
-    #[arg(long, value_name = "FILE")]
-    markdown: Option<PathBuf>,
-
-    /// Draw the ladder, speed against size and a roofline, or ratios to cuBLAS with
-    /// `--preset shapes`, as SVG
-    #[arg(long, value_name = "FOLDER")]
-    plots: Option<PathBuf>,
+    #[command(flatten)]
+    files: Exports,
 }
 
 impl Arguments {
-    fn exports(&self) -> Exports {
-        Exports {
-            json: self.json.clone(),
-            json_lines: self.json_lines.clone(),
-            csv: self.csv.clone(),
-            markdown: self.markdown.clone(),
-            plots: self.plots.clone(),
-        }
-    }
-
     fn layout(&self) -> Layout {
         match self.preset {
             Some(Preset::Report) => Layout::Report,
@@ -182,23 +154,26 @@ fn bench_asked(
         note(notes, text);
     }
     let choices = &arguments.running.device;
-    if arguments.preset.is_some() && choices.len() > 1 {
-        return Err(usage(
-            "`--preset` has a table for one device, but `--device` names several: name one.",
-        ));
-    }
-    if arguments.preset.is_some() && arguments.running.has_several_starts() {
-        return Err(usage(
-            "`--preset` has a table for one start, but `--start` names several: name one.",
-        ));
-    }
-    if arguments.preset.is_some() && arguments.operands.batch > 1 {
-        return Err(usage(
-            "`--preset` has a table of single products: leave `--batch` out, or name the shapes with `--shape`.",
-        ));
+    let beyond_a_preset = [
+        (
+            choices.len() > 1,
+            "for one device, but `--device` names several: name one.",
+        ),
+        (
+            arguments.running.has_several_starts(),
+            "for one start, but `--start` names several: name one.",
+        ),
+        (
+            arguments.operands.batch > 1,
+            "of single products: leave `--batch` out, or name the shapes with `--shape`.",
+        ),
+    ];
+    let found = beyond_a_preset.iter().find(|(is_beyond, _)| *is_beyond);
+    if let (Some(_), Some((_, why))) = (arguments.preset, found) {
+        return Err(usage(format!("`--preset` has a table {why}")));
     }
     let storage = arguments.operands.storage(&asked)?;
-    let (exports, layout) = (arguments.exports(), arguments.layout());
+    let (exports, layout) = (&arguments.files, arguments.layout());
     if let Some([(one, path), (other, same)]) = exports.clash(layout) {
         return Err(usage(format!(
             "{one} and {other} name the same file, `{}` and `{}`; give each its own.",
@@ -215,19 +190,9 @@ fn bench_asked(
         true => &[DeviceChoice::Simulator],
         false => &choices[..],
     };
-    let opened: Result<Vec<Opened>, DeviceError> =
-        choices.iter().cloned().map(Device::open).collect();
-    let mut opened = opened.map_err(failed)?;
-    if is_native {
-        opened
-            .iter_mut()
-            .for_each(|opened| opened.reason = NATIVE.to_string());
-    }
-    let devices = on_devices(arguments, &asked, choices, opened, notes)?;
-    let has_gpu = devices
-        .iter()
-        .any(|on| matches!(on.opened.device, Device::Cuda(_)));
-    if arguments.sustained.is_some() && (is_native || !has_gpu) {
+    let devices = on_devices(arguments, &asked, choices, is_native, notes)?;
+    let is_gpu = |on: &OnDevice| matches!(on.opened.device, Device::Cuda(_));
+    if arguments.sustained.is_some() && (is_native || !devices.iter().any(is_gpu)) {
         return Err(usage(
             "`--sustained` launches kernels on a GPU until they meet its power limit, and there is none here: leave it out, or choose `--device cuda`.",
         ));
@@ -378,32 +343,37 @@ fn on_devices(
     arguments: &Arguments,
     asked: &[Asked],
     choices: &[DeviceChoice],
-    opened: Vec<Opened>,
+    is_native: bool,
     notes: &mut dyn Write,
 ) -> Result<Vec<OnDevice>, Stop> {
-    let of_choice = opened.iter().map(|opened| &opened.device);
-    let of_choice: Vec<(DeviceChoice, &Device)> = choices.iter().cloned().zip(of_choice).collect();
-    let labels = bench::labels(&of_choice).map_err(|name| {
+    let opened = choices.iter().cloned().map(Device::open);
+    let opened: Result<Vec<Opened>, DeviceError> = opened.collect();
+    let opened = opened.map_err(failed)?;
+    let of_choice = choices.iter().cloned();
+    let of_choice = of_choice.zip(opened.iter().map(|opened| &opened.device));
+    let labels = bench::labels(&of_choice.collect::<Vec<_>>()).map_err(|name| {
         usage(format!(
             "`--device` names `{name}` twice: name each device once."
         ))
     })?;
-    let several = opened.len() > 1;
-    let math = arguments.running.math;
+    let running = &arguments.running;
     let mut devices = Vec::new();
-    for (index, (opened, label)) in opened.into_iter().zip(labels).enumerate() {
-        let baseline = match several {
-            true => arguments.running.baseline.for_device(&opened.device),
-            false => arguments.running.baseline,
-        };
+    for (index, (mut opened, label)) in opened.into_iter().zip(labels).enumerate() {
+        if is_native {
+            opened.reason = NATIVE.to_string();
+        }
+        let chooser = noted(Chooser::of(&opened.device), notes);
         // CPU rungs need no device: once is enough.
         let asked = asked.iter().copied();
         let asked = asked.filter(|asked| index == 0 || !asked.is_native());
         devices.push(OnDevice {
-            chooser: Rc::new(math.chooser(noted(Chooser::of(&opened.device), notes))),
+            chooser: Rc::new(running.math.chooser(chooser)),
             asked: running::runnable(asked.collect(), &opened.device, label.as_deref(), notes)?,
             origin: Origin::default(),
-            baseline,
+            baseline: match choices.len() {
+                1 => running.baseline,
+                _ => running.baseline.for_device(&opened.device),
+            },
             opened: Rc::new(opened),
             label,
         });
@@ -458,10 +428,8 @@ fn targets(arguments: &Arguments, devices: &[OnDevice], notes: &mut dyn Write) -
         (Some(Preset::Shapes), None) => {
             let targets: Vec<Target> = shapes::simulated().map(Target::from).collect();
             let (some, all) = (targets.len(), shapes::SHAPES.len());
-            note(
-                notes,
-                format!("{some} of the {all} shapes: the others would take the simulator days."),
-            );
+            let why = "the others would take the simulator days";
+            note(notes, format!("{some} of the {all} shapes: {why}."));
             return targets;
         }
         (None, _) => {}
@@ -530,35 +498,29 @@ mod tests {
             verdict,
             ..Compared::default()
         };
-        let quiet = compared(Verdict::NoChange, 0.001, false);
-        for (other, most, code) in [
-            (
-                compared(Verdict::Slower, 0.2, false),
-                10.0,
-                Some(exit::SLOWER),
-            ),
-            (compared(Verdict::Slower, 0.2, false), 20.1, None),
-            (compared(Verdict::Slower, 0.2, true), 10.0, None),
-            (compared(Verdict::NoChange, 0.2, false), 10.0, None),
-            (compared(Verdict::Unknown, 0.2, false), 10.0, None),
-            (compared(Verdict::Faster, -0.2, false), 0.0, None),
-        ] {
-            let results = Results {
-                comparison: vec![quiet.clone(), other],
-                ..Results::default()
-            };
-            let stop = allowed(&results, most).err();
-            assert_eq!(stop.map(|stop| stop.tell(&mut io::sink())), code);
-        }
-        // Nothing to judge is no success.
-        for comparison in [vec![], vec![compared(Verdict::Unknown, 0.2, false)]] {
+        let code = |comparison: Vec<Compared>, most| {
             let results = Results {
                 comparison,
                 ..Results::default()
             };
-            let stop = allowed(&results, 5.0).err();
-            assert_eq!(stop.map(|stop| stop.tell(&mut io::sink())), Some(FAILED));
+            let stop = allowed(&results, most).err();
+            stop.map(|stop| stop.tell(&mut io::sink()))
+        };
+        for (verdict, change, is_yardstick, most, expected) in [
+            (Verdict::Slower, 0.2, false, 10.0, Some(exit::SLOWER)),
+            (Verdict::Slower, 0.2, false, 20.1, None),
+            (Verdict::Slower, 0.2, true, 10.0, None),
+            (Verdict::NoChange, 0.2, false, 10.0, None),
+            (Verdict::Unknown, 0.2, false, 10.0, None),
+            (Verdict::Faster, -0.2, false, 0.0, None),
+        ] {
+            let quiet = compared(Verdict::NoChange, 0.001, false);
+            let other = compared(verdict, change, is_yardstick);
+            assert_eq!(code(vec![quiet, other], most), expected, "{verdict:?}");
         }
+        // Nothing to judge is no success.
+        let unknown = compared(Verdict::Unknown, 0.2, false);
+        assert_eq!(code(vec![unknown], 5.0), Some(FAILED));
     }
 
     #[test]

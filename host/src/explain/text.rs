@@ -8,10 +8,6 @@ use gpu_gemm::gpu_kernels::spec::Unit;
 use gpu_gemm::text::plural;
 
 /// Writes the explanation.
-///
-/// # Errors
-///
-/// Writing fails.
 pub fn write(explanation: &Explanation, out: &mut dyn Write) -> io::Result<()> {
     let Explanation {
         kernel,

@@ -50,10 +50,6 @@ impl Counts {
 }
 
 /// Reads such a file.
-///
-/// # Errors
-///
-/// A line is not what it should be.
 pub fn parse(text: &str) -> Result<Vec<Counts>, csv::Error> {
     csv::Reader::from_reader(text.as_bytes())
         .into_deserialize()
@@ -61,10 +57,6 @@ pub fn parse(text: &str) -> Result<Vec<Counts>, csv::Error> {
 }
 
 /// Writes such a file.
-///
-/// # Errors
-///
-/// None that is known: it is written to memory.
 pub fn write(counts: &[Counts]) -> Result<String, csv::Error> {
     let mut writer = csv::Writer::from_writer(Vec::new());
     for line in counts {

@@ -31,8 +31,8 @@ use gpu_gemm::device::cuda::status::during;
 use gpu_gemm::gpu::{Gpu, Properties};
 use gpu_gemm::gpu_kernels::spec::{Allocation, Unit};
 use gpu_gemm::{
-    Allocated, Backend, Choice, CudaDevice, CudaStream, DeviceError, ElementType, OpenClDevice,
-    Plan, PlanError,
+    Allocated, Backend, Choice, CudaDevice, CudaStream, DataType, DeviceError, ElementType,
+    OpenClDevice, Plan,
 };
 use thiserror::Error;
 
@@ -42,7 +42,7 @@ use super::limits::{Implausible, Limits};
 use super::nvml::{GpuState, Probe};
 use super::sustained::{self, Sustained};
 use super::timing::{Effort, Timing, turns};
-use crate::data::{Matrix, Number, Problem, ProblemError};
+use crate::data::{Matrix, Number, Problem};
 use crate::run::{self, RunError};
 use crate::statistics;
 
@@ -106,27 +106,15 @@ pub struct Measured {
 #[derive(Debug, Error)]
 pub enum MeasureError {
     #[error(transparent)]
-    Run(#[from] RunError),
+    Run(RunError),
     #[error(transparent)]
     Cublas(#[from] CublasError),
     #[error(transparent)]
     Implausible(#[from] Implausible),
 }
 
-impl From<DeviceError> for MeasureError {
-    fn from(error: DeviceError) -> Self {
-        MeasureError::Run(error.into())
-    }
-}
-
-impl From<ProblemError> for MeasureError {
-    fn from(error: ProblemError) -> Self {
-        MeasureError::Run(error.into())
-    }
-}
-
-impl From<PlanError> for MeasureError {
-    fn from(error: PlanError) -> Self {
+impl<E: Into<RunError>> From<E> for MeasureError {
+    fn from(error: E) -> Self {
         MeasureError::Run(error.into())
     }
 }
@@ -145,14 +133,10 @@ impl Contender<'_> {
         match self {
             Contender::Kernel(choice) => Some(gpu.peak_of(choice.variant)),
             Contender::Cublas(cublas) => match cublas.precision() {
-                Precision::Single => Some(gpu.peak(ElementType::F32)),
+                Precision::Of(DataType::F32) => Some(gpu.peak(ElementType::F32)),
                 // Tensor cores multiply f64 twice as fast as CUDA cores.
-                Precision::Double => Some(2.0 * gpu.peak(ElementType::F64)),
-                Precision::Tf32
-                | Precision::Bf16
-                | Precision::F16
-                | Precision::Bf16F32
-                | Precision::F16F32 => None,
+                Precision::Of(DataType::F64) => Some(2.0 * gpu.peak(ElementType::F64)),
+                Precision::Of(_) | Precision::Tf32 => None,
             },
         }
     }

@@ -37,10 +37,6 @@ impl Loaded {
 
     /// A function of it.
     ///
-    /// # Errors
-    ///
-    /// It has none of this name.
-    ///
     /// # Safety
     ///
     /// The function is of type `F`.

@@ -44,10 +44,6 @@ pub struct Implausible {
 
 impl Limits {
     /// Checks the times of what multiplied `problem`.
-    ///
-    /// # Errors
-    ///
-    /// They cannot be true.
     pub fn check<T: Number>(
         &self,
         name: &str,

@@ -305,10 +305,6 @@ impl Lines {
 }
 
 /// Standard output for a thread that must not wait for the one that has locked it.
-///
-/// # Errors
-///
-/// It is closed.
 pub fn unlocked_stdout() -> io::Result<File> {
     Ok(File::from(io::stdout().as_fd().try_clone_to_owned()?))
 }

@@ -76,10 +76,6 @@ impl Place {
 
     /// Opens a place that is no regular file, to write behind what is there. A named pipe waits
     /// for its reader, as it does in a shell.
-    ///
-    /// # Errors
-    ///
-    /// It may not be written.
     pub(super) fn stream(&self) -> io::Result<File> {
         match self {
             Place::File(path) | Place::Special(path) => OpenOptions::new().append(true).open(path),

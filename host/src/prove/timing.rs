@@ -5,7 +5,7 @@
 use std::time::{Duration, Instant};
 
 use gpu_gemm::gpu_kernels::spec::Tile;
-use gpu_gemm::{Choice, Device, Devices};
+use gpu_gemm::{Choice, DataType, Device, Devices};
 
 use super::candidate::{Candidate, Machine};
 use super::error::EvaluateError;
@@ -21,6 +21,7 @@ use crate::measure::{self, Effort, Timing, several};
 use crate::progress::Progress;
 use crate::report::Several;
 use crate::rung::{Element, Rung};
+use crate::spelled;
 use crate::verify::{ErrorModel, Errors, Failure, Proof};
 
 /// What is known of one yardstick.
@@ -142,7 +143,7 @@ fn time_several<T: Element>(
     candidate.several = Some(Several {
         devices: devices.count(),
         grid: scaled.grid,
-        start: origin.name().to_string(),
+        start: spelled(origin),
         link: devices.link_description().to_string(),
         received_bytes: scaled.received,
         gpus,
@@ -278,10 +279,10 @@ fn time_beside<T: Element>(
             let index = index - kernels.len();
             let yardstick = able[index];
             let model = match yardstick.precision() {
-                Precision::Single | Precision::Double => ErrorModel::Elementwise,
                 Precision::Tf32 => ErrorModel::Tf32,
-                Precision::Bf16F32 | Precision::F16F32 => ErrorModel::Truncated,
-                Precision::Bf16 | Precision::F16 => ErrorModel::ReducedInHalves,
+                Precision::Of(DataType::F32 | DataType::F64) => ErrorModel::Elementwise,
+                Precision::Of(DataType::BF16_F32 | DataType::F16_F32) => ErrorModel::Truncated,
+                Precision::Of(_) => ErrorModel::ReducedInHalves,
             };
             match judge_yardstick(judge, model, &c) {
                 Ok(proof) => errors[index] = proof.errors,

@@ -138,10 +138,6 @@ impl List {
     }
 
     /// Writes the list. For people, no line is longer than `width`.
-    ///
-    /// # Errors
-    ///
-    /// Writing fails.
     pub fn write(&self, format: Format, width: usize, out: &mut dyn Write) -> io::Result<()> {
         match format {
             Format::Table => self.write_text(width, out),

@@ -12,6 +12,8 @@ mod table;
 
 use std::io::{self, Write};
 
+use clap::ValueEnum;
+
 pub use corner::Corner;
 pub use csv::lines as csv_lines;
 pub use list::{List, ListedKernel, ListedRung, ListedVariant, width as list_width};
@@ -21,22 +23,18 @@ pub use record::{Record, Report, Several, Sustained, Yardstick};
 pub use table::{duration, new_table, or_dash, percent, speed, spread};
 
 /// How to write a report.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Format {
-    /// For people.
+    /// For people
     Table,
-    /// One object; see the documentation of `Report` and `Record`.
+    /// One object; see the documentation of `Report` and `Record`
     Json,
-    /// A line for each kernel, after a line of column names.
+    /// A line a kernel, after a line of column names
     Csv,
 }
 
 impl Report {
     /// Writes the report.
-    ///
-    /// # Errors
-    ///
-    /// Writing fails.
     pub fn write(&self, format: Format, out: &mut dyn Write) -> io::Result<()> {
         match format {
             Format::Table => table::write(self, out),

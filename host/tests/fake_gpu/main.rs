@@ -14,7 +14,7 @@ use std::process::ExitCode;
 
 use gpu_gemm::device::compiled;
 use gpu_gemm::gpu_kernels::naive;
-use gpu_gemm::{Bf16, Device, DeviceChoice, ElementType, F16, Shape, Transpose};
+use gpu_gemm::{Bf16, DataType, Device, DeviceChoice, F16, Shape, Transpose};
 use host::bench::Results;
 use host::data::{Data, Layout, Matrix, Number, Problem, Random};
 use host::measure::Effort;
@@ -482,20 +482,21 @@ fn cublas_multiplies_every_type_in_every_layout_one_product_or_a_batch() {
         assert_eq!(calls, HashSet::from(expected));
         return;
     }
-    multiplied_by_cublas::<f32>(Precision::Single, ElementType::F32);
-    multiplied_by_cublas::<f64>(Precision::Double, ElementType::F64);
-    multiplied_by_cublas::<Bf16>(Precision::Bf16, ElementType::Bf16);
-    multiplied_by_cublas::<F16>(Precision::F16, ElementType::F16);
-    multiplied_by_cublas::<f32>(Precision::Bf16F32, ElementType::Bf16);
-    multiplied_by_cublas::<f32>(Precision::F16F32, ElementType::F16);
+    multiplied_by_cublas::<f32>(DataType::F32);
+    multiplied_by_cublas::<f64>(DataType::F64);
+    multiplied_by_cublas::<Bf16>(DataType::BF16);
+    multiplied_by_cublas::<F16>(DataType::F16);
+    multiplied_by_cublas::<f32>(DataType::BF16_F32);
+    multiplied_by_cublas::<f32>(DataType::F16_F32);
 }
 
 /// That it multiplies what the problem says, in every layout.
-fn multiplied_by_cublas<T: Number + Random>(precision: Precision, inputs: ElementType) {
+fn multiplied_by_cublas<T: Number + Random>(data_type: DataType) {
     let opened = Device::open(DeviceChoice::Cuda(0)).unwrap().device;
     let Device::Cuda(device) = &opened else {
         panic!("not a GPU");
     };
+    let (precision, inputs) = (Precision::of(data_type).unwrap(), data_type.inputs);
     let both = Interface::ALL.map(|one| Cublas::load(device, one, precision).unwrap());
     let (shape, tile) = (Shape::new(5, 7, 9), naive::KERNEL.variants[0].tile);
     let [no, yes] = Transpose::ALL;

@@ -22,14 +22,13 @@ fn every_kernel_of_every_type_has_an_explanation() {
         let text = Ended::of(command).succeeded();
         let of_type = variants().filter(|variant| variant.types.data_type().name() == data_type);
         let count = of_type.count();
-        let parts = [
+        for part in [
             "| launch ",
             "intensity ",
             "roofline ",
             "registers ",
             "shared ",
-        ];
-        for part in parts {
+        ] {
             let found = text.matches(&format!("\n{part}")).count();
             assert!(found >= count, "{part} in:\n{text}");
         }

@@ -17,10 +17,6 @@ const HEADER: [&str; 7] = [
 const MOST_NAMED: usize = 6;
 
 /// Writes what has changed, what is only in one of both, and what to keep in mind.
-///
-/// # Errors
-///
-/// Writing fails.
 pub fn write(earlier: &Earlier, results: &Results, out: &mut dyn Write) -> io::Result<()> {
     let path = earlier.path.display();
     write!(out, "\ncompared with `{path}`")?;

@@ -10,6 +10,7 @@ mod lt;
 
 use std::ffi::{c_int, c_longlong, c_void};
 use std::path::{Path, PathBuf};
+use std::ptr;
 use std::sync::OnceLock;
 
 use thiserror::Error;
@@ -74,21 +75,12 @@ impl Interface {
 /// What is multiplied, and how precisely it may be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Precision {
-    /// `f32`, computed as `f32` in every step, so without tensor cores: what `f32` kernels are
-    /// compared with.
-    Single,
-    /// `f64`, computed as `f64` in every step.
-    Double,
+    /// `f32` and `f64`, computed as such in every step, so for `f32` without tensor cores; `bf16` and
+    /// `f16` with sums in `f32`, on tensor cores.
+    Of(DataType),
     /// `f32`, on tensor cores, which round A and B to 10 bits of mantissa (TF32): faster, with a
     /// different result.
     Tf32,
-    /// `bf16` with sums in `f32`, on tensor cores.
-    Bf16,
-    /// `f16` with sums in `f32`, on tensor cores.
-    F16,
-    /// The same two with C in `f32`.
-    Bf16F32,
-    F16F32,
 }
 
 /// What ends the names of those that round f32 to TF32.
@@ -113,70 +105,56 @@ pub fn title(name: &str) -> String {
         "cublaslt" => "cublasLt",
         other => other,
     };
-    let on_tensor_cores = if precision == TF32 {
-        " (tensor cores)"
-    } else {
-        ""
+    let unit = match precision {
+        TF32 => " (tensor cores)",
+        _ => "",
     };
-    format!("{library} {precision}{on_tensor_cores}")
+    format!("{library} {precision}{unit}")
 }
 
 impl Precision {
     /// That of a type by default.
-    ///
-    /// # Errors
-    ///
-    /// cuBLAS does not multiply it.
     pub fn of(data_type: DataType) -> Result<Precision, CublasError> {
-        match data_type {
-            DataType::F32 => Ok(Precision::Single),
-            DataType::F64 => Ok(Precision::Double),
-            DataType::BF16 => Ok(Precision::Bf16),
-            DataType::F16 => Ok(Precision::F16),
-            DataType::BF16_F32 => Ok(Precision::Bf16F32),
-            DataType::F16_F32 => Ok(Precision::F16F32),
-            other => Err(CublasError::NoSuchType(other)),
+        match data_type.inputs {
+            ElementType::I32 => Err(CublasError::NoSuchType(data_type)),
+            _ => Ok(Precision::Of(data_type)),
+        }
+    }
+
+    /// Of A, B and C.
+    fn data_type(self) -> DataType {
+        match self {
+            Precision::Of(data_type) => data_type,
+            Precision::Tf32 => DataType::F32,
         }
     }
 
     fn name(self) -> &'static str {
         match self {
-            Precision::Single => "fp32",
-            Precision::Double => "fp64",
+            Precision::Of(DataType::F32) => "fp32",
+            Precision::Of(DataType::F64) => "fp64",
+            Precision::Of(data_type) => data_type.name(),
             Precision::Tf32 => TF32,
-            Precision::Bf16 => "bf16",
-            Precision::F16 => "f16",
-            Precision::Bf16F32 => "bf16-f32",
-            Precision::F16F32 => "f16-f32",
         }
     }
 
     /// A `cublasComputeType_t`: `CUBLAS_COMPUTE_32F`, `_64F` or `_32F_FAST_TF32`.
     fn compute_type(self) -> c_int {
         match self {
-            Precision::Double => 70,
+            Precision::Of(DataType::F64) => 70,
+            Precision::Of(_) => 68,
             Precision::Tf32 => 77,
-            _ => 68,
         }
     }
 
     /// The `cudaDataType_t`s of A and B, of C, and of alpha and beta.
     fn data_types(self) -> [c_int; 3] {
-        let [f32, f64, f16, bf16] = [
-            ElementType::F32,
-            ElementType::F64,
-            ElementType::F16,
-            ElementType::Bf16,
-        ]
-        .map(cuda_data_type);
-        match self {
-            Precision::Single | Precision::Tf32 => [f32; 3],
-            Precision::Double => [f64; 3],
-            Precision::Bf16 => [bf16, bf16, f32],
-            Precision::F16 => [f16, f16, f32],
-            Precision::Bf16F32 => [bf16, f32, f32],
-            Precision::F16F32 => [f16, f32, f32],
-        }
+        let DataType { inputs, c } = self.data_type();
+        let scalars = match inputs {
+            ElementType::F64 => ElementType::F64,
+            _ => ElementType::F32,
+        };
+        [inputs, c, scalars].map(cuda_data_type)
     }
 }
 
@@ -200,52 +178,22 @@ type Destroy = unsafe extern "C" fn(handle: Handle) -> c_int;
 type GetVersion = unsafe extern "C" fn(handle: Handle, version: *mut c_int) -> c_int;
 type SetStream = unsafe extern "C" fn(handle: Handle, stream: *mut c_void) -> c_int;
 /// `cublasGemmEx`.
+#[rustfmt::skip]
 type Gemm = unsafe extern "C" fn(
-    handle: Handle,
-    transpose_a: c_int,
-    transpose_b: c_int,
-    m: c_int,
-    n: c_int,
-    k: c_int,
-    alpha: *const c_void,
-    a: *const c_void,
-    a_type: c_int,
-    lda: c_int,
-    b: *const c_void,
-    b_type: c_int,
-    ldb: c_int,
-    beta: *const c_void,
-    c: *mut c_void,
-    c_type: c_int,
-    ldc: c_int,
-    compute_type: c_int,
-    algorithm: c_int,
+    handle: Handle, transpose_a: c_int, transpose_b: c_int, m: c_int, n: c_int, k: c_int,
+    alpha: *const c_void, a: *const c_void, a_type: c_int, lda: c_int,
+    b: *const c_void, b_type: c_int, ldb: c_int,
+    beta: *const c_void, c: *mut c_void, c_type: c_int, ldc: c_int,
+    compute_type: c_int, algorithm: c_int,
 ) -> c_int;
 /// `cublasGemmStridedBatchedEx`.
+#[rustfmt::skip]
 type GemmBatched = unsafe extern "C" fn(
-    handle: Handle,
-    transpose_a: c_int,
-    transpose_b: c_int,
-    m: c_int,
-    n: c_int,
-    k: c_int,
-    alpha: *const c_void,
-    a: *const c_void,
-    a_type: c_int,
-    lda: c_int,
-    stride_a: c_longlong,
-    b: *const c_void,
-    b_type: c_int,
-    ldb: c_int,
-    stride_b: c_longlong,
-    beta: *const c_void,
-    c: *mut c_void,
-    c_type: c_int,
-    ldc: c_int,
-    stride_c: c_longlong,
-    batch_count: c_int,
-    compute_type: c_int,
-    algorithm: c_int,
+    handle: Handle, transpose_a: c_int, transpose_b: c_int, m: c_int, n: c_int, k: c_int,
+    alpha: *const c_void, a: *const c_void, a_type: c_int, lda: c_int, stride_a: c_longlong,
+    b: *const c_void, b_type: c_int, ldb: c_int, stride_b: c_longlong,
+    beta: *const c_void, c: *mut c_void, c_type: c_int, ldc: c_int, stride_c: c_longlong,
+    batch_count: c_int, compute_type: c_int, algorithm: c_int,
 ) -> c_int;
 
 /// cuBLAS or cublasLt on a device's stream.
@@ -301,7 +249,7 @@ impl<'device> Cublas<'device> {
                 Calls::CublasLt(Lt::load(library, workspace)?)
             }
         };
-        let mut handle = std::ptr::null_mut();
+        let mut handle = ptr::null_mut();
         // SAFETY: the device's primary context, which cuBLAS uses, is current.
         succeeded("cublasCreate", unsafe { create(&mut handle) })?;
         let mut cublas = Cublas {
@@ -336,11 +284,8 @@ impl<'device> Cublas<'device> {
 
     /// Such as `12.9.1 from /usr/local/cuda/lib64/libcublas.so.12`.
     pub fn description(&self) -> String {
-        format!(
-            "{} from {}",
-            version_name(self.version),
-            self.path.display()
-        )
+        let version = version_name(self.version);
+        format!("{version} from {}", self.path.display())
     }
 
     /// Whether it is cublasLt.
@@ -402,12 +347,8 @@ enum Scalars {
 impl Scalars {
     fn pointers(&self) -> [*const c_void; 2] {
         match self {
-            Scalars::Single([alpha, beta]) => {
-                [(&raw const *alpha).cast(), (&raw const *beta).cast()]
-            }
-            Scalars::Double([alpha, beta]) => {
-                [(&raw const *alpha).cast(), (&raw const *beta).cast()]
-            }
+            Scalars::Single(both) => both.each_ref().map(|one| ptr::from_ref(one).cast()),
+            Scalars::Double(both) => both.each_ref().map(|one| ptr::from_ref(one).cast()),
         }
     }
 }
@@ -426,10 +367,6 @@ impl Product<'_> {
     }
 
     /// Launches `C = alpha * A * B + beta * C`, of all products of a batch, and does not wait.
-    ///
-    /// # Errors
-    ///
-    /// cuBLAS fails.
     ///
     /// # Safety
     ///
@@ -454,60 +391,29 @@ impl Product<'_> {
             strides: [from, by, to],
         } = *product;
         match &cublas.calls {
-            // SAFETY: the pointers are those of the memory that the caller vouches for; cuBLAS
-            // copies the scalars.
-            Calls::Cublas { gemm, .. } if products == 1 => succeeded("cublasGemmEx", unsafe {
-                gemm(
-                    cublas.handle,
-                    first,
-                    second,
-                    m,
-                    n,
-                    k,
-                    alpha,
-                    b,
-                    inputs,
-                    ld_first,
-                    a,
-                    inputs,
-                    ld_second,
-                    beta,
-                    c,
-                    output,
-                    ld_result,
-                    compute,
-                    DEFAULT_ALGORITHM,
-                )
-            }),
+            Calls::Cublas { gemm, .. } if products == 1 => {
+                // SAFETY: the pointers are those of the memory that the caller vouches for; cuBLAS
+                // copies the scalars.
+                #[rustfmt::skip]
+                let status = unsafe {
+                    gemm(
+                        cublas.handle, first, second, m, n, k, alpha, b, inputs, ld_first, a, inputs, ld_second,
+                        beta, c, output, ld_result, compute, DEFAULT_ALGORITHM,
+                    )
+                };
+                succeeded("cublasGemmEx", status)
+            }
             Calls::Cublas { batched, .. } => {
                 // SAFETY: as above.
-                succeeded("cublasGemmStridedBatchedEx", unsafe {
+                #[rustfmt::skip]
+                let status = unsafe {
                     batched(
-                        cublas.handle,
-                        first,
-                        second,
-                        m,
-                        n,
-                        k,
-                        alpha,
-                        b,
-                        inputs,
-                        ld_first,
-                        from,
-                        a,
-                        inputs,
-                        ld_second,
-                        by,
-                        beta,
-                        c,
-                        output,
-                        ld_result,
-                        to,
-                        products,
-                        compute,
-                        DEFAULT_ALGORITHM,
+                        cublas.handle, first, second, m, n, k, alpha, b, inputs, ld_first, from,
+                        a, inputs, ld_second, by, beta, c, output, ld_result, to,
+                        products, compute, DEFAULT_ALGORITHM,
                     )
-                })
+                };
+                succeeded("cublasGemmStridedBatchedEx", status)
             }
             Calls::CublasLt(_) => {
                 let lt = lt.as_ref().ok_or(CublasError::NoAlgorithm)?;
@@ -560,15 +466,6 @@ fn library() -> Result<&'static Loaded, CublasError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    /// As `cublas_api.h` has them: `CUBLAS_COMPUTE_32F`, `CUBLAS_COMPUTE_64F` and
-    /// `CUBLAS_COMPUTE_32F_FAST_TF32`.
-    #[test]
-    fn only_tf32_may_round_its_operands() {
-        let of = [Precision::Single, Precision::Double, Precision::Tf32];
-        assert_eq!(of.map(Precision::compute_type), [68, 70, 77]);
-        assert_eq!(Precision::Bf16.compute_type(), 68);
-    }
 
     #[test]
     fn names_tell_the_library_and_the_precision() {
