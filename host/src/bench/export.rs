@@ -2,18 +2,17 @@
 //! end in an error, and then written completely or not at all; only JSON Lines are written as the
 //! results come.
 
-use std::fmt::Display;
+use std::error::Error;
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use thiserror::Error;
 
 use super::ladder::Sort;
 use super::results::Results;
 use super::{compare, lines, markdown, pictures, preset, ratios};
-use crate::output::{self, Lines, Output, OutputError};
+use crate::output::{self, Lines, Output};
 
 /// Which files to write: options of `bench`.
 #[derive(Args, Clone, Debug, Default)]
@@ -51,22 +50,8 @@ pub enum Layout {
     Ratios,
 }
 
-/// Why a file was not written.
-#[derive(Debug, Error)]
-pub enum ExportError {
-    #[error(transparent)]
-    Output(#[from] OutputError),
-    #[error("The folder `{}` for plots cannot be made: {reason}.", path.display())]
-    Folder { path: PathBuf, reason: String },
-    #[error("{0}")]
-    Content(String),
-}
-
-impl ExportError {
-    fn content(error: impl Display) -> ExportError {
-        ExportError::Content(error.to_string())
-    }
-}
+/// Why a file was not written: a sentence, which nobody needs to tell from others.
+type Failed = Box<dyn Error>;
 
 /// What a file is to hold.
 #[derive(Clone, Copy, PartialEq)]
@@ -137,17 +122,17 @@ impl Exports {
     }
 
     /// Opens the file of JSON Lines, if it is requested.
-    pub fn open_lines(&self) -> Result<Option<OpenedLines>, ExportError> {
+    pub fn open_lines(&self) -> Result<Option<OpenedLines>, Failed> {
         let open = |path: &Path| Ok(OpenedLines(Lines::open(path)?));
         self.json_lines.as_deref().map(open).transpose()
     }
 
     /// Opens every other requested file.
-    pub fn open(&self, layout: Layout) -> Result<Opened, ExportError> {
+    pub fn open(&self, layout: Layout) -> Result<Opened, Failed> {
         if let Some(folder) = &self.plots {
-            fs::create_dir_all(folder).map_err(|error| ExportError::Folder {
-                path: folder.clone(),
-                reason: error.to_string(),
+            fs::create_dir_all(folder).map_err(|error| {
+                let folder = folder.display();
+                format!("The folder `{folder}` for plots cannot be made: {error}.")
             })?;
         }
         let mut files = Vec::new();
@@ -162,11 +147,11 @@ impl Exports {
 
 impl OpenedLines {
     /// Writes the lines of the last size.
-    pub fn write_last(&mut self, results: &Results) -> Result<(), ExportError> {
+    pub fn write_last(&mut self, results: &Results) -> Result<(), Failed> {
         let Some(size) = results.sizes.last() else {
             return Ok(());
         };
-        let text = lines::json(results, size).map_err(ExportError::content)?;
+        let text = lines::json(results, size)?;
         Ok(self.0.write(&text)?)
     }
 }
@@ -186,14 +171,12 @@ impl Opened {
     /// # Errors
     ///
     /// One cannot be written; those before it are there.
-    pub fn write(&mut self, results: &Results) -> Result<(), ExportError> {
+    pub fn write(&mut self, results: &Results) -> Result<(), Failed> {
         for (content, mut output) in self.files.drain(..) {
             let text = match content {
-                Content::Json => {
-                    serde_json::to_string_pretty(results).map_err(ExportError::content)? + "\n"
-                }
+                Content::Json => serde_json::to_string_pretty(results)? + "\n",
                 Content::JsonLines => continue,
-                Content::Csv => lines::csv(results).map_err(ExportError::content)?,
+                Content::Csv => lines::csv(results)?,
                 Content::Markdown => document(results, self.layout),
                 Content::Ladder => pictures::ladder(results),
                 Content::Speed => pictures::speed(results),
@@ -202,9 +185,7 @@ impl Opened {
             };
             if let Err(error) = output.write_all(text.as_bytes()) {
                 let path = output.path().display();
-                return Err(ExportError::Content(format!(
-                    "`{path}` cannot be written: {error}."
-                )));
+                return Err(format!("`{path}` cannot be written: {error}.").into());
             }
             output.commit()?;
         }

@@ -36,7 +36,7 @@ pub use devices::{OnDevice, labels};
 pub use export::Layout;
 pub use ladder::Sort;
 pub use results::{Machine, Provenance, Results, Size};
-use shapes::Named;
+pub use shapes::Target;
 
 use crate::cpu;
 use crate::data::Storage;
@@ -64,28 +64,6 @@ pub struct Plan {
     pub cpu: cpu::Settings,
     /// What to compare with what is found.
     pub earlier: Option<Earlier>,
-}
-
-/// A shape to measure at, with its name if it is one of [`shapes::SHAPES`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Target {
-    pub shape: Shape,
-    pub named: Option<&'static Named>,
-}
-
-impl From<Shape> for Target {
-    fn from(shape: Shape) -> Target {
-        Target { shape, named: None }
-    }
-}
-
-impl From<&'static Named> for Target {
-    fn from(named: &'static Named) -> Target {
-        Target {
-            shape: named.shape,
-            named: Some(named),
-        }
-    }
 }
 
 impl Plan {
@@ -147,8 +125,8 @@ pub fn run(
     };
     for target in &plan.targets {
         let mut size = Size {
-            name: target.named.map(|named| named.name.to_string()),
-            origin: target.named.map(|named| named.origin.name().to_string()),
+            name: target.name.map(String::from),
+            origin: target.origin.map(String::from),
             ..Size::of(target.shape)
         };
         let mut outcome = Ok(());
@@ -171,7 +149,7 @@ pub fn run(
         let first = results.machine.device_label.as_deref();
         devices::side_by_side(&mut size, &plan.asked, first);
         results.sizes.push(size);
-        if plan.targets.iter().any(|target| target.named.is_some()) {
+        if plan.targets.iter().any(|target| target.name.is_some()) {
             results.summaries = ratios::summaries(&results);
         }
         if let Some(earlier) = &plan.earlier {

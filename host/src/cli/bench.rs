@@ -15,8 +15,9 @@ use super::values;
 use crate::bench::compare::{self, Compared, Verdict};
 use crate::bench::export::Exports;
 use crate::bench::kept::{Context, Kept};
+use crate::bench::table::Tables;
 use crate::bench::{
-    self, Earlier, Layout, OnDevice, Plan, Results, Sort, Target, preset, ratios, shapes, table,
+    self, Earlier, Layout, OnDevice, Plan, Results, Sort, Target, preset, ratios, shapes,
 };
 use crate::cpu::RUNGS;
 use crate::interrupt;
@@ -234,11 +235,7 @@ fn bench_asked(
         move || kept.write_finished()
     });
     let (mut written, mut lined) = (Ok(()), Ok(()));
-    let mut tables = Tables {
-        count: 0,
-        why: &why,
-        sort: arguments.sort,
-    };
+    let mut tables = Tables::new(&why, arguments.sort);
     let (results, outcome) = bench::run(&devices, &plan, &mut |results, progress| {
         if let Some(lines) = lines.as_mut().filter(|_| lined.is_ok()) {
             lined = lines.write_last(results);
@@ -261,10 +258,7 @@ fn bench_asked(
             write!(report, "{machine}\n\n{}", preset::table(&results))
         }
         Layout::Ratios => ratios::write(&results, &why, report),
-        Layout::Ladder(_) | Layout::Report => {
-            tables.write_new(&results, report)?;
-            table::write_foot(report)
-        }
+        Layout::Ladder(_) | Layout::Report => tables.write_last(&results, report),
     });
     let written = written.and_then(|()| match &plan.earlier {
         Some(earlier) if outcome.is_ok() => compare::write(earlier, &results, report),
@@ -309,31 +303,6 @@ fn allowed(results: &Results, most: f64) -> Result<(), Stop> {
             "Slower by more than {most} %: {}.",
             slower.join(", ")
         ))),
-    }
-}
-
-/// The tables of sizes, written as the sizes are finished.
-struct Tables<'a> {
-    /// Those that are written.
-    count: usize,
-    why: &'a str,
-    sort: Sort,
-}
-
-impl Tables<'_> {
-    /// Writes those that are not written yet.
-    fn write_new(&mut self, results: &Results, out: &mut dyn Write) -> io::Result<()> {
-        if results.kernels().is_empty() {
-            return Ok(());
-        }
-        if self.count == 0 {
-            table::write_head(results, self.why, out)?;
-        }
-        for size in &results.sizes[self.count..] {
-            table::write_size(results, size, self.sort, out)?;
-        }
-        self.count = results.sizes.len();
-        Ok(())
     }
 }
 
@@ -423,10 +392,10 @@ fn targets(arguments: &Arguments, devices: &[OnDevice], notes: &mut dyn Write) -
     match (arguments.preset, gpu) {
         (Some(Preset::Report), _) => return vec![preset::SHAPE.into()],
         (Some(Preset::Shapes), Some(_)) => {
-            return shapes::SHAPES.iter().map(Target::from).collect();
+            return shapes::SHAPES.to_vec();
         }
         (Some(Preset::Shapes), None) => {
-            let targets: Vec<Target> = shapes::simulated().map(Target::from).collect();
+            let targets: Vec<Target> = shapes::simulated().collect();
             let (some, all) = (targets.len(), shapes::SHAPES.len());
             let why = "the others would take the simulator days";
             note(notes, format!("{some} of the {all} shapes: {why}."));

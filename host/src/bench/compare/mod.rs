@@ -26,7 +26,7 @@ use super::results::{Results, Size};
 use crate::report::Record;
 use crate::statistics::{mann_whitney, smallest_p_value};
 
-pub use earlier::{Earlier, EarlierError};
+pub use earlier::Earlier;
 pub use table::{markdown, write};
 
 /// The level of the test: without any change, one kernel in 20 differs so.

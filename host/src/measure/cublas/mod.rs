@@ -19,7 +19,7 @@ use gpu_gemm::{CudaDevice, DataType, ElementType, Scalar};
 
 use self::column_major::ColumnMajor;
 use self::lt::{Lt, LtProduct};
-use super::library::{Loaded, Unusable};
+use super::library::Loaded;
 use super::places::Places;
 use crate::data::{Number, Problem};
 use crate::run::{self, Placed};
@@ -46,12 +46,6 @@ pub enum CublasError {
     TooLarge,
     #[error("{0}")]
     Device(String),
-}
-
-impl From<Unusable> for CublasError {
-    fn from(Unusable { path, reason }: Unusable) -> CublasError {
-        CublasError::Unusable { path, reason }
-    }
 }
 
 /// Which of the two libraries.
