@@ -3,8 +3,8 @@
 
 use std::io::{self, Write};
 
-use super::line::{Line, Place};
 use super::sources;
+use super::{Line, Place};
 
 /// Where the text of a source line begins.
 const SOURCE_COLUMN: usize = 48;

@@ -8,7 +8,9 @@ mod csv;
 mod list;
 mod outliers;
 mod record;
+mod several;
 mod table;
+mod yardstick;
 
 use std::io::{self, Write};
 
@@ -19,8 +21,10 @@ pub use csv::lines as csv_lines;
 pub use list::{List, ListedKernel, ListedRung, ListedVariant, width as list_width};
 pub use outliers::outlier_note;
 pub(crate) use record::title;
-pub use record::{Record, Report, Several, Sustained, Yardstick};
+pub use record::{Record, Report};
+pub use several::Several;
 pub use table::{duration, new_table, or_dash, percent, speed, spread};
+pub use yardstick::{Sustained, Yardstick};
 
 /// How to write a report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
