@@ -18,10 +18,20 @@ fn main() -> ExitCode {
     };
     let trials = vec![
         trial("libraries_keep_all_bits_of_f32", || {
-            keeps(f64::from(f32::EPSILON), f32_of, Precision::Of(DataType::F32), true)
+            keeps(
+                f64::from(f32::EPSILON),
+                f32_of,
+                Precision::Of(DataType::F32),
+                true,
+            )
         }),
         trial("libraries_keep_all_bits_of_f64", || {
-            keeps(f64::EPSILON, |value| value, Precision::Of(DataType::F64), true)
+            keeps(
+                f64::EPSILON,
+                |value| value,
+                Precision::Of(DataType::F64),
+                true,
+            )
         }),
         trial("libraries_for_tf32_do_not", || {
             keeps(f64::from(f32::EPSILON), f32_of, Precision::Tf32, false)

@@ -58,7 +58,7 @@ pub struct Provenance {
 }
 
 impl Provenance {
-    /// Of a benchmark that begins now.
+    /// The provenance of a benchmark that begins now.
     pub fn now() -> Self {
         let date = humantime::format_rfc3339_seconds(SystemTime::now());
         let system = rustix::system::uname();
@@ -124,8 +124,7 @@ pub struct Machine {
 /// What was measured at one shape, with the runs of all contenders alternating.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Size {
-    /// Of a shape of `--preset shapes`: its name there, and which programs multiply such
-    /// matrices.
+    /// The name of a shape of `--preset shapes`, and which programs multiply such matrices.
     pub name: Option<String>,
     pub origin: Option<String>,
     pub m: usize,

@@ -153,8 +153,7 @@ fn keep(tuned: &Tuned, key: &Key) -> Result<PathBuf, Box<dyn Error>> {
 
 /// What to measure at.
 fn shapes(arguments: &Arguments) -> Vec<Shape> {
-    let sizes = sizes::all(&arguments.sizes).map(Shape::cube);
-    let asked: Vec<Shape> = sizes.chain(arguments.shapes.iter().copied()).collect();
+    let asked = sizes::shapes(&arguments.sizes, &arguments.shapes);
     match asked.is_empty() {
         true => SHAPES.iter().map(|named| named.shape).collect(),
         false => asked,

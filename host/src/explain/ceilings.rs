@@ -44,7 +44,7 @@ pub struct Ceilings {
 }
 
 impl Ceilings {
-    /// Of a variant whose machine code has been counted.
+    /// The ceilings of a variant whose machine code has been counted.
     pub(super) fn of(variant: &Variant, gpu: &Gpu, roofline: &Roofline) -> Option<Ceilings> {
         match variant.types.a {
             ElementType::F32 => Some(Ceilings::new(record::of(variant.name)?, gpu, roofline)),

@@ -271,7 +271,7 @@ pub(super) mod tests {
     use super::*;
     use gpu_gemm::gpu_kernels;
 
-    /// Of an H200's data sheet, at 4096 cubed.
+    /// For an H200, by its data sheet, at 4096 cubed.
     pub(crate) fn explained(kernel: &str) -> Explanation {
         let names = [kernel.to_string()];
         let found = crate::select::kernels(gpu_kernels::KERNELS, &names, DataType::F32).unwrap();

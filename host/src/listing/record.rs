@@ -22,7 +22,7 @@ pub struct Counts {
     pub variant: String,
     /// Registers of a thread.
     pub registers: u32,
-    /// Of the mainloop, like all that follow.
+    /// Instructions of the mainloop; the counts that follow are of the mainloop, too.
     pub instructions: usize,
     pub fmas: usize,
     /// Loads from shared memory, of any width.
@@ -31,7 +31,7 @@ pub struct Counts {
 }
 
 impl Counts {
-    /// Of a variant whose mainloop was counted.
+    /// The counts of a variant whose mainloop was analysed.
     pub fn of(variant: &str, registers: u32, main_loop: &MainLoop) -> Counts {
         Counts {
             variant: variant.to_string(),

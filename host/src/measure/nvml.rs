@@ -92,8 +92,8 @@ pub struct Probe {
 }
 
 impl Probe {
-    /// Of the GPU with this number of CUDA's. NVML, which numbers others, starts here, so that
-    /// [`Probe::sample`] is fast.
+    /// A probe of the GPU with this CUDA ordinal; NVML has ordinals of its own. NVML starts here, so
+    /// that [`Probe::sample`] is fast.
     pub fn new(ordinal: u32) -> Option<Probe> {
         type Find = unsafe extern "C" fn(id: *const c_char, device: *mut Handle) -> c_int;
         let nvml = nvml()?;

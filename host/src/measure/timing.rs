@@ -140,7 +140,7 @@ mod tests {
         assert_eq!(timing.samples(), samples);
         assert_eq!((timing.median(), timing.outliers()), (2.0, 1));
         assert_eq!(timing.mean(), 110.0 / 6.0);
-        // Of the squares, 10022, the mean's share is taken away.
+        // The squares add up to 10022.
         let variance = (10022.0 - 110.0 * 110.0 / 6.0) / 5.0;
         let deviation = timing.standard_deviation().unwrap();
         approx::assert_relative_eq!(deviation, f64::sqrt(variance), max_relative = 1e-12);

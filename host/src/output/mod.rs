@@ -225,9 +225,9 @@ fn put_in_place(target: &Path, mut writer: BufWriter<OpenFile>) -> io::Result<()
     }
 }
 
-impl Write for Sink {
+impl Write for Output {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        match self {
+        match &mut self.sink {
             Sink::File { writer, .. } => writer.write(bytes),
             Sink::Stream { held, .. } => {
                 held.try_reserve(bytes.len())?;
@@ -238,20 +238,10 @@ impl Write for Sink {
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        match self {
+        match &mut self.sink {
             Sink::File { writer, .. } => writer.flush(),
             Sink::Stream { .. } => Ok(()),
         }
-    }
-}
-
-impl Write for Output {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.sink.write(bytes)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.sink.flush()
     }
 }
 

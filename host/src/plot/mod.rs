@@ -18,7 +18,7 @@ use plotters::style::text_anchor::{HPos, Pos, VPos};
 /// A colour.
 pub type Colour = RGBColor;
 
-/// Of text and axes, of text that matters less, and of lines that only guide the eye.
+/// The colours of text and axes, of secondary text, and of grid lines.
 pub const INK: Colour = RGBColor(0x1a, 0x1a, 0x1a);
 const SOFT: Colour = RGBColor(0x55, 0x55, 0x55);
 const FAINT: Colour = RGBColor(0xdd, 0xdd, 0xdd);

@@ -7,7 +7,7 @@ use super::record::Record;
 /// Resistant Rules for Outlier Labeling", JASA 81 (1986), pages 991 to 999).
 const SHARE: f64 = 0.1;
 const FEWEST: usize = 2;
-/// Nor are those that are this near to the median, as a share of it.
+/// Outliers this near to the median, as a share of it, are no news either.
 const NEAR: f64 = 0.05;
 
 impl Record {

@@ -427,7 +427,7 @@ fn a_batch_is_one_launch_of_a_kernel_and_one_call_of_cublas() {
             (&record["launches"], &record["grid_z"]),
             (&1.into(), &5.into())
         );
-        // Of all products.
+        // The operations of all products count.
         let speed = |record: &Value| record["flops_per_s"].as_f64().unwrap();
         assert_eq!(speed(record), 5.0 * FLOPS / 125e-6);
         assert_eq!(speed(&report["yardsticks"][0]), 5.0 * FLOPS / 62.5e-6);
@@ -655,7 +655,7 @@ fn a_wrong_kernel_is_not_timed_and_not_proven() {
     }
 }
 
-/// What is said of the only kernel, whose result is wrong and so has no times.
+/// The report's reason why the only kernel is wrong, and so has no times; and the log.
 fn wrong(settings: &str, more: &str) -> (String, Vec<Line>) {
     let ran = multiply(settings, &format!("{more} --format json"));
     assert_eq!(ran.ended.code, Some(1), "{settings}: {}", ran.ended.err);
@@ -669,7 +669,7 @@ fn wrong(settings: &str, more: &str) -> (String, Vec<Line>) {
     (why, ran.log)
 }
 
-/// Of a batch, the last product is the wrong one.
+/// In a batch, the last product is the wrong one.
 fn what_is_wrong_only_while_it_is_timed_has_no_times() {
     let timed = "The result was right, but that of a launch like the timed ones is not: ";
     let last = "Product 4 of the batch, counted from 0: ";

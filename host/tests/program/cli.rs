@@ -71,14 +71,18 @@ fn every_kernel_of_every_type_is_proven_with_and_without_transposes() {
 
 #[test]
 fn a_and_b_of_16_bits_are_proven_with_either_type_of_c() {
-    for data_type in ["bf16", "f16", "bf16-f32", "f16-f32"] {
-        let kernels = "--kernel warp-specialized,persistent-64x64-tt,auto";
-        for data in ["normal", "graded", "wide", "index-sum", "positive"] {
-            let options =
-                format!("{kernels} --dtype {data_type} --alpha -2 --beta 3 --data {data}");
-            let report = small(&options).succeeded();
-            assert_eq!(report.matches(": proven right").count(), 3, "{report}");
-        }
+    let kernels = "--kernel warp-specialized,persistent-64x64-tt,auto";
+    for (data_type, data) in [
+        ("bf16", "graded"),
+        ("bf16", "positive"),
+        ("f16", "wide"),
+        ("bf16-f32", "index-sum"),
+        ("f16-f32", "graded"),
+        ("f16-f32", "normal"),
+    ] {
+        let options = format!("{kernels} --dtype {data_type} --alpha -2 --beta 3 --data {data}");
+        let report = small(&options).succeeded();
+        assert_eq!(report.matches(": proven right").count(), 3, "{report}");
     }
 }
 
@@ -267,24 +271,6 @@ fn a_problem_too_large_for_memory_is_an_error_and_not_a_crash() {
     assert!(error.starts_with("error: "), "{error}");
     let error = run("--device sim --size 18446744073709551615").refused(1);
     assert_contains(&error, &[" needs about 1.1e31 GiB of memory"]);
-}
-
-#[test]
-fn padding_is_a_part_of_the_leading_dimensions() {
-    for data in ["normal", "index-sum"] {
-        let what = "--kernel naive,async-pipeline,pitched,cpu-ikj --m 9 --n 12 --k 20 --padding 3";
-        let what = format!("--device sim {what} --data {data}");
-        let table = run(&what).succeeded();
-        assert_contains(&table, &[", lda 23, ldb 15, ldc 15\n"]);
-        let report = run(&format!("{what} --format json")).succeeded();
-        let report: Value = serde_json::from_str(&report).unwrap();
-        for record in report["results"].as_array().unwrap() {
-            assert_eq!(
-                (&record["proven"], &record["ldc"]),
-                (&true.into(), &15.into())
-            );
-        }
-    }
 }
 
 #[test]

@@ -72,18 +72,6 @@ fn json_has_the_numbers_of_the_requested_shape() {
     assert_ne!(unknown("resources"), unknown("no_resources"));
 }
 
-#[test]
-fn no_ptx_of_this_build_is_refused_by_ptxas() {
-    for gpu in ["t4", "a100", "h200"] {
-        let text = explain(&format!("double-buffer --size 256 --gpu {gpu}")).succeeded();
-        assert!(!text.contains("rejected"), "{text}");
-    }
-    for asked in ["auto --dtype bf16", "fp64-tensor --dtype f64"] {
-        let text = explain(&format!("{asked} --size 256 --gpu h200")).succeeded();
-        assert!(!text.contains("rejected"), "{text}");
-    }
-}
-
 /// Only Hopper has wgmma; Ampere and Ada have the tensor cores of a warp, a T4 none for bf16.
 #[test]
 fn no_kernel_is_said_to_run_where_it_does_not() {

@@ -360,7 +360,7 @@ fn a_device_is_written_to_and_what_cannot_be_is_said_before_anything_runs() {
     }
 }
 
-/// So many terms that nothing can be proven of their sum.
+/// A sum of more terms than the error bound allows.
 #[test]
 fn what_is_not_proven_is_not_written() {
     let folder = Folder::new();

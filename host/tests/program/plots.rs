@@ -21,7 +21,7 @@ fn default() -> Results {
     at(&[1024, 2048, 4096])
 }
 
-/// Of the same, those at some sizes.
+/// The same at some of the sizes.
 fn at(sizes: &[usize]) -> Results {
     let mut results = measured("h200.json");
     results.sizes.retain(|size| sizes.contains(&size.m));

@@ -62,9 +62,9 @@ pub struct Compared {
     pub beta: f64,
     pub earlier_time_median_s: f64,
     pub time_median_s: f64,
-    /// Of the median time, as a share of the earlier one: below 0 it is faster now.
+    /// The change of the median time, as a share of the earlier one: below 0 it is faster now.
     pub change: f64,
-    /// Of the two-sided Mann-Whitney test; null if it cannot be known.
+    /// The p-value of the two-sided Mann-Whitney test; null if it cannot be known.
     pub p_value: Option<f64>,
     pub verdict: Verdict,
     /// Why the verdict is unknown, if it is.
@@ -73,16 +73,14 @@ pub struct Compared {
 
 /// What a comparison comes to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Verdict {
-    #[serde(rename = "faster")]
     Faster,
-    #[serde(rename = "slower")]
     Slower,
     /// What differs is noise.
     #[serde(rename = "no change")]
     NoChange,
     #[default]
-    #[serde(rename = "unknown")]
     Unknown,
 }
 

@@ -146,7 +146,7 @@ fn described(provenance: &Provenance) -> String {
     format!("measured on {day} by version {version}{commit}")
 }
 
-/// What is another machine's.
+/// How the machines differ.
 fn differences(earlier: &Machine, now: &Machine) -> Vec<String> {
     let mut notes = Vec::new();
     if (&earlier.backend, &earlier.device) != (&now.backend, &now.device) {

@@ -13,7 +13,8 @@ use super::ladder::fastest;
 use super::results::{Results, Size};
 use crate::report::Record;
 
-/// As many kernels all get a point or a bar; of more, each kernel's fastest variant does.
+/// Up to this many variants each get a point or a bar; if there are more, only each kernel's fastest
+/// does.
 const ALL_VARIANTS: usize = 16;
 
 /// The unit in which speeds are best read, if `fastest` is among them.

@@ -8,9 +8,9 @@ use crate::plot::{Axis, Line, Lines, Style, figure};
 use crate::report::Record;
 use crate::rung::AUTO;
 
-/// As many kernels all get a line, since somebody chose them.
+/// Up to this many kernels, which somebody chose, each get a line.
 const CHOSEN_LINES: usize = 8;
-/// Of more kernels, this many do: the fastest.
+/// If there are more, the fastest this many do.
 const FASTEST_LINES: usize = 5;
 
 /// Speed against size: a line for each kernel if they are few, or else for the fastest, for

@@ -326,8 +326,7 @@ fn targets(arguments: &Arguments, devices: &[OnDevice], notes: &mut dyn Write) -
         }
         (None, _) => {}
     }
-    let sizes = sizes::all(&arguments.sizes).map(Shape::cube);
-    let asked: Vec<Shape> = sizes.chain(arguments.shape.iter().copied()).collect();
+    let asked = sizes::shapes(&arguments.sizes, &arguments.shape);
     let shapes = match asked.is_empty() {
         true => bench::default_sizes(devices).map(Shape::cube).to_vec(),
         false => asked,

@@ -21,9 +21,9 @@ pub const TRANSPOSED: c_int = 1;
 pub struct ColumnMajor {
     /// Rows and columns of the result, and the depth.
     pub sides: [c_int; 3],
-    /// Of the first matrix and of the second.
+    /// The operations on the first matrix and on the second.
     pub operations: [c_int; 2],
-    /// Of the first matrix, the second and the result.
+    /// The leading dimensions of the first matrix, the second and the result.
     pub leading: [c_int; 3],
     pub products: c_int,
     /// Elements from a product's matrices to the next product's, in that order.

@@ -73,7 +73,7 @@ impl Precision {
         }
     }
 
-    /// Of A, B and C.
+    /// The types of A, B and C.
     fn data_type(self) -> DataType {
         match self {
             Precision::Of(data_type) => data_type,

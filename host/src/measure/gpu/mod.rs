@@ -1,5 +1,5 @@
 //! Times on a GPU, from CUDA events, and on a device of OpenCL, by the clock on the wall: not every
-//! such device has a clock of its own that is worth reading.
+//! such device has timers that are worth reading.
 //!
 //! - Contenders alternate, run by run, so that clocks and temperature are the same for all: only
 //!   ratios mean anything. The order changes from one repetition to the next: after a kernel
@@ -285,7 +285,7 @@ impl Bench<'_> {
         Ok(())
     }
 
-    /// Launches it so often: on a GPU between two events, elsewhere to the end.
+    /// Times this many launches: on a GPU between two events, elsewhere until the last has ended.
     fn launch_timed<T: Number>(
         &self,
         runner: &Runner<'_, T>,

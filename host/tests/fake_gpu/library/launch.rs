@@ -13,8 +13,8 @@ pub struct Launch {
 }
 
 impl Launch {
-    /// What is at a word of the argument block, the one parameter of every kernel; of the type that
-    /// the kernel has there.
+    /// The value at a word of the argument block, which is the only parameter of every kernel. The
+    /// kernel has a `T` there.
     fn word<T>(&self, index: usize) -> T {
         // SAFETY: a launch passes an argument block of the kernel.
         unsafe { (*self.parameters).cast::<u64>().add(index).cast::<T>().read() }
@@ -49,8 +49,8 @@ pub fn launch(gpu: &mut Gpu, launch: Launch) -> Outcome {
     Ok(())
 }
 
-/// Copies a matrix of elements of so many bytes, or its transpose, to rows of another length: those
-/// elements of `target` that `source` has.
+/// Copies a matrix, or its transpose, to rows of another length; elements of `target` that `source`
+/// lacks stay as they are.
 fn copy_operand(gpu: &mut Gpu, name: &str, launch: &Launch, element_bytes: u64) {
     let [source, _, rows, columns, leading, target, _, target_leading] = launch.word::<[u64; 8]>(0);
     let is_transposed = name == "transpose";
