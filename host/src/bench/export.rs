@@ -129,14 +129,14 @@ impl Exports {
 
     /// Opens every other requested file.
     pub fn open(&self, layout: Layout) -> Result<Opened, Failed> {
-        if let Some(folder) = &self.plots {
-            fs::create_dir_all(folder).map_err(|error| {
-                let folder = folder.display();
-                format!("The folder `{folder}` for plots cannot be made: {error}.")
-            })?;
-        }
         let mut files = Vec::new();
-        for (content, _, path) in self.requested(layout) {
+        for (content, option, path) in self.requested(layout) {
+            if let ("--plots", Some(folder)) = (option, &self.plots) {
+                fs::create_dir_all(folder).map_err(|error| {
+                    let folder = folder.display();
+                    format!("The folder `{folder}` for plots cannot be made: {error}.")
+                })?;
+            }
             if content != Content::JsonLines {
                 files.push((content, Output::open(&path)?));
             }
