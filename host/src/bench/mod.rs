@@ -8,7 +8,7 @@
 //! | `ladder.rs` | a table's rows: shares of cuBLAS and of the peak, gain over the rung before |
 //! | `table.rs`, `markdown.rs` | for the terminal and for documents |
 //! | `lines.rs` | a line of JSON or CSV for each result |
-//! | `pictures.rs` | the plots: speed against size, a roofline, bars of the ladder and of ratios |
+//! | `pictures/` | the plots: speed against size, a roofline, bars of the ladder and of ratios |
 //! | `preset.rs` | the table of the report that the ladder follows, beside ours |
 //! | `shapes.rs`, `ratios.rs` | shapes that programs multiply, and their ratios to cuBLAS |
 //! | `compare/` | what has changed since an earlier benchmark |
