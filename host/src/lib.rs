@@ -47,3 +47,9 @@ pub mod statistics;
 pub mod traffic;
 pub mod tune;
 pub mod verify;
+
+/// As the command line and reports spell one of an option's values.
+pub(crate) fn spelled(value: impl clap::ValueEnum) -> String {
+    let value = value.to_possible_value();
+    value.map_or_else(String::new, |value| value.get_name().to_owned())
+}

@@ -1,5 +1,6 @@
 //! Where the matrices of a problem come from: random numbers, a pattern, or the user's files.
 
+use clap::ValueEnum;
 use std::fmt;
 use std::path::Path;
 
@@ -8,6 +9,7 @@ use thiserror::Error;
 
 use crate::data::{Data, Matrix, Number, Problem, ProblemError, Storage};
 use crate::npy::{NpyError, NpyFile, ReadError};
+use crate::spelled;
 use crate::verify;
 use gpu_gemm::{Bf16, DataType, ElementType, F16, Shape, Transpose};
 
@@ -21,7 +23,7 @@ pub enum Source {
 }
 
 /// The values of `--data`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Filling {
     /// Random, normal with mean 0 and variance 1
     Normal,
@@ -29,10 +31,12 @@ pub enum Filling {
     Uniform,
     /// Random, uniform over [0, 1)
     Positive,
-    /// Random, normal, each row of A and each column of B times a power of two, 2^-40 to 2^40
+    /// Random, normal, each row of A and each column of B times a power of two of its own, 2^-40 to
+    /// 2^40 (f16: 2^-2 to 2^2; integers: none)
     Graded,
-    /// Random, normal, each column of A times a power of two, 2^-20 to 2^20, by which the row of B
-    /// that it meets is divided
+    /// Random, normal, each column of A times a power of two of its own, 2^-20 to 2^20 (f16: 2^-1 to
+    /// 2; integers: none), by which the row of B that it meets is divided: a wide range within rows
+    /// of A and columns of B, of terms of one size
     Wide,
     /// Random integers from -4 to 4, or fewer where k is so large that their sums would round
     Integers,
@@ -41,19 +45,6 @@ pub enum Filling {
 }
 
 impl Filling {
-    /// As `--data` spells it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Filling::Normal => "normal",
-            Filling::Uniform => "uniform",
-            Filling::Positive => "positive",
-            Filling::Graded => "graded",
-            Filling::Wide => "wide",
-            Filling::Integers => "integers",
-            Filling::IndexSum => "index-sum",
-        }
-    }
-
     /// The random data that it stands for; `None` for the pattern.
     fn data<T: Number>(self, k: usize) -> Option<Data> {
         match self {
@@ -233,7 +224,7 @@ impl Source {
     /// What a report says about it.
     pub fn description(&self) -> String {
         match self {
-            Source::Filled(filling) => filling.name().to_string(),
+            Source::Filled(filling) => spelled(*filling),
             Source::Files(files) => files.to_string(),
         }
     }

@@ -16,6 +16,7 @@ use crate::measure::Origin;
 use crate::prove::Baseline;
 use crate::report::{Record, Report};
 use crate::select::Asked;
+use crate::spelled;
 
 /// A device, and what it runs.
 #[derive(Clone)]
@@ -36,7 +37,7 @@ impl OnDevice {
     pub fn with_origins(self, origins: &[Origin]) -> Vec<OnDevice> {
         let with = |(index, &origin): (usize, &Origin)| OnDevice {
             origin,
-            label: (origins.len() > 1).then(|| origin.name().to_string()),
+            label: (origins.len() > 1).then(|| spelled(origin)),
             // CPU rungs start nowhere else: once is enough.
             asked: {
                 let asked = self.asked.iter().copied();
@@ -142,7 +143,7 @@ pub(super) fn time_on_first(size: &Size, record: &Record, first: Option<&str>) -
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bench::results::tests::sample;
+    use crate::bench::samples::sample;
     use crate::rung::Rung;
     use gpu_gemm::gpu_kernels::{naive, tiled};
     use gpu_gemm::{Choice, Simulator};

@@ -2,30 +2,40 @@
 //! end in an error, and then written completely or not at all; only JSON Lines are written as the
 //! results come.
 
+use std::error::Error;
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use thiserror::Error;
+use clap::Args;
 
 use super::ladder::Sort;
 use super::results::Results;
 use super::{compare, lines, markdown, pictures, preset, ratios};
-use crate::output::{self, Lines, Output, OutputError};
+use crate::output::{self, Lines, Output};
 
-/// Which files to write.
-#[derive(Clone, Debug, Default)]
+/// Which files to write: options of `bench`.
+#[derive(Args, Clone, Debug, Default)]
 pub struct Exports {
-    /// Everything that was found, as JSON.
+    /// Write everything that was found, as JSON
+    #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
-    /// A line of JSON for each kernel and size, as soon as it is known.
+
+    /// Write a line of JSON for each kernel and size, as soon as the size is finished
+    #[arg(long, value_name = "FILE")]
     pub json_lines: Option<PathBuf>,
-    /// A line for each kernel and size.
+
+    /// Write a line for each kernel and size, as CSV
+    #[arg(long, value_name = "FILE")]
     pub csv: Option<PathBuf>,
-    /// Tables for a document.
+
+    /// Write tables for a document, as Markdown
+    #[arg(long, value_name = "FILE")]
     pub markdown: Option<PathBuf>,
-    /// A folder of plots: the ladder at the largest size, speed against size, and a roofline, or
-    /// ratios to cuBLAS.
+
+    /// Draw the ladder, speed against size and a roofline, or ratios to cuBLAS with
+    /// `--preset shapes`, as SVG
+    #[arg(long, value_name = "FOLDER")]
     pub plots: Option<PathBuf>,
 }
 
@@ -40,21 +50,14 @@ pub enum Layout {
     Ratios,
 }
 
-/// Why a file was not written.
-#[derive(Debug, Error)]
-pub enum ExportError {
-    #[error(transparent)]
-    Output(#[from] OutputError),
-    #[error("The folder `{}` for plots cannot be made: {reason}.", path.display())]
-    Folder { path: PathBuf, reason: String },
-    #[error("{0}")]
-    Content(String),
-}
+/// Why a file was not written: a sentence, which nobody needs to tell from others.
+type Failed = Box<dyn Error>;
 
 /// What a file is to hold.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq)]
 enum Content {
     Json,
+    JsonLines,
     Csv,
     Markdown,
     Ladder,
@@ -62,6 +65,9 @@ enum Content {
     Roofline,
     Ratios,
 }
+
+/// A requested file: the option that requests it, and its path.
+type Requested = (Content, &'static str, PathBuf);
 
 /// The files, opened.
 pub struct Opened {
@@ -72,32 +78,28 @@ pub struct Opened {
 /// The file of JSON Lines, opened.
 pub struct OpenedLines(Lines);
 
-/// The files of plots, in their folder.
-fn plots(layout: Layout) -> &'static [(Content, &'static str)] {
-    match layout {
-        Layout::Ladder(_) | Layout::Report => &[
-            (Content::Ladder, "ladder.svg"),
-            (Content::Speed, "speed.svg"),
-            (Content::Roofline, "roofline.svg"),
-        ],
-        Layout::Ratios => &[(Content::Ratios, "ratios.svg")],
-    }
-}
-
 impl Exports {
-    /// Every requested file, and the option that requests it.
-    fn paths(&self, layout: Layout) -> Vec<(&'static str, PathBuf)> {
+    fn requested(&self, layout: Layout) -> Vec<Requested> {
         let named = [
-            ("--json", &self.json),
-            ("--json-lines", &self.json_lines),
-            ("--csv", &self.csv),
-            ("--markdown", &self.markdown),
+            (Content::Json, "--json", &self.json),
+            (Content::JsonLines, "--json-lines", &self.json_lines),
+            (Content::Csv, "--csv", &self.csv),
+            (Content::Markdown, "--markdown", &self.markdown),
         ];
+        let plots: &[(Content, &str)] = match layout {
+            Layout::Ladder(_) | Layout::Report => &[
+                (Content::Ladder, "ladder.svg"),
+                (Content::Speed, "speed.svg"),
+                (Content::Roofline, "roofline.svg"),
+            ],
+            Layout::Ratios => &[(Content::Ratios, "ratios.svg")],
+        };
         let named = named.into_iter();
-        let named = named.filter_map(|(option, path)| Some((option, path.clone()?)));
+        let named =
+            named.filter_map(|(content, option, path)| Some((content, option, path.clone()?)));
         let plots = self.plots.iter().flat_map(|folder| {
-            let names = plots(layout).iter();
-            names.map(|(_, name)| ("--plots", folder.join(name)))
+            let plots = plots.iter();
+            plots.map(|(content, name)| (*content, "--plots", folder.join(name)))
         });
         named.chain(plots).collect()
     }
@@ -105,53 +107,38 @@ impl Exports {
     /// Two options that name the same file, and the file as each of them names it, if there are
     /// any.
     pub fn clash(&self, layout: Layout) -> Option<[(&'static str, PathBuf); 2]> {
-        let paths = self.paths(layout);
-        paths.iter().enumerate().find_map(|(index, one)| {
-            let mut before = paths[..index].iter();
-            let other = before.find(|other| output::are_same(&one.1, &other.1))?;
-            Some([other.clone(), one.clone()])
+        let requested = self.requested(layout);
+        requested.iter().enumerate().find_map(|(index, one)| {
+            let mut before = requested[..index].iter();
+            let other = before.find(|other| output::are_same(&one.2, &other.2))?;
+            Some([other, one].map(|(_, option, path)| (*option, path.clone())))
         })
     }
 
     /// Whether a file is this process's standard output, where nothing else may then be written.
     pub fn take_stdout(&self, layout: Layout) -> bool {
-        let paths = self.paths(layout);
-        paths.iter().any(|(_, path)| output::is_stdout(path))
+        let requested = self.requested(layout);
+        requested.iter().any(|(_, _, path)| output::is_stdout(path))
     }
 
     /// Opens the file of JSON Lines, if it is requested.
-    ///
-    /// # Errors
-    ///
-    /// It cannot be written.
-    pub fn open_lines(&self) -> Result<Option<OpenedLines>, ExportError> {
+    pub fn open_lines(&self) -> Result<Option<OpenedLines>, Failed> {
         let open = |path: &Path| Ok(OpenedLines(Lines::open(path)?));
         self.json_lines.as_deref().map(open).transpose()
     }
 
     /// Opens every other requested file.
-    ///
-    /// # Errors
-    ///
-    /// One cannot be written.
-    pub fn open(&self, layout: Layout) -> Result<Opened, ExportError> {
+    pub fn open(&self, layout: Layout) -> Result<Opened, Failed> {
         let mut files = Vec::new();
-        for (content, path) in [
-            (Content::Json, &self.json),
-            (Content::Csv, &self.csv),
-            (Content::Markdown, &self.markdown),
-        ] {
-            if let Some(path) = path {
-                files.push((content, Output::open(path)?));
+        for (content, option, path) in self.requested(layout) {
+            if let ("--plots", Some(folder)) = (option, &self.plots) {
+                fs::create_dir_all(folder).map_err(|error| {
+                    let folder = folder.display();
+                    format!("The folder `{folder}` for plots cannot be made: {error}.")
+                })?;
             }
-        }
-        if let Some(folder) = &self.plots {
-            fs::create_dir_all(folder).map_err(|error| ExportError::Folder {
-                path: folder.clone(),
-                reason: error.to_string(),
-            })?;
-            for &(content, name) in plots(layout) {
-                files.push((content, Output::open(&folder.join(name))?));
+            if content != Content::JsonLines {
+                files.push((content, Output::open(&path)?));
             }
         }
         Ok(Opened { files, layout })
@@ -160,16 +147,11 @@ impl Exports {
 
 impl OpenedLines {
     /// Writes the lines of the last size.
-    ///
-    /// # Errors
-    ///
-    /// They cannot be written.
-    pub fn write_last(&mut self, results: &Results) -> Result<(), ExportError> {
+    pub fn write_last(&mut self, results: &Results) -> Result<(), Failed> {
         let Some(size) = results.sizes.last() else {
             return Ok(());
         };
-        let text =
-            lines::json(results, size).map_err(|error| ExportError::Content(error.to_string()))?;
+        let text = lines::json(results, size)?;
         Ok(self.0.write(&text)?)
     }
 }
@@ -189,25 +171,22 @@ impl Opened {
     /// # Errors
     ///
     /// One cannot be written; those before it are there.
-    pub fn write(&mut self, results: &Results) -> Result<(), ExportError> {
+    pub fn write(&mut self, results: &Results) -> Result<(), Failed> {
         for (content, mut output) in self.files.drain(..) {
             let text = match content {
-                Content::Json => serde_json::to_string_pretty(results)
-                    .map(|text| text + "\n")
-                    .map_err(|error| ExportError::Content(error.to_string()))?,
-                Content::Csv => {
-                    lines::csv(results).map_err(|error| ExportError::Content(error.to_string()))?
-                }
+                Content::Json => serde_json::to_string_pretty(results)? + "\n",
+                Content::JsonLines => continue,
+                Content::Csv => lines::csv(results)?,
                 Content::Markdown => document(results, self.layout),
                 Content::Ladder => pictures::ladder(results),
                 Content::Speed => pictures::speed(results),
                 Content::Roofline => pictures::roofline(results),
                 Content::Ratios => pictures::ratios(results),
             };
-            let path = output.path().to_path_buf();
-            output.write_all(text.as_bytes()).map_err(|error| {
-                ExportError::Content(format!("`{}` cannot be written: {error}.", path.display()))
-            })?;
+            if let Err(error) = output.write_all(text.as_bytes()) {
+                let path = output.path().display();
+                return Err(format!("`{path}` cannot be written: {error}.").into());
+            }
             output.commit()?;
         }
         Ok(())

@@ -1,10 +1,11 @@
 //! What of a benchmark outlives an interrupt: the shapes that are finished, in the requested
 //! files.
 
+use std::error::Error;
 use std::io::{self, Write};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::export::{ExportError, Layout, Opened};
+use super::export::{Layout, Opened};
 use super::ratios;
 use super::results::Results;
 use crate::output;
@@ -57,7 +58,7 @@ impl Kept {
     /// # Errors
     ///
     /// One cannot be written, or drawn; those before it are there.
-    pub fn write(&self, results: &Results) -> Result<(), ExportError> {
+    pub fn write(&self, results: &Results) -> Result<(), Box<dyn Error>> {
         let mut state = self.state();
         state.is_written = true;
         state.files.write(results)
@@ -111,7 +112,7 @@ impl State {
 mod tests {
     use super::*;
     use crate::bench::export::Exports;
-    use crate::bench::results::tests::sample;
+    use crate::bench::samples::sample;
 
     #[test]
     fn what_is_finished_is_in_the_files_and_in_the_table_of_ratios() {

@@ -98,7 +98,7 @@ pub(super) fn tera(flops_per_s: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bench::results::tests::{sample, sample_of_two_devices};
+    use crate::bench::samples::{sample, sample_of_two_devices};
     use expect_test::expect_file;
 
     #[test]
@@ -130,14 +130,5 @@ mod tests {
         ] {
             assert!(text.contains(part), "{part}: {text}");
         }
-    }
-
-    #[test]
-    fn what_is_not_proven_has_no_figure() {
-        let overview = overview(&sample());
-        assert!(
-            overview.contains("| `conflict-free-sn8` | - | - |\n"),
-            "{overview}"
-        );
     }
 }

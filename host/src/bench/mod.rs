@@ -8,7 +8,7 @@
 //! | `ladder.rs` | a table's rows: shares of cuBLAS and of the peak, gain over the rung before |
 //! | `table.rs`, `markdown.rs` | for the terminal and for documents |
 //! | `lines.rs` | a line of JSON or CSV for each result |
-//! | `pictures.rs` | the plots: speed against size, a roofline, bars of the ladder and of ratios |
+//! | `pictures/` | the plots: speed against size, a roofline, bars of the ladder and of ratios |
 //! | `preset.rs` | the table of the report that the ladder follows, beside ours |
 //! | `shapes.rs`, `ratios.rs` | shapes that programs multiply, and their ratios to cuBLAS |
 //! | `compare/` | what has changed since an earlier benchmark |
@@ -26,6 +26,8 @@ pub mod pictures;
 pub mod preset;
 pub mod ratios;
 pub mod results;
+#[cfg(test)]
+mod samples;
 pub mod shapes;
 pub mod table;
 
@@ -34,7 +36,7 @@ pub use devices::{OnDevice, labels};
 pub use export::Layout;
 pub use ladder::Sort;
 pub use results::{Machine, Provenance, Results, Size};
-use shapes::Named;
+pub use shapes::Target;
 
 use crate::cpu;
 use crate::data::Storage;
@@ -62,28 +64,6 @@ pub struct Plan {
     pub cpu: cpu::Settings,
     /// What to compare with what is found.
     pub earlier: Option<Earlier>,
-}
-
-/// A shape to measure at, with its name if it is one of [`shapes::SHAPES`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Target {
-    pub shape: Shape,
-    pub named: Option<&'static Named>,
-}
-
-impl From<Shape> for Target {
-    fn from(shape: Shape) -> Target {
-        Target { shape, named: None }
-    }
-}
-
-impl From<&'static Named> for Target {
-    fn from(named: &'static Named) -> Target {
-        Target {
-            shape: named.shape,
-            named: Some(named),
-        }
-    }
 }
 
 impl Plan {
@@ -141,22 +121,13 @@ pub fn run(
             0 | 1 => Vec::new(),
             _ => machines,
         },
-        sizes: Vec::new(),
-        summaries: Vec::new(),
-        comparison: Vec::new(),
+        ..Results::default()
     };
     for target in &plan.targets {
-        let Shape { m, n, k } = target.shape;
         let mut size = Size {
-            name: target.named.map(|named| named.name.to_string()),
-            origin: target.named.map(|named| named.origin.name().to_string()),
-            m,
-            n,
-            k,
-            gpu_state: None,
-            stages: Vec::new(),
-            yardsticks: Vec::new(),
-            results: Vec::new(),
+            name: target.name.map(String::from),
+            origin: target.origin.map(String::from),
+            ..Size::of(target.shape)
         };
         let mut outcome = Ok(());
         for (index, (on, request)) in requests(target).enumerate() {
@@ -178,7 +149,7 @@ pub fn run(
         let first = results.machine.device_label.as_deref();
         devices::side_by_side(&mut size, &plan.asked, first);
         results.sizes.push(size);
-        if plan.targets.iter().any(|target| target.named.is_some()) {
+        if plan.targets.iter().any(|target| target.name.is_some()) {
             results.summaries = ratios::summaries(&results);
         }
         if let Some(earlier) = &plan.earlier {
@@ -190,85 +161,4 @@ pub fn run(
         finished(&results, &progress);
     }
     (results, Ok(()))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::measure::Origin;
-    use crate::prove::Baseline;
-    use crate::rung::Rung;
-    use gpu_gemm::gpu_kernels::spec::Kernel;
-    use gpu_gemm::gpu_kernels::{naive, tiled};
-    use gpu_gemm::{Choice, Chooser, Device, DeviceChoice, DeviceFacts};
-
-    /// Runs kernels on the simulator.
-    fn ran(asked: Vec<Asked>, shapes: [Shape; 2]) -> (Results, Result<(), EvaluateError>) {
-        let plan = Plan {
-            asked: asked.clone(),
-            data_type: DataType::F32,
-            targets: shapes.map(Target::from).to_vec(),
-            alpha: 1.0,
-            beta: 0.0,
-            storage: Storage::default(),
-            seed: 42,
-            effort: Effort::default(),
-            cpu: cpu::Settings::default(),
-            earlier: None,
-        };
-        let on = OnDevice {
-            opened: Device::open(DeviceChoice::Simulator).unwrap().into(),
-            chooser: Chooser::untuned(DeviceFacts::simulator()).into(),
-            origin: Origin::default(),
-            label: None,
-            asked,
-            baseline: Baseline::Auto,
-        };
-        let mut known = 0;
-        let ran = run(&[on], &plan, &mut |results, _| {
-            known += 1;
-            assert_eq!(results.sizes.len(), known);
-        });
-        let ended_early = usize::from(ran.1.is_err());
-        assert_eq!(ran.0.sizes.len(), known + ended_early);
-        ran
-    }
-
-    fn first_of(kernel: &Kernel) -> Asked {
-        Asked::Rung(Rung::Gpu(Choice::even(&kernel.variants[0])))
-    }
-
-    #[test]
-    fn every_kernel_is_proven_and_timed_at_every_shape() {
-        let [naive, tiled] = [&naive::KERNEL, &tiled::KERNEL].map(first_of);
-        let shapes = [Shape::cube(16), Shape::new(3, 40, 5)];
-        let (results, outcome) = ran(vec![naive, tiled, Asked::Auto], shapes);
-        outcome.unwrap();
-        assert!(results.all_proven());
-        assert_eq!(results.machine.backend, "simulator");
-        let measured: Vec<(usize, usize, usize, Vec<&str>)> = results
-            .sizes
-            .iter()
-            .map(|size| {
-                let timed = |record: &&crate::report::Record| record.time_median_s > Some(0.0);
-                let names = size.results.iter().filter(timed);
-                let names = names.map(|record| record.kernel.as_str()).collect();
-                (size.m, size.n, size.k, names)
-            })
-            .collect();
-        let names = vec!["naive", "tiled-32", "auto"];
-        assert_eq!(
-            measured,
-            [(16, 16, 16, names.clone()), (3, 40, 5, names.clone())]
-        );
-    }
-
-    #[test]
-    fn an_error_keeps_what_was_measured_before_it() {
-        let shapes = [16, 1 << 40].map(Shape::cube);
-        let (results, outcome) = ran(vec![first_of(&naive::KERNEL)], shapes);
-        assert!(matches!(outcome, Err(EvaluateError::TooLarge(_))));
-        assert_eq!(results.sizes[0].results.len(), 1);
-        assert_eq!(results.sizes[1].results, []);
-    }
 }

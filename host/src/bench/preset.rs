@@ -84,7 +84,7 @@ fn figures((seconds, flops_per_s, share): (f64, f64, Option<f64>)) -> [String; 3
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bench::results::tests::sample;
+    use crate::bench::samples::sample;
     use crate::select;
     use expect_test::expect_file;
     use gpu_gemm::DataType;

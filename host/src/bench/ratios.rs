@@ -63,10 +63,6 @@ const HEADER: [&str; 9] = [
 ];
 
 /// Writes everything.
-///
-/// # Errors
-///
-/// Writing fails.
 pub fn write(results: &Results, why: &str, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "device  {}", results.machine.description())?;
     writeln!(out, "why     {why}\n\n{}", table(results))?;
@@ -138,8 +134,7 @@ fn closing(results: &Results) -> String {
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
-    use crate::bench::results::tests::sample;
-    use crate::bench::shapes::Origin;
+    use crate::bench::samples::sample;
     use expect_test::expect_file;
 
     /// [`sample`] with names, and a kernel that was chosen.
@@ -147,7 +142,7 @@ pub(super) mod tests {
         let mut results = sample();
         for (size, name) in results.sizes.iter_mut().zip(["small", "large"]) {
             size.name = Some(name.into());
-            size.origin = Some(Origin::Odd.name().into());
+            size.origin = Some("odd".into());
             for record in &mut size.results {
                 if record.kernel == "double-buffer-sn8" {
                     record.kernel = "auto".into();
@@ -158,18 +153,6 @@ pub(super) mod tests {
         results.sizes[0].results[4].ratio_to_cublas = Some(1.25);
         results.sizes[1].results[4].ratio_to_cublas = Some(0.8);
         results
-    }
-
-    #[test]
-    fn the_mean_is_geometric_and_the_worst_is_named() {
-        let summaries = summaries(&named());
-        // The kernel that is not proven has no ratio.
-        let kernels: Vec<&str> = summaries.iter().map(|one| one.kernel.as_str()).collect();
-        assert_eq!(kernels, ["naive", "tiled-32", "tiled-16", "auto"]);
-        let auto = &summaries[3];
-        assert!((auto.geometric_mean - 1.0).abs() < 1e-12);
-        assert_eq!((auto.shapes, auto.at_least_as_fast), (2, 1));
-        assert_eq!((auto.worst, auto.worst_shape.as_str()), (0.8, "large"));
     }
 
     #[test]

@@ -58,7 +58,7 @@ pub struct Provenance {
 }
 
 impl Provenance {
-    /// Of a benchmark that begins now.
+    /// The provenance of a benchmark that begins now.
     pub fn now() -> Self {
         let date = humantime::format_rfc3339_seconds(SystemTime::now());
         let system = rustix::system::uname();
@@ -122,10 +122,9 @@ pub struct Machine {
 }
 
 /// What was measured at one shape, with the runs of all contenders alternating.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Size {
-    /// Of a shape of `--preset shapes`: its name there, and which programs multiply such
-    /// matrices.
+    /// The name of a shape of `--preset shapes`, and which programs multiply such matrices.
     pub name: Option<String>,
     pub origin: Option<String>,
     pub m: usize,
@@ -148,30 +147,26 @@ impl Machine {
     /// What `device` is, with its peak for an element type. cuBLAS is filled in when it has been
     /// measured.
     pub fn of(device: &Device, data_type: DataType) -> Machine {
-        let backend = device.backend().to_string();
-        match device {
-            Device::Simulator(_) | Device::OpenCl(_) | Device::Several(_) => Machine {
-                backend,
-                device: device.description(),
-                ..Machine::default()
-            },
-            Device::Cuda(device) => {
-                let properties = device.properties();
-                let (major, minor) = properties.capability;
-                Machine {
-                    device_label: None,
-                    backend,
-                    device: properties.name.clone(),
-                    compute_capability: Some(format!("{major}.{minor}")),
-                    multiprocessors: u32::try_from(properties.sms).ok(),
-                    clock_mhz: u32::try_from(properties.clock_mhz).ok(),
-                    bandwidth_bytes_per_s: Some(properties.bandwidth_bytes_per_s),
-                    peak_flops_per_s: Gpu::of(properties).map(|gpu| gpu.peak(data_type.inputs)),
-                    cuda: Some(properties.driver.clone()),
-                    driver: driver::release(),
-                    cublas: None,
-                }
-            }
+        let machine = Machine {
+            backend: device.backend().to_string(),
+            device: device.description(),
+            ..Machine::default()
+        };
+        let Device::Cuda(gpu) = device else {
+            return machine;
+        };
+        let properties = gpu.properties();
+        let (major, minor) = properties.capability;
+        Machine {
+            device: properties.name.clone(),
+            compute_capability: Some(format!("{major}.{minor}")),
+            multiprocessors: u32::try_from(properties.sms).ok(),
+            clock_mhz: u32::try_from(properties.clock_mhz).ok(),
+            bandwidth_bytes_per_s: Some(properties.bandwidth_bytes_per_s),
+            peak_flops_per_s: Gpu::of(properties).map(|gpu| gpu.peak(data_type.inputs)),
+            cuda: Some(properties.driver.clone()),
+            driver: driver::release(),
+            ..machine
         }
     }
 
@@ -196,6 +191,16 @@ impl Machine {
 }
 
 impl Size {
+    /// Nothing yet, of this shape.
+    pub fn of(Shape { m, n, k }: Shape) -> Size {
+        Size {
+            m,
+            n,
+            k,
+            ..Size::default()
+        }
+    }
+
     /// The dimensions.
     pub fn shape(&self) -> Shape {
         Shape::new(self.m, self.n, self.k)
@@ -235,42 +240,37 @@ impl Size {
         Yardstick::fastest(there)
     }
 
-    /// The kernels, each with whether it is proven, and then the yardsticks, which are not, with
-    /// the problem that they share with the kernels.
-    pub(super) fn contenders(&self) -> Vec<(Record, Option<bool>)> {
-        let kernels = self.results.iter().cloned();
-        let kernels = kernels.map(|record| (Some(record.proven), record));
+    /// The kernels, and then the yardsticks with the problem that they share with the kernels; each
+    /// with whether it is a yardstick, which is not proven.
+    pub(super) fn contenders(&self) -> impl Iterator<Item = (Record, bool)> {
+        let kernels = self.results.iter().map(|record| (record.clone(), false));
         let yardsticks = self.yardsticks.iter();
-        let yardsticks = yardsticks.map(|yardstick| (None, self.yardstick_record(yardstick)));
-        let contenders = kernels.chain(yardsticks);
-        contenders
-            .map(|(proven, record)| (record, proven))
-            .collect()
+        kernels.chain(yardsticks.map(|yardstick| (self.yardstick_record(yardstick), true)))
     }
 
     fn yardstick_record(&self, yardstick: &Yardstick) -> Record {
         let first = self.cublas_on(yardstick.device_label.as_deref());
         let record = yardstick.as_record(first);
-        match self.results.first() {
-            Some(kernel) => Record {
-                dtype: kernel.dtype.clone(),
-                m: self.m,
-                n: self.n,
-                k: self.k,
-                batch: kernel.batch,
-                transpose_a: kernel.transpose_a,
-                transpose_b: kernel.transpose_b,
-                lda: kernel.lda,
-                ldb: kernel.ldb,
-                ldc: kernel.ldc,
-                alpha: kernel.alpha,
-                beta: kernel.beta,
-                seed: kernel.seed,
-                backend: "cuda".to_string(),
-                data: kernel.data.clone(),
-                ..record
-            },
-            None => record,
+        let Some(kernel) = self.results.first() else {
+            return record;
+        };
+        Record {
+            dtype: kernel.dtype.clone(),
+            m: self.m,
+            n: self.n,
+            k: self.k,
+            batch: kernel.batch,
+            transpose_a: kernel.transpose_a,
+            transpose_b: kernel.transpose_b,
+            lda: kernel.lda,
+            ldb: kernel.ldb,
+            ldc: kernel.ldc,
+            alpha: kernel.alpha,
+            beta: kernel.beta,
+            seed: kernel.seed,
+            backend: "cuda".to_string(),
+            data: kernel.data.clone(),
+            ..record
         }
     }
 
@@ -344,142 +344,9 @@ fn once_each(names: impl Iterator<Item = String>) -> Vec<String> {
 }
 
 #[cfg(test)]
-pub(super) mod tests {
+mod tests {
     use super::*;
-
-    /// Four rungs, one of them wrong, and cuBLAS, at two sizes of an H200.
-    pub(crate) fn sample() -> Results {
-        let size = |size: usize, scale: f64| {
-            let flops = Shape::cube(size).flops();
-            let cublas = 50e12 * scale;
-            let record = |kernel: &str, speed: f64| Record {
-                kernel: kernel.into(),
-                dtype: "f32".into(),
-                m: size,
-                n: size,
-                k: size,
-                alpha: 1.0,
-                beta: 0.0,
-                seed: 42,
-                backend: "cuda".into(),
-                proven: true,
-                verification: "exact: all equal; proven: all within".into(),
-                runs: Some(20),
-                time_median_s: Some(flops / speed),
-                time_min_s: Some(flops / speed * 0.99),
-                time_max_s: Some(flops / speed * 1.02),
-                time_mean_s: Some(flops / speed * 1.001),
-                time_stddev_s: Some(flops / speed * 0.005),
-                outliers: Some(1),
-                flops_per_s: Some(speed),
-                compared_with: Some("cublas-fp32".into()),
-                cublas_time_median_s: Some(flops / cublas),
-                ratio_to_cublas: Some(speed / cublas),
-                ..Record::default()
-            };
-            let wrong = Record {
-                compared_with: Some("cublas-fp32".into()),
-                cublas_time_median_s: Some(flops / cublas),
-                ..record("conflict-free-sn8", 1.0).wrong("conflict-free-sn8")
-            };
-            let yardstick = |name: &str, speed: f64| Yardstick {
-                name: name.into(),
-                runs: 20,
-                time_median_s: flops / speed,
-                time_min_s: Some(flops / speed * 0.98),
-                time_max_s: Some(flops / speed * 1.01),
-                time_mean_s: Some(flops / speed),
-                time_stddev_s: Some(flops / speed * 0.004),
-                outliers: Some(0),
-                flops_per_s: speed,
-                ..Yardstick::default()
-            };
-            Size {
-                name: None,
-                origin: None,
-                m: size,
-                n: size,
-                k: size,
-                gpu_state: None,
-                stages: Vec::new(),
-                yardsticks: vec![
-                    yardstick("cublas-fp32", cublas),
-                    yardstick("cublas-tf32", 300e12 * scale),
-                ],
-                results: vec![
-                    record("naive", 5e12),
-                    record("tiled-32", 8.5e12 * scale),
-                    record("tiled-16", 8e12 * scale),
-                    wrong,
-                    record("double-buffer-sn8", 46.75e12 * scale),
-                ],
-            }
-        };
-        Results {
-            schema: SCHEMA,
-            provenance: None,
-            machine: Machine {
-                device_label: None,
-                backend: "cuda".into(),
-                device: "NVIDIA H200".into(),
-                compute_capability: Some("9.0".into()),
-                multiprocessors: Some(132),
-                clock_mhz: Some(1980),
-                bandwidth_bytes_per_s: Some(4.8e12),
-                peak_flops_per_s: Some(66.9e12),
-                cuda: Some("13.0".into()),
-                driver: Some("580.159.04".into()),
-                cublas: Some("13.1.0 from libcublas.so.13".into()),
-            },
-            machines: Vec::new(),
-            sizes: vec![size(2048, 0.9), size(4096, 1.0)],
-            summaries: Vec::new(),
-            comparison: Vec::new(),
-        }
-    }
-
-    /// The kernels of [`sample`] that are right, on its GPU and by OpenCL on it, where they run at nine
-    /// tenths of the speed.
-    pub(crate) fn sample_of_two_devices() -> Results {
-        const SPEED: f64 = 0.9;
-        let mut results = sample();
-        let label = |label: &str| Some(label.to_owned());
-        for size in &mut results.sizes {
-            size.results.retain(|record| record.proven);
-            for yardstick in &mut size.yardsticks {
-                yardstick.device_label = label("cuda");
-            }
-            let slower = |time: Option<f64>| time.map(|time| time / SPEED);
-            let by_opencl = |record: &Record| Record {
-                backend: "opencl".into(),
-                device_label: label("opencl"),
-                time_median_s: slower(record.time_median_s),
-                time_min_s: slower(record.time_min_s),
-                time_max_s: slower(record.time_max_s),
-                flops_per_s: record.flops_per_s.map(|speed| speed * SPEED),
-                compared_with: None,
-                cublas_time_median_s: None,
-                ratio_to_cublas: None,
-                ratio_to_first_device: Some(SPEED),
-                ..record.clone()
-            };
-            let records = std::mem::take(&mut size.results);
-            for mut record in records {
-                let other = by_opencl(&record);
-                record.device_label = label("cuda");
-                size.results.extend([record, other]);
-            }
-        }
-        results.machine.device_label = label("cuda");
-        let by_opencl = Machine {
-            device_label: label("opencl"),
-            backend: "opencl".into(),
-            device: "NVIDIA H200 (NVIDIA CUDA, OpenCL 3.0)".into(),
-            ..Machine::default()
-        };
-        results.machines = vec![results.machine.clone(), by_opencl];
-        results
-    }
+    use crate::bench::samples::{sample, sample_of_two_devices};
 
     #[test]
     fn what_is_written_is_read_again() {

@@ -5,72 +5,69 @@ use std::io::{self, Write};
 use super::ladder::{STEP, Sort, rows};
 use super::results::{Results, Size};
 use crate::measure::nvml::GpuState;
-use crate::report::{Record, new_table, outlier_note};
+use crate::report::{Record, Several, new_table, outlier_note};
 
-/// Writes everything.
-///
-/// # Errors
-///
-/// Writing fails.
-pub fn write(results: &Results, why: &str, sort: Sort, out: &mut dyn Write) -> io::Result<()> {
-    write_head(results, why, out)?;
-    for size in &results.sizes {
-        write_size(results, size, sort, out)?;
-    }
-    write_foot(out)
+/// The tables of sizes, written as the sizes are finished.
+pub struct Tables<'a> {
+    /// Those that are written.
+    count: usize,
+    /// Why these devices.
+    why: &'a str,
+    sort: Sort,
 }
 
-/// Writes what is above the tables.
-///
-/// # Errors
-///
-/// Writing fails.
-pub fn write_head(results: &Results, why: &str, out: &mut dyn Write) -> io::Result<()> {
-    for machine in results.all_machines() {
-        let label = machine.device_label.as_ref();
-        let label = label.map_or_else(String::new, |label| format!("{label}: "));
-        writeln!(out, "device  {label}{}", machine.description())?;
+impl<'a> Tables<'a> {
+    pub fn new(why: &'a str, sort: Sort) -> Tables<'a> {
+        let count = 0;
+        Tables { count, why, sort }
     }
-    writeln!(out, "why     {why}")
+
+    /// Writes those that are not written yet, below what is above the first.
+    pub fn write_new(&mut self, results: &Results, out: &mut dyn Write) -> io::Result<()> {
+        if results.kernels().is_empty() {
+            return Ok(());
+        }
+        if self.count == 0 {
+            for machine in results.all_machines() {
+                let label = machine.device_label.as_ref();
+                let label = label.map_or_else(String::new, |label| format!("{label}: "));
+                writeln!(out, "device  {label}{}", machine.description())?;
+            }
+            writeln!(out, "why     {}", self.why)?;
+        }
+        for size in &results.sizes[self.count..] {
+            write_size(results, size, self.sort, out)?;
+        }
+        self.count = results.sizes.len();
+        Ok(())
+    }
+
+    /// The same, and what is below the last.
+    pub fn write_last(&mut self, results: &Results, out: &mut dyn Write) -> io::Result<()> {
+        self.write_new(results, out)?;
+        writeln!(out, "\n{STEP}")
+    }
 }
 
 /// Writes the table of one size, if it has results, and what was wrong.
-///
-/// # Errors
-///
-/// Writing fails.
-pub fn write_size(
-    results: &Results,
-    size: &Size,
-    sort: Sort,
-    out: &mut dyn Write,
-) -> io::Result<()> {
+fn write_size(results: &Results, size: &Size, sort: Sort, out: &mut dyn Write) -> io::Result<()> {
     let Some(first) = size.results.first() else {
         return Ok(());
     };
+    let (shape, dtype, factors, state) = (size.shape(), &first.dtype, factors(first), state(size));
+    let table = size_table(results, size, sort);
     writeln!(
         out,
-        "\n{} (m x n x k) of {}{}{}\n\n{}",
-        size.shape(),
-        first.dtype,
-        factors(first),
-        state(size),
-        size_table(results, size, sort)
+        "\n{shape} (m x n x k) of {dtype}{factors}{state}\n\n{table}"
     )?;
     for record in size.results.iter().filter(|record| !record.proven) {
-        writeln!(
-            out,
-            "{}: NOT PROVEN: {}",
-            record.title(),
-            record.verification
-        )?;
+        let (title, why) = (record.title(), &record.verification);
+        writeln!(out, "{title}: NOT PROVEN: {why}")?;
     }
     for record in &size.results {
-        if let Some(note) = record.copies_note() {
-            writeln!(out, "{}: {note}", record.title())?;
-        }
-        if let Some(several) = &record.several {
-            writeln!(out, "{}: {}", record.title(), several.sentence())?;
+        let several = record.several.as_ref().map(Several::sentence);
+        for text in record.copies_note().into_iter().chain(several) {
+            writeln!(out, "{}: {text}", record.title())?;
         }
     }
     if let Some(note) = outliers(size) {
@@ -81,8 +78,8 @@ pub fn write_size(
 
 /// A note on outliers at a size, if there are many.
 pub(super) fn outliers(size: &Size) -> Option<String> {
-    let contenders = size.contenders();
-    outlier_note(contenders.iter().map(|(record, _)| record))
+    let contenders: Vec<Record> = size.contenders().map(|(record, _)| record).collect();
+    outlier_note(&contenders)
 }
 
 /// Alpha and beta, and leading dimensions, unless they are as usual.
@@ -101,15 +98,6 @@ fn state(size: &Size) -> String {
     state.map_or_else(String::new, |state| format!("; {state}"))
 }
 
-/// Writes what is below the tables.
-///
-/// # Errors
-///
-/// Writing fails.
-pub fn write_foot(out: &mut dyn Write) -> io::Result<()> {
-    writeln!(out, "\n{STEP}")
-}
-
 /// The table of one size. It is Markdown, too.
 pub(super) fn size_table(results: &Results, size: &Size, sort: Sort) -> String {
     let mut table = new_table();
@@ -122,20 +110,20 @@ pub(super) fn size_table(results: &Results, size: &Size, sort: Sort) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bench::results::tests::{sample, sample_of_two_devices};
+    use crate::bench::samples::{sample, sample_of_two_devices};
     use expect_test::expect_file;
 
-    #[test]
-    fn the_table_of_two_devices_is_as_in_its_golden_file() {
-        let mut out = Vec::new();
-        let results = sample_of_two_devices();
-        write(&results, "chosen with --device", Sort::Ladder, &mut out).unwrap();
-        expect_file!["golden/devices.txt"].assert_eq(std::str::from_utf8(&out).unwrap());
+    fn written(results: &Results) -> String {
+        let (mut tables, mut out) = (
+            Tables::new("chosen with --device", Sort::Ladder),
+            Vec::new(),
+        );
+        tables.write_last(results, &mut out).unwrap();
+        String::from_utf8(out).unwrap()
     }
 
     #[test]
-    fn the_table_is_as_in_its_golden_file() {
-        let mut out = Vec::new();
+    fn the_tables_are_as_in_their_golden_files() {
         let mut results = sample();
         results.sizes[1].gpu_state = Some(GpuState {
             sm_clock_mhz: Some(1755),
@@ -144,7 +132,7 @@ mod tests {
             temperature_c: Some(62),
             throttle_reasons: Some(vec!["sw_power_cap".into()]),
         });
-        write(&results, "chosen with --device", Sort::Ladder, &mut out).unwrap();
-        expect_file!["golden/table.txt"].assert_eq(std::str::from_utf8(&out).unwrap());
+        expect_file!["golden/table.txt"].assert_eq(&written(&results));
+        expect_file!["golden/devices.txt"].assert_eq(&written(&sample_of_two_devices()));
     }
 }

@@ -70,7 +70,7 @@ pub struct MatrixArguments {
     #[arg(long, conflicts_with = "a", value_enum)]
     data: Option<Filling>,
 
-    /// Show the top-left corner of the resulting C: so many rows and columns, such as `5` or `5x8`
+    /// Show the top-left corner of the resulting C, such as `5` for 5 rows and columns, or `5x8`
     #[arg(long, value_name = "ROWS[xCOLUMNS]")]
     pub show: Option<Corner>,
 }

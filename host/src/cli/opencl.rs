@@ -4,7 +4,6 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use thiserror::Error;
 
 use super::exit::{PROVEN, Stop, failed, finish, note, usage};
 use super::{running, values};
@@ -40,18 +39,6 @@ pub(super) struct OpenCl {
     device: DeviceChoice,
 }
 
-/// Why there is no listing.
-#[derive(Debug, Error)]
-enum OpenClError {
-    #[error("There is no OpenCL C in this build. {reason}")]
-    NotBuilt { reason: &'static str },
-    #[error("The kernel `{entry}` has no meaning in OpenCL C: {reason}.")]
-    Refused {
-        entry: &'static str,
-        reason: &'static str,
-    },
-}
-
 pub(super) fn opencl(
     asked: &OpenCl,
     out: &mut dyn Write,
@@ -70,12 +57,16 @@ pub(super) fn opencl(
         match source::of(entry) {
             Ok(program) if asked.raw => texts.push(program.to_owned()),
             Ok(program) => texts.push(opencl::with_sources(program)),
-            Err(Absent::Refused(reason)) => refused.push(OpenClError::Refused { entry, reason }),
+            Err(Absent::Refused(reason)) => refused.push(format!(
+                "The kernel `{entry}` has no meaning in OpenCL C: {reason}."
+            )),
             Err(Absent::Failed(error)) => return Err(failed(error)),
             Err(Absent::NotBuilt) => {
                 let reason = compiled::why_absent();
                 let reason = reason.unwrap_or("Run `cargo clean -p gpu_gemm` and build again.");
-                return Err(failed(OpenClError::NotBuilt { reason }));
+                return Err(failed(format!(
+                    "There is no OpenCL C in this build. {reason}"
+                )));
             }
         }
     }
@@ -84,7 +75,7 @@ pub(super) fn opencl(
         return Err(failed(first));
     }
     for error in refused {
-        note(notes, error.to_string());
+        note(notes, error);
     }
     Ok(finish(written, notes, PROVEN))
 }

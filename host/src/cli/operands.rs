@@ -33,8 +33,8 @@ pub struct OperandArguments {
     #[arg(long, value_name = "ELEMENTS", default_value_t = 0, value_parser = values::padding())]
     pub padding: usize,
 
-    /// Multiply so many products of one shape, each of matrices of its own: those of A lie one
-    /// after the other in memory, and those of B and C. Speed is that of all together
+    /// The batch size: the number of products of one shape, each with its own A, B and C. Those of A
+    /// lie one after the other in memory, and so do those of B and C. Speed is that of all together
     #[arg(long, value_name = "PRODUCTS", default_value_t = 1, value_parser = values::batch)]
     pub batch: usize,
 }

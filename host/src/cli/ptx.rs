@@ -1,17 +1,17 @@
 //! `rust-gemm ptx KERNEL`: the code compiled from a kernel, beside the Rust lines it came from.
 
+use std::error::Error;
 use std::io::{self, Write};
 
 use clap::Args;
 use nvvm::{NvvmArch, Toolkit, nvdisasm, ptxas};
-use thiserror::Error;
 
 use super::exit::{PROVEN, Stop, failed, finish, usage};
 use super::values;
 use crate::listing::{self, ptx, sass, statistics::Statistics};
 use crate::select;
 use gpu_gemm::device::{compiled, driver, ptx as text};
-use gpu_gemm::{DataType, DeviceError, KERNELS};
+use gpu_gemm::{DataType, KERNELS};
 
 #[derive(Debug, Args)]
 pub(super) struct Ptx {
@@ -40,42 +40,25 @@ pub(super) struct Ptx {
     arch: Option<NvvmArch>,
 }
 
-/// Why there is no listing.
-#[derive(Debug, Error)]
-enum PtxError {
-    #[error("There is no PTX in this build. {reason}")]
-    NoPtx { reason: &'static str },
-    #[error(transparent)]
-    NoKernel(#[from] DeviceError),
-    #[error(
-        "There is no ptxas here, which makes machine code of PTX; install a CUDA toolkit or the Python package \
-         nvidia-cuda-nvcc-cu12."
-    )]
-    NoToolkit,
-    #[error(
-        "There is no nvdisasm here, which writes machine code as text; install a CUDA toolkit or the Python package \
-         nvidia-cuda-nvdisasm, or put nvdisasm into PATH."
-    )]
-    NoNvdisasm,
-    #[error(transparent)]
-    Tool(#[from] nvvm::Error),
-}
+const NO_TOOLKIT: &str = "There is no ptxas here, which makes machine code of PTX; install a CUDA toolkit or the Python \
+                          package nvidia-cuda-nvcc-cu12.";
+const NO_NVDISASM: &str = "There is no nvdisasm here, which writes machine code as text; install a CUDA toolkit or the \
+                           Python package nvidia-cuda-nvdisasm, or put nvdisasm into PATH.";
 
 pub(super) fn ptx(asked: &Ptx, out: &mut dyn Write, notes: &mut dyn Write) -> Result<u8, Stop> {
     let names = std::slice::from_ref(&asked.kernel);
     let data_type = select::type_for(asked.dtype, KERNELS, &[], names);
     let variants = select::kernels(KERNELS, names, data_type).map_err(usage)?;
-    let listings: Result<Vec<Vec<u8>>, PtxError> = variants
-        .iter()
-        .map(|variant| listing_of(variant.entry.name, asked))
-        .collect();
+    let listings = variants.iter();
+    let listings = listings.map(|variant| listing_of(variant.entry.name, asked));
+    let listings: Result<Vec<Vec<u8>>, Box<dyn Error>> = listings.collect();
     let text = listings.map_err(failed)?.join(&b'\n');
     Ok(finish(out.write_all(&text), notes, PROVEN))
 }
 
-fn listing_of(entry: &'static str, asked: &Ptx) -> Result<Vec<u8>, PtxError> {
+fn listing_of(entry: &'static str, asked: &Ptx) -> Result<Vec<u8>, Box<dyn Error>> {
     if let Some(reason) = compiled::why_absent() {
-        return Err(PtxError::NoPtx { reason });
+        return Err(format!("There is no PTX in this build. {reason}").into());
     }
     let arch = asked.arch.unwrap_or_else(architecture_here);
     let number = text::architecture(&arch.sm()).unwrap_or_default();
@@ -105,9 +88,9 @@ fn machine_code(
     module: &str,
     entry: &str,
     arch: NvvmArch,
-) -> Result<(String, Vec<sass::Item>), PtxError> {
-    let toolkit = Toolkit::find().ok_or(PtxError::NoToolkit)?;
-    let nvdisasm = nvdisasm::find().ok_or(PtxError::NoNvdisasm)?;
+) -> Result<(String, Vec<sass::Item>), Box<dyn Error>> {
+    let toolkit = Toolkit::find().ok_or(NO_TOOLKIT)?;
+    let nvdisasm = nvdisasm::find().ok_or(NO_NVDISASM)?;
     let assembled = ptxas::assemble(&toolkit, module, arch)?;
     let text = nvdisasm::disassemble(&nvdisasm, &assembled.cubin)?;
     let mut code = sass::parse(&text, entry);

@@ -121,7 +121,7 @@ impl Running {
                     None => Ok(origins.to_vec()),
                     Some((_, origin)) => Err(usage(format!(
                         "`--start` names `{}` twice: name each start once.",
-                        origin.name()
+                        crate::spelled(*origin)
                     ))),
                 }
             }

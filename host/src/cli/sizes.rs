@@ -2,6 +2,8 @@
 
 use std::str::FromStr;
 
+use gpu_gemm::Shape;
+
 /// What a size looks like.
 const SIZE: &str = "a size is a whole number such as 1000, or 4k for 4096 (k is 1024)";
 
@@ -66,9 +68,11 @@ impl FromStr for Sizes {
     }
 }
 
-/// All sizes of a list of them.
-pub fn all(sizes: &[Sizes]) -> impl Iterator<Item = usize> {
-    sizes.iter().flat_map(|Sizes(sizes)| sizes.iter().copied())
+/// Cubes of these sizes, and then these shapes.
+pub fn shapes(sizes: &[Sizes], shapes: &[Shape]) -> Vec<Shape> {
+    let sizes = sizes.iter().flat_map(|Sizes(sizes)| sizes);
+    let cubes = sizes.map(|&size| Shape::cube(size));
+    cubes.chain(shapes.iter().copied()).collect()
 }
 
 #[cfg(test)]

@@ -1,11 +1,11 @@
 //! `rust-gemm tune`: measures on this GPU what `--kernel auto` is to run.
 
+use std::error::Error;
 use std::fs;
 use std::io::Write;
 use std::path::PathBuf;
 
 use clap::Args;
-use thiserror::Error;
 
 use super::bench::shape;
 use super::exit::{PROVEN, Stop, failed, finish, note, usage};
@@ -13,7 +13,7 @@ use super::running;
 use super::sizes::{self, Sizes};
 use crate::bench::shapes::SHAPES;
 use crate::measure::Effort;
-use crate::output::{Output, OutputError, clause};
+use crate::output::{Output, clause};
 use crate::progress::Progress;
 use crate::report::{duration, new_table};
 use crate::tune::{self, Measured, Settings};
@@ -130,43 +130,30 @@ fn measure(
     Ok(())
 }
 
-/// Why what was tuned cannot be kept.
-#[derive(Debug, Error)]
-enum KeepError {
-    #[error(
-        "There is no folder to keep measurements in: none of GEMM_CACHE_DIR, XDG_CACHE_HOME and HOME is set; set GEMM_CACHE_DIR to a folder."
-    )]
-    NoFolder,
-    #[error("The folder `{}` cannot be made: {reason}.", path.display())]
-    Folder { path: PathBuf, reason: String },
-    #[error(transparent)]
-    Output(#[from] OutputError),
-    #[error("`{}` cannot be written: {reason}.", path.display())]
-    Content { path: PathBuf, reason: String },
-}
-
 /// Writes what was tuned, in one step, and says where it is.
-fn keep(tuned: &Tuned, key: &Key) -> Result<PathBuf, KeepError> {
-    let path = Tuned::path(key).ok_or(KeepError::NoFolder)?;
+fn keep(tuned: &Tuned, key: &Key) -> Result<PathBuf, Box<dyn Error>> {
+    let path = Tuned::path(key).ok_or(
+        "There is no folder to keep measurements in: none of GEMM_CACHE_DIR, XDG_CACHE_HOME and HOME is set; set \
+         GEMM_CACHE_DIR to a folder.",
+    )?;
     if let Some(folder) = path.parent() {
-        fs::create_dir_all(folder).map_err(|error| KeepError::Folder {
-            path: folder.to_path_buf(),
-            reason: clause(&error),
+        fs::create_dir_all(folder).map_err(|error| {
+            let (folder, why) = (folder.display(), clause(&error));
+            format!("The folder `{folder}` cannot be made: {why}.")
         })?;
     }
     let mut output = Output::open(&path)?;
-    write!(output, "{tuned}").map_err(|error| KeepError::Content {
-        path: path.clone(),
-        reason: clause(&error),
-    })?;
+    if let Err(error) = write!(output, "{tuned}") {
+        let (path, why) = (path.display(), clause(&error));
+        return Err(format!("`{path}` cannot be written: {why}.").into());
+    }
     output.commit()?;
     Ok(path)
 }
 
 /// What to measure at.
 fn shapes(arguments: &Arguments) -> Vec<Shape> {
-    let sizes = sizes::all(&arguments.sizes).map(Shape::cube);
-    let asked: Vec<Shape> = sizes.chain(arguments.shapes.iter().copied()).collect();
+    let asked = sizes::shapes(&arguments.sizes, &arguments.shapes);
     match asked.is_empty() {
         true => SHAPES.iter().map(|named| named.shape).collect(),
         false => asked,

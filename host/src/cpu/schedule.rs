@@ -7,8 +7,12 @@
 
 use std::fmt;
 
+use clap::ValueEnum;
+
+use crate::spelled;
+
 /// How pieces are assigned to threads.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Schedule {
     /// As many chunks of equal size as threads, one each
     Static,
@@ -20,15 +24,6 @@ pub enum Schedule {
 }
 
 impl Schedule {
-    /// Its name on the command line.
-    pub fn name(self) -> &'static str {
-        match self {
-            Schedule::Static => "static",
-            Schedule::Dynamic => "dynamic",
-            Schedule::Guided => "guided",
-        }
-    }
-
     /// Pieces of the next chunk, where `left` of `total` remain.
     pub(super) fn chunk(self, total: usize, left: usize, threads: usize) -> usize {
         match self {
@@ -41,6 +36,6 @@ impl Schedule {
 
 impl fmt::Display for Schedule {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(self.name())
+        formatter.write_str(&spelled(*self))
     }
 }

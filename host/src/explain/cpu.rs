@@ -60,10 +60,6 @@ impl CpuExplanation {
     }
 
     /// Writes the explanation for people.
-    ///
-    /// # Errors
-    ///
-    /// Writing fails.
     pub fn write(&self, out: &mut dyn Write) -> io::Result<()> {
         let shape = Shape::new(self.m, self.n, self.k);
         writeln!(out, "{}: {}", self.kernel, self.idea)?;

@@ -1,21 +1,20 @@
 //! The facts about a kernel, a shape and a GPU.
 
 use gpu_gemm::gpu::Gpu;
-use gpu_gemm::gpu::occupancy::WARP;
-use gpu_gemm::gpu_kernels::spec::{Kernel, Staging, Unit, Variant};
-use gpu_gemm::launch::Waits;
+use gpu_gemm::gpu_kernels::spec::{Kernel, Unit, Variant};
 use gpu_gemm::plan::Panel;
-use gpu_gemm::{Choice, DataType, DeviceFacts, Launch, Plan, PlanError, Shape, Split, gpu_kernels};
+use gpu_gemm::{Choice, DataType, DeviceFacts, PlanError, Shape, Split, gpu_kernels};
 use serde::Serialize;
 use thiserror::Error;
 
 use super::auto::Auto;
 use super::ceilings::Ceilings;
 use super::data_sheets;
+use super::launched::{Cut, Launched, Moved, moved};
 use super::resources::{Occupancy, Resources, Waves};
 use super::split::Divided;
 use super::work::{Copied, Remainder, Work};
-use crate::traffic::{self, By, Direction, Space, Traffic};
+use crate::traffic::{self, Traffic};
 
 /// What to explain.
 #[derive(Clone, Debug)]
@@ -106,64 +105,6 @@ pub struct Explanation {
     pub waves: Option<Waves>,
     #[serde(skip)]
     pub(super) variant: &'static Variant,
-}
-
-/// A launch.
-#[derive(Clone, Debug, Serialize)]
-pub struct Launched {
-    /// The entry point in the PTX.
-    pub kernel: &'static str,
-    /// CTAs along x and y.
-    pub grid_x: u32,
-    pub grid_y: u32,
-    /// Threads of a CTA along x and y.
-    pub block_x: u32,
-    pub block_y: u32,
-    pub dynamic_shared_bytes: u32,
-    /// Whether it may begin before the previous launch has ended, and waits for that launch in
-    /// the kernel.
-    pub begins_early: bool,
-}
-
-/// How the work is divided.
-#[derive(Clone, Debug, Serialize)]
-pub struct Cut {
-    /// CTAs of all launches of the kernel itself.
-    pub ctas: u64,
-    /// Threads of a CTA.
-    pub threads: u32,
-    /// The block tile: what a CTA computes and stages at a time.
-    pub tile_m: u32,
-    pub tile_n: u32,
-    pub tile_k: u32,
-    /// The thread tile.
-    pub thread_m: u32,
-    pub thread_n: u32,
-    pub dynamic_shared_bytes: u32,
-    /// Whether tiles reach beyond C, or k-iterations beyond k: what lies there is predicated
-    /// off, but computed.
-    pub ragged: bool,
-}
-
-/// Elements of one matrix that are moved in one way.
-#[derive(Clone, Debug, Serialize)]
-pub struct Moved {
-    /// `copy`, `kernel`, `fix_up` or `n_remainder`: which of the launches.
-    pub by: &'static str,
-    /// `global` or `shared`.
-    pub memory: &'static str,
-    /// `read` or `write`.
-    pub direction: &'static str,
-    /// `A`, `B` or `C`; `P` for partial sums.
-    pub matrix: char,
-    /// For shapes that tiles divide.
-    pub formula: String,
-    /// For this shape.
-    pub elements: u128,
-    pub bytes: u128,
-    /// Whether that is not what the formula gives.
-    #[serde(skip)]
-    is_beside_formula: bool,
 }
 
 /// Where a kernel stands below the roofs of a GPU.
@@ -303,77 +244,6 @@ fn kernel_of(variant: &Variant) -> Option<&'static Kernel> {
     gpu_kernels::KERNELS.iter().find(has).copied()
 }
 
-fn moved(traffic: &Traffic, data_type: DataType) -> Vec<Moved> {
-    let accesses = traffic.accesses.iter();
-    let of = |access: &traffic::Access| Moved {
-        by: match access.by {
-            By::Copy => "copy",
-            By::Kernel => "kernel",
-            By::FixUp => "fix_up",
-            By::Remainder => "n_remainder",
-        },
-        memory: match access.space {
-            Space::Global => "global",
-            Space::Shared => "shared",
-        },
-        direction: match access.direction {
-            Direction::Read => "read",
-            Direction::Write => "write",
-        },
-        matrix: access.matrix,
-        formula: access.formula.clone(),
-        elements: access.elements,
-        bytes: access.bytes(data_type),
-        is_beside_formula: access.is_beside_formula,
-    };
-    accesses.map(of).collect()
-}
-
-impl Launched {
-    fn of(launch: &Launch) -> Launched {
-        Launched {
-            kernel: launch.kernel.name,
-            grid_x: launch.grid.0,
-            grid_y: launch.grid.1,
-            block_x: launch.block.0,
-            block_y: launch.block.1,
-            dynamic_shared_bytes: launch.dynamic_shared_bytes,
-            begins_early: launch.waits == Waits::InTheKernel,
-        }
-    }
-}
-
-impl Cut {
-    fn of(plan: &Plan) -> Cut {
-        let (variant, shape) = (plan.variant(), plan.call().shape);
-        let (tile, (thread_m, thread_n)) = (variant.tile, variant.thread_tile);
-        let is_own = |launch: &&Launch| launch.kernel.name == variant.entry.name;
-        let beyond = |size: usize, tile: u32| !size.is_multiple_of(tile as usize);
-        Cut {
-            ctas: plan
-                .launches()
-                .iter()
-                .filter(is_own)
-                .map(Launch::ctas)
-                .sum(),
-            threads: variant.block.threads(),
-            tile_m: tile.m,
-            tile_n: tile.n,
-            tile_k: tile.k,
-            thread_m,
-            thread_n,
-            dynamic_shared_bytes: variant.dynamic_shared_bytes(shape.k),
-            ragged: variant.staging == Staging::Tiles
-                && (beyond(shape.m, tile.m) || beyond(shape.n, tile.n) || beyond(shape.k, tile.k)),
-        }
-    }
-
-    /// Warps of a CTA.
-    pub(super) fn warps(&self) -> u32 {
-        self.threads.div_ceil(WARP)
-    }
-}
-
 impl Roofline {
     pub(super) fn of(gpu: &Gpu, gpu_is_here: bool, variant: &Variant, intensity: f64) -> Roofline {
         let peak = gpu.peak_of(variant);
@@ -399,9 +269,9 @@ impl Roofline {
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
-    use gpu_gemm::gpu_kernels::{self, variants};
+    use gpu_gemm::gpu_kernels;
 
-    /// Of an H200's data sheet, at 4096 cubed.
+    /// For an H200, by its data sheet, at 4096 cubed.
     pub(crate) fn explained(kernel: &str) -> Explanation {
         let names = [kernel.to_string()];
         let found = crate::select::kernels(gpu_kernels::KERNELS, &names, DataType::F32).unwrap();
@@ -414,21 +284,6 @@ pub(super) mod tests {
             split: None,
         };
         Explanation::of(&question, None).unwrap()
-    }
-
-    #[test]
-    fn a_kernel_of_little_intensity_is_bound_by_memory_and_one_of_much_by_arithmetic() {
-        let naive = explained("naive");
-        assert_eq!(naive.roofline.bound, "memory");
-        // A quarter operation a byte (and C), 4.8 TB/s.
-        let attainable = naive.roofline.attainable_flops_per_s / 1e12;
-        assert!((attainable - 1.2).abs() < 0.01, "{attainable}");
-        let double = explained("double-buffer-sn8");
-        assert_eq!(double.roofline.bound, "arithmetic");
-        assert_eq!(
-            double.roofline.attainable_flops_per_s,
-            double.roofline.peak_flops_per_s
-        );
     }
 
     #[test]
@@ -453,23 +308,5 @@ pub(super) mod tests {
         question.gpu = Some("a100".to_string());
         let found = of(&question, here);
         assert!(found.gpu.contains("A100") && !found.gpu_is_here);
-    }
-
-    #[test]
-    fn every_kernel_is_explained_at_any_shape() {
-        for variant in variants() {
-            for (m, n, k) in [
-                (1, 1, 1),
-                (100_000, 3, 7),
-                (3, 1 << 20, 5),
-                (130, 257, 9000),
-            ] {
-                let shape = Shape { m, n, k };
-                let gpu = data_sheets::find("h200").unwrap();
-                let facts = DeviceFacts::of_gpu(&gpu);
-                let plan = Choice::even(variant).plan_compact(shape, &facts).unwrap();
-                assert!(Cut::of(&plan).ctas > 0, "{}", variant.name);
-            }
-        }
     }
 }

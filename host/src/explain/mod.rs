@@ -4,6 +4,7 @@
 //! | file | what it does |
 //! | --- | --- |
 //! | `explanation.rs` | the facts, as they are written to JSON |
+//! | `launched.rs` | its launches, tiles and traffic |
 //! | `auto.rs` | what `auto` runs, and why |
 //! | `cpu.rs` | what is known of a CPU rung |
 //! | `ceilings.rs` | what the loads and the instructions of its mainloop allow |
@@ -18,6 +19,7 @@ mod ceilings;
 mod cpu;
 pub mod data_sheets;
 mod explanation;
+mod launched;
 mod resources;
 mod split;
 mod text;

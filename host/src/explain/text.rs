@@ -8,10 +8,6 @@ use gpu_gemm::gpu_kernels::spec::Unit;
 use gpu_gemm::text::plural;
 
 /// Writes the explanation.
-///
-/// # Errors
-///
-/// Writing fails.
 pub fn write(explanation: &Explanation, out: &mut dyn Write) -> io::Result<()> {
     let Explanation {
         kernel,
@@ -28,28 +24,20 @@ pub fn write(explanation: &Explanation, out: &mut dyn Write) -> io::Result<()> {
         split.write(out)?;
     }
     writeln!(out, "{kernel}: {idea}")?;
+    let shape = explanation.shape();
+    writeln!(out, "{source}; {shape} of {dtype} (m x n x k)\n")?;
+    let threads = plural(u64::from(cut.threads), "thread");
+    let warps = plural(u64::from(cut.warps()), "warp");
+    let tile = match (cut.tile_m, cut.tile_n, cut.tile_k) {
+        (m, n, 1) => format!("{m} x {n}"),
+        (m, n, k) => format!("{m} x {n}, {k} of k at a time"),
+    };
     writeln!(
         out,
-        "{source}; {} of {dtype} (m x n x k)\n",
-        explanation.shape()
+        "CTA        {threads} in {warps}, for a block tile of {tile}"
     )?;
-    writeln!(
-        out,
-        "CTA        {} in {}, for a block tile of {} x {}{}",
-        plural(u64::from(cut.threads), "thread"),
-        plural(u64::from(cut.warps()), "warp"),
-        cut.tile_m,
-        cut.tile_n,
-        match cut.tile_k {
-            1 => String::new(),
-            depth => format!(", {depth} of k at a time"),
-        }
-    )?;
-    writeln!(
-        out,
-        "thread     a thread tile of {} x {}",
-        cut.thread_m, cut.thread_n
-    )?;
+    let (thread_m, thread_n) = (cut.thread_m, cut.thread_n);
+    writeln!(out, "thread     a thread tile of {thread_m} x {thread_n}")?;
     if let Unit::TensorCores { warp_tile: (m, n) } = explanation.variant.unit {
         let unit = explanation.unit;
         writeln!(out, "warp       a warp tile of {m} x {n}, on {unit}")?;
@@ -65,26 +53,28 @@ pub fn write(explanation: &Explanation, out: &mut dyn Write) -> io::Result<()> {
 /// What is launched, in order.
 fn launches(explanation: &Explanation) -> impl std::fmt::Display {
     let mut table = new_table();
-    table.set_header([
+    let head = [
         "launch",
         "grid",
         "CTAs",
         "threads",
         "dynamic shared",
         "begins",
-    ]);
+    ];
+    table.set_header(head);
     for launch in &explanation.launches {
         let ctas = u128::from(launch.grid_x) * u128::from(launch.grid_y);
+        let begins = match launch.begins_early {
+            true => "early, waits in the kernel",
+            false => "after what comes before",
+        };
         table.add_row([
             launch.kernel.to_string(),
             format!("{} x {}", launch.grid_x, launch.grid_y),
             grouped(ctas),
             format!("{} x {}", launch.block_x, launch.block_y),
             bytes(launch.dynamic_shared_bytes.into()),
-            match launch.begins_early {
-                true => "early, waits in the kernel".to_string(),
-                false => "after what comes before".to_string(),
-            },
+            begins.to_string(),
         ]);
     }
     table
@@ -93,32 +83,31 @@ fn launches(explanation: &Explanation) -> impl std::fmt::Display {
 /// Operand copies, and each CTA's work, if that is not one tile.
 fn write_work(explanation: &Explanation, out: &mut dyn Write) -> io::Result<()> {
     for copy in &explanation.copies {
+        let (matrix, rows, columns) = (copy.matrix, copy.rows, copy.columns);
+        let is = if copy.transposed {
+            "transposed"
+        } else {
+            "copied"
+        };
+        let zeros = match copy.padded {
+            true => ", with zeros up to exact tiles",
+            false => "",
+        };
         writeln!(
             out,
-            "copy       {} is {} to {} x {}{}",
-            copy.matrix,
-            match copy.transposed {
-                true => "transposed",
-                false => "copied",
-            },
-            copy.rows,
-            copy.columns,
-            match copy.padded {
-                true => ", with zeros up to exact tiles",
-                false => "",
-            }
+            "copy       {matrix} is {is} to {rows} x {columns}{zeros}"
         )?;
     }
     if let Some(work) = &explanation.stream_k {
+        let first = match work.data_parallel_waves {
+            0 => String::new(),
+            1 => ", the first with a tile each".to_string(),
+            waves => format!(", the first {waves} with a tile each"),
+        };
         writeln!(
             out,
-            "stream-K   waves of {}{}; the last one divides {} of {} each: {:.1} a CTA",
+            "stream-K   waves of {}{first}; the last one divides {} of {} each: {:.1} a CTA",
             plural(work.ctas, "CTA"),
-            match work.data_parallel_waves {
-                0 => String::new(),
-                1 => ", the first with a tile each".to_string(),
-                waves => format!(", the first {waves} with a tile each"),
-            },
             plural(work.stream_k_tiles as u64, "tile"),
             plural(work.k_iterations as u64, "k-iteration"),
             work.k_iterations_per_cta
@@ -134,16 +123,15 @@ fn write_work(explanation: &Explanation, out: &mut dyn Write) -> io::Result<()> 
             )?,
         }
     }
-    match &explanation.n_remainder {
-        None => Ok(()),
-        Some(remainder) => writeln!(
-            out,
-            "remainder  the last {} of C by {}, {}",
-            plural(remainder.columns as u64, "column"),
-            remainder.kernel,
-            plural(remainder.ctas, "CTA")
-        ),
-    }
+    let Some(remainder) = &explanation.n_remainder else {
+        return Ok(());
+    };
+    let (columns, kernel) = (plural(remainder.columns as u64, "column"), remainder.kernel);
+    let ctas = plural(remainder.ctas, "CTA");
+    writeln!(
+        out,
+        "remainder  the last {columns} of C by {kernel}, {ctas}"
+    )
 }
 
 fn write_traffic(explanation: &Explanation, out: &mut dyn Write) -> io::Result<()> {
@@ -167,34 +155,32 @@ fn write_traffic(explanation: &Explanation, out: &mut dyn Write) -> io::Result<(
     }
     writeln!(out, "{table}\n")?;
     for memory in ["global", "shared"] {
-        let [read, written] =
-            ["read", "write"].map(|direction| explanation.bytes(memory, direction));
-        if read + written > 0 {
-            writeln!(
-                out,
-                "{memory:<10} {} read, {} written",
-                bytes(read),
-                bytes(written)
-            )?;
+        let moved = ["read", "write"].map(|direction| explanation.bytes(memory, direction));
+        if moved != [0, 0] {
+            let [read, written] = moved.map(bytes);
+            writeln!(out, "{memory:<10} {read} read, {written} written")?;
         }
     }
-    if explanation.cut.ragged && explanation.variant.exact_tiles {
-        writeln!(
-            out,
-            "           Tiles do not divide this shape. The copies have zeros beyond the edges of A and B, which are multiplied too."
-        )?;
-    } else if explanation.cut.ragged {
-        writeln!(
-            out,
-            "           Tiles do not divide this shape. Nothing beyond an edge is read from global memory, but tiles in\n\
-             \x20          shared memory, and what is computed from them, are rounded up to full ones."
-        )?;
+    let ragged = explanation.cut.ragged;
+    let about_edges: &[&str] = if ragged && explanation.variant.exact_tiles {
+        &[
+            "Tiles do not divide this shape. The copies have zeros beyond the edges of A and B, which are multiplied too.",
+        ]
+    } else if ragged {
+        &[
+            "Tiles do not divide this shape. Nothing beyond an edge is read from global memory, but tiles in",
+            "shared memory, and what is computed from them, are rounded up to full ones.",
+        ]
     } else if explanation.is_beside_formulas() {
-        writeln!(
-            out,
-            "           Tiles do not divide this shape, and the formulas are for shapes that they divide: what is read for\n\
-             \x20          a full tile is read for one that C cuts off, too."
-        )?;
+        &[
+            "Tiles do not divide this shape, and the formulas are for shapes that they divide: what is read for",
+            "a full tile is read for one that C cuts off, too.",
+        ]
+    } else {
+        &[]
+    };
+    for line in about_edges {
+        writeln!(out, "           {line}")?;
     }
     writeln!(
         out,
@@ -205,29 +191,28 @@ fn write_traffic(explanation: &Explanation, out: &mut dyn Write) -> io::Result<(
 
 fn write_roofline(explanation: &Explanation, out: &mut dyn Write) -> io::Result<()> {
     let roofline = &explanation.roofline;
-    writeln!(
-        out,
-        "GPU        {}{}: {} at {} MHz, peak {}, memory {:.2} TB/s",
-        roofline.gpu,
-        match roofline.gpu_is_here {
-            true => "",
-            false => " (not here: figures of its data sheet)",
-        },
+    let (gpu, sms, clock) = (
+        &roofline.gpu,
         plural(roofline.sms, "SM"),
         roofline.clock_mhz,
-        speed(roofline.peak_flops_per_s),
-        roofline.bandwidth_bytes_per_s / 1e12
-    )?;
-    let side = match roofline.bound {
-        "memory" => "below",
-        _ => "above",
+    );
+    let from = match roofline.gpu_is_here {
+        true => "",
+        false => " (not here: figures of its data sheet)",
     };
+    let (peak, memory) = (
+        speed(roofline.peak_flops_per_s),
+        roofline.bandwidth_bytes_per_s / 1e12,
+    );
     writeln!(
         out,
-        "roofline   {:.2} is {side} the ridge at {:.1} operations a byte: bound by {}, at most {} without help from caches",
-        explanation.intensity,
-        roofline.ridge,
-        roofline.bound,
+        "GPU        {gpu}{from}: {sms} at {clock} MHz, peak {peak}, memory {memory:.2} TB/s"
+    )?;
+    let (intensity, ridge, bound) = (explanation.intensity, roofline.ridge, roofline.bound);
+    let side = if bound == "memory" { "below" } else { "above" };
+    writeln!(
+        out,
+        "roofline   {intensity:.2} is {side} the ridge at {ridge:.1} operations a byte: bound by {bound}, at most {} without help from caches",
         speed(roofline.attainable_flops_per_s)
     )
 }
@@ -240,48 +225,40 @@ fn write_ceilings(explanation: &Explanation, out: &mut dyn Write) -> io::Result<
             "ceilings   of loads and of instruction issue: unknown, since only machine code of f32 was counted\n"
         );
     };
+    let up_to_peak = |allowed: f64| speed(allowed.min(explanation.roofline.peak_flops_per_s));
+    let (fmas, all) = (ceilings.multiply_adds, ceilings.instructions);
     if let Some(allowed) = ceilings.loads_flops_per_s {
         let loads = [
-            (ceilings.shared_loads, "from shared memory"),
-            (ceilings.global_loads, "from global memory"),
+            (ceilings.shared_loads, "shared"),
+            (ceilings.global_loads, "global"),
         ];
         let loads = loads.into_iter().filter(|(count, _)| *count > 0);
-        let loads: Vec<String> = loads
-            .map(|(count, from)| format!("{count} {from}"))
-            .collect();
+        let loads = loads.map(|(count, from)| format!("{count} from {from} memory"));
         writeln!(
             out,
             "loads      {} for {} in the mainloop ({}), and an SM starts one of a warp per clock: at most {}",
-            loads.join(" and "),
-            plural(ceilings.multiply_adds as u64, "FMA"),
+            loads.collect::<Vec<_>>().join(" and "),
+            plural(fmas as u64, "FMA"),
             ceilings.architecture,
-            speed(allowed.min(explanation.roofline.peak_flops_per_s))
+            up_to_peak(allowed)
         )?;
     }
     writeln!(
         out,
-        "issue      {:.1} % of the mainloop's instructions are FMAs, {} of {}: at most {}",
-        100.0 * ceilings.multiply_adds as f64 / ceilings.instructions as f64,
-        ceilings.multiply_adds,
-        ceilings.instructions,
-        speed(
-            ceilings
-                .issue_flops_per_s
-                .min(explanation.roofline.peak_flops_per_s)
-        )
+        "issue      {:.1} % of the mainloop's instructions are FMAs, {fmas} of {all}: at most {}",
+        100.0 * fmas as f64 / all as f64,
+        up_to_peak(ceilings.issue_flops_per_s)
     )?;
-    write!(
-        out,
-        "lowest     {}: at most {}",
-        ceilings.lowest,
-        speed(ceilings.lowest_flops_per_s)
-    )?;
-    if ceilings.lowest != ceilings.lowest_cached {
+    let (lowest, at_most) = (ceilings.lowest, speed(ceilings.lowest_flops_per_s));
+    write!(out, "lowest     {lowest}: at most {at_most}")?;
+    let (cached, at_most) = (
+        ceilings.lowest_cached,
+        speed(ceilings.lowest_cached_flops_per_s),
+    );
+    if lowest != cached {
         write!(
             out,
-            "; where caches answer reads of global memory, {}: {}",
-            ceilings.lowest_cached,
-            speed(ceilings.lowest_cached_flops_per_s)
+            "; where caches answer reads of global memory, {cached}: {at_most}"
         )?;
     }
     writeln!(out, "\n")
@@ -291,40 +268,31 @@ fn write_resources(explanation: &Explanation, out: &mut dyn Write) -> io::Result
     let dynamic = explanation.cut.dynamic_shared_bytes;
     let Some(resources) = &explanation.resources else {
         let why = explanation.no_resources.as_deref().unwrap_or_default();
-        return writeln!(
-            out,
-            "registers  unknown, and so is occupancy. {why}\nshared     {} of dynamic shared memory a CTA",
-            plural(dynamic, "byte")
-        );
+        let dynamic = plural(dynamic, "byte");
+        writeln!(out, "registers  unknown, and so is occupancy. {why}")?;
+        return writeln!(out, "shared     {dynamic} of dynamic shared memory a CTA");
+    };
+    let (registers, architecture) = (resources.registers, &resources.architecture);
+    let spills = match (resources.spill_store_bytes, resources.spill_load_bytes) {
+        (0, 0) => "none spilled".to_string(),
+        (stored, loaded) => {
+            let stored = plural(stored, "byte");
+            format!("{stored} of spills stored, {loaded} loaded")
+        }
     };
     writeln!(
         out,
-        "registers  {} a thread ({}), {}",
-        resources.registers,
-        resources.architecture,
-        match (resources.spill_store_bytes, resources.spill_load_bytes) {
-            (0, 0) => "none spilled".to_string(),
-            (stored, loaded) => {
-                format!(
-                    "{} of spills stored, {loaded} loaded",
-                    plural(stored, "byte")
-                )
-            }
-        }
+        "registers  {registers} a thread ({architecture}), {spills}"
     )?;
     if resources.stack_bytes > 0 {
         let stack = plural(resources.stack_bytes, "byte");
         writeln!(out, "stack      {stack} a thread")?;
     }
-    writeln!(
-        out,
-        "shared     {} static and {dynamic} dynamic a CTA",
-        plural(resources.static_shared_bytes, "byte")
-    )?;
+    let fixed = plural(resources.static_shared_bytes, "byte");
+    writeln!(out, "shared     {fixed} static and {dynamic} dynamic a CTA")?;
     if let Some(occupancy) = &explanation.occupancy {
-        let shared = occupancy
-            .by_shared_memory
-            .map_or(String::new(), |limit| format!(", shared memory {limit}"));
+        let shared = occupancy.by_shared_memory;
+        let shared = shared.map_or(String::new(), |limit| format!(", shared memory {limit}"));
         writeln!(
             out,
             "occupancy  {:.0} %: {} of {} an SM, limited by {} (warps allow {}, CTAs {}, registers {}{shared})",
@@ -338,12 +306,11 @@ fn write_resources(explanation: &Explanation, out: &mut dyn Write) -> io::Result
         )?;
     }
     if let Some(waves) = &explanation.waves {
+        let (count, at_once) = (waves.waves, plural(waves.ctas_at_once, "CTA"));
+        let full = waves.last * 100.0;
         writeln!(
             out,
-            "waves      {} of {} at once, the last one {:.0} % full",
-            waves.waves,
-            plural(waves.ctas_at_once, "CTA"),
-            waves.last * 100.0
+            "waves      {count} of {at_once} at once, the last one {full:.0} % full"
         )?;
     }
     Ok(())
@@ -406,22 +373,6 @@ mod tests {
         let mut out = Vec::new();
         write(&explanation, &mut out).unwrap();
         expect_file!["golden/conflict-free.txt"].assert_eq(std::str::from_utf8(&out).unwrap());
-    }
-
-    #[test]
-    fn without_ptxas_it_says_why_and_what_to_do() {
-        let mut explanation = explained("naive");
-        explanation.resources = None;
-        explanation.occupancy = None;
-        explanation.waves = None;
-        explanation.no_resources = Some("Install this.".to_string());
-        let mut out = Vec::new();
-        write(&explanation, &mut out).unwrap();
-        let text = String::from_utf8(out).unwrap();
-        assert!(
-            text.contains("registers  unknown, and so is occupancy. Install this.\n"),
-            "{text}"
-        );
     }
 
     #[test]

@@ -13,7 +13,7 @@ pub struct Copied {
     pub matrix: char,
     /// Whether rows become columns.
     pub transposed: bool,
-    /// Of the copy.
+    /// The size of the copy.
     pub rows: usize,
     pub columns: usize,
     /// Whether it is larger than the matrix, padded with zeros.

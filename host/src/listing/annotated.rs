@@ -3,8 +3,8 @@
 
 use std::io::{self, Write};
 
-use super::line::{Line, Place};
 use super::sources;
+use super::{Line, Place};
 
 /// Where the text of a source line begins.
 const SOURCE_COLUMN: usize = 48;
@@ -12,10 +12,6 @@ const SOURCE_COLUMN: usize = 48;
 /// Writes a listing. Each run of instructions from one place is preceded by that place and the
 /// text of its line; below it, indented, are the places in inlined functions. Repeated places
 /// are left out.
-///
-/// # Errors
-///
-/// Writing fails.
 pub fn write(lines: &[Line], out: &mut dyn Write) -> io::Result<()> {
     let mut shown: &[Place] = &[];
     for line in lines {

@@ -12,7 +12,6 @@
 //! | `annotated.rs` | instructions with their lines, as text |
 
 mod annotated;
-mod line;
 pub mod opencl;
 pub mod ptx;
 pub mod record;
@@ -21,4 +20,25 @@ pub mod sources;
 pub mod statistics;
 
 pub use annotated::write;
-pub use line::{Line, Place};
+
+/// A line of a source file.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Place {
+    /// As the line tables name it, such as `gpu-kernels/src/tiled.rs`.
+    pub file: String,
+    /// Counted from 1.
+    pub line: u32,
+}
+
+/// A line of a listing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Line {
+    Instruction {
+        text: String,
+        /// Where it comes from: the place in the kernel, that in the function whose call was
+        /// inlined there, and so on to the innermost. Empty if the compiler did not keep it.
+        origin: Vec<Place>,
+    },
+    /// A label, a declaration, a bracket.
+    Other(String),
+}

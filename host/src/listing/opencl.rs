@@ -1,6 +1,6 @@
 //! A kernel in OpenCL C, each place of the Rust source beside the text of its line.
 
-use super::line::Place;
+use super::Place;
 use super::sources;
 
 /// Where the text of a source line begins, counted from the comment.

@@ -11,7 +11,7 @@
 
 use std::collections::HashMap;
 
-use super::line::{Line, Place};
+use super::{Line, Place};
 
 /// A piece of machine code.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -105,7 +105,7 @@ fn main_loop(items: &[Item]) -> Option<MainLoop> {
         counted
             .iter()
             .filter(|(body, _)| !holds_another(body))
-            // Of equals the first.
+            // If several have as many, the first.
             .rev()
             .max_by_key(|(_, count)| *count)
             .map(|(body, _)| MainLoop::of(&instructions(body), multiply_add))

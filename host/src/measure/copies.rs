@@ -20,8 +20,8 @@ pub(super) struct Room {
 }
 
 impl Room {
-    /// As many copies as together have twice the bytes of the cache, in a quarter of the free
-    /// memory: launches read `read` bytes of a copy that takes `allocated`.
+    /// Enough copies for twice the bytes of the cache, if a quarter of the free memory holds them:
+    /// launches read `read` bytes of a copy that takes `allocated`.
     pub fn copies(self, read: usize, allocated: usize) -> usize {
         let enough = (2 * self.cache).div_ceil(read.max(1)) + 1;
         enough

@@ -4,16 +4,12 @@ use std::path::{Path, PathBuf};
 
 use libloading::Library;
 
+use super::cublas::CublasError;
+
 /// A library that is loaded, and where it was found.
 pub(super) struct Loaded {
     library: Library,
     path: PathBuf,
-}
-
-/// Why a library cannot be used.
-pub(super) struct Unusable {
-    pub path: PathBuf,
-    pub reason: String,
 }
 
 impl Loaded {
@@ -35,19 +31,16 @@ impl Loaded {
         &self.path
     }
 
-    /// A function of it.
-    ///
-    /// # Errors
-    ///
-    /// It has none of this name.
+    /// Looks up a function.
     ///
     /// # Safety
     ///
     /// The function is of type `F`.
-    pub unsafe fn function<F: Copy>(&self, name: &str) -> Result<F, Unusable> {
+    pub unsafe fn function<F: Copy>(&self, name: &str) -> Result<F, CublasError> {
         // SAFETY: the caller vouches for the type.
         let found = unsafe { self.library.get::<F>(name) };
-        found.map(|function| *function).map_err(|error| Unusable {
+        let found = found.map(|function| *function);
+        found.map_err(|error| CublasError::Unusable {
             path: self.path.clone(),
             reason: error.to_string(),
         })

@@ -44,10 +44,6 @@ pub struct Implausible {
 
 impl Limits {
     /// Checks the times of what multiplied `problem`.
-    ///
-    /// # Errors
-    ///
-    /// They cannot be true.
     pub fn check<T: Number>(
         &self,
         name: &str,
@@ -99,32 +95,25 @@ mod tests {
     use crate::data::{Data, Layout};
     use gpu_gemm::Shape;
 
-    /// 1 TFLOP/s and 1 TB/s, for a second.
-    const LIMITS: Limits = Limits {
-        peak_flops_per_s: Some(1e12),
-        bandwidth_bytes_per_s: 1e12,
-        elapsed: Duration::from_secs(1),
-    };
+    const SECOND: Duration = Duration::from_secs(1);
 
-    /// Of a product of this shape in so many seconds, with 10 runs of 2 launches.
-    fn refusal(shape: Shape, alpha: f32, seconds: f64) -> Option<String> {
-        let timing = Timing::new(vec![seconds; 10], 0, 2);
-        refusal_by(LIMITS, shape, alpha, timing)
-    }
-
-    fn refusal_by(limits: Limits, shape: Shape, alpha: f32, timing: Timing) -> Option<String> {
+    /// Why `timing` cannot be true of `batch` products of this shape, with limits of this peak and
+    /// this bandwidth (0: none), when a second went by.
+    fn refusal(
+        (batch, shape, alpha): (usize, Shape, f32),
+        (peak, bandwidth_bytes_per_s): (f64, f64),
+        timing: Timing,
+    ) -> Option<String> {
         let layout = Layout::compact(shape);
-        let problem = Problem::random(shape, layout, Data::Normal, 1, alpha, 0.0).unwrap();
-        let checked = limits.check("some-kernel", &problem, &timing);
+        let problem = Problem::random_batch(batch, shape, layout, Data::Normal, 1, (alpha, 0.0));
+        let limits = Limits {
+            peak_flops_per_s: Some(peak).filter(|peak| *peak > 0.0),
+            bandwidth_bytes_per_s,
+            elapsed: SECOND,
+        };
+        let checked = limits.check("some-kernel", &problem.unwrap(), &timing);
         checked.err().map(|error| error.to_string())
     }
-
-    /// No limits but the clock on the wall, which shows a second.
-    const A_SECOND: Limits = Limits {
-        peak_flops_per_s: None,
-        bandwidth_bytes_per_s: 0.0,
-        elapsed: Duration::from_secs(1),
-    };
 
     /// One launch.
     fn once(seconds: f64) -> Timing {
@@ -132,93 +121,61 @@ mod tests {
     }
 
     #[test]
-    fn what_is_exactly_at_a_limit_is_not_refused() {
-        let one = Shape::new(1, 1, 1);
-        assert_eq!(refusal_by(A_SECOND, one, 1.0, once(SLACK)), None);
-        assert!(refusal_by(A_SECOND, one, 1.0, once(SLACK.next_up())).is_some());
-        // 2 * 51 operations in a second.
-        let shape = Shape::new(51, 1, 1);
-        let of_peak = |peak| Limits {
-            peak_flops_per_s: Some(peak),
-            ..A_SECOND
-        };
-        assert_eq!(100.0 * SLACK, 102.0);
-        assert_eq!(refusal_by(of_peak(100.0), shape, 1.0, once(1.0)), None);
-        assert!(refusal_by(of_peak(99.99), shape, 1.0, once(1.0)).is_some());
-        // The 204 bytes of C alone, of which half may stay in the L2.
-        let of_bandwidth = |bytes_per_s| Limits {
-            bandwidth_bytes_per_s: bytes_per_s,
-            ..A_SECOND
-        };
-        assert_eq!(102.0 / 100.0, SLACK);
-        assert_eq!(refusal_by(of_bandwidth(100.0), shape, 0.0, once(1.0)), None);
-        assert!(refusal_by(of_bandwidth(99.99), shape, 0.0, once(1.0)).is_some());
-    }
-
-    #[test]
-    fn of_a_batch_all_products_count() {
-        let (shape, data) = (Shape::new(51, 1, 1), Data::Normal);
-        let layout = Layout::compact(shape);
-        let refusal = |batch, limits: Limits, alpha: f32| {
-            let scalars = (alpha, 0.0);
-            let problem = Problem::random_batch(batch, shape, layout, data, 1, scalars).unwrap();
-            limits.check("some-kernel", &problem, &once(1.0)).is_err()
-        };
-        let of_peak = Limits {
-            peak_flops_per_s: Some(300.0),
-            ..A_SECOND
-        };
-        assert!(!refusal(3, of_peak, 1.0) && refusal(4, of_peak, 1.0));
-        let of_bandwidth = Limits {
-            bandwidth_bytes_per_s: 300.0,
-            ..A_SECOND
-        };
-        assert!(!refusal(3, of_bandwidth, 0.0) && refusal(4, of_bandwidth, 0.0));
-    }
-
-    #[test]
-    fn a_speed_above_the_peak_is_refused_and_the_peak_is_not() {
-        // 2^21 operations: 2.1 us at the peak.
-        let shape = Shape::new(128, 64, 128);
-        assert_eq!(refusal(shape, 1.0, 2.1e-6), None);
-        let refused = refusal(shape, 1.0, 2e-6 / 1.1).unwrap();
-        assert!(
-            refused.contains("1.15 TFLOP/s, but the GPU's peak is 1.00"),
-            "{refused}"
-        );
-        // Nothing is multiplied.
-        assert_eq!(refusal(shape, 0.0, 1e-6), None);
-    }
-
-    #[test]
-    fn a_launch_shorter_than_its_bytes_take_is_refused() {
-        // 4 (1 + 2 * 10^4) bytes: 80 ns at 1 TB/s, of which the L2 may save half.
-        let shape = Shape::new(1, 1, 10_000);
-        assert_eq!(refusal(shape, 1.0, 41e-9), None);
-        let refused = refusal(shape, 1.0, 38e-9).unwrap();
-        assert!(
-            refused.contains("cannot pass through memory in 4.000e-8 s"),
-            "{refused}"
-        );
-        assert_eq!(refusal(shape, 0.0, 38e-9), None);
-    }
-
-    #[test]
-    fn launches_that_take_longer_than_the_clock_on_the_wall_says_are_refused() {
-        let shape = Shape::new(1, 1, 1);
-        assert_eq!(refusal(shape, 1.0, 0.05), None);
-        let refused = refusal(shape, 1.0, 0.06).unwrap();
-        assert!(
-            refused.contains("1.200e0 s in all, but only 1.000e0 s went by"),
-            "{refused}"
-        );
-    }
-
-    #[test]
-    fn a_time_that_is_not_a_number_is_refused() {
-        let shape = Shape::new(1, 1, 1);
+    fn what_is_at_a_limit_is_possible_and_what_is_beyond_is_not() {
+        let (one, column) = (Shape::new(1, 1, 1), Shape::new(51, 1, 1));
+        assert_eq!((100.0 * SLACK, 102.0 / 100.0), (102.0, SLACK));
+        // The peak for 2 * 51 operations a second, and the bandwidth for the 204 bytes of C alone,
+        // half of which may stay in the L2; of a batch, all products count.
+        for (problem, limits, at, beyond) in [
+            ((1, one, 1.0), (0.0, 0.0), SLACK, SLACK.next_up()),
+            ((1, column, 1.0), (100.0, 0.0), 1.0, 1.0_f64.next_down()),
+            ((3, column, 1.0), (300.0, 0.0), 1.0, 1.0_f64.next_down()),
+            ((1, column, 0.0), (0.0, 100.0), 1.0, 0.99),
+            ((3, column, 0.0), (0.0, 300.0), 1.0, 0.99),
+        ] {
+            assert_eq!(refusal(problem, limits, once(at)), None, "{problem:?}");
+            assert!(
+                refusal(problem, limits, once(beyond)).is_some(),
+                "{problem:?}"
+            );
+        }
         for seconds in [f64::NAN, 0.0, -1.0] {
-            assert!(refusal(shape, 1.0, seconds).is_some(), "{seconds}");
+            let refused = refusal((1, column, 1.0), (1e12, 1e12), once(seconds));
+            assert!(refused.is_some(), "{seconds}");
+        }
+    }
+
+    #[test]
+    fn each_reason_is_told_and_without_alpha_nothing_is_multiplied_or_read() {
+        // 2^21 operations take 2.1 us at 1 TFLOP/s; 4 (1 + 2 * 10^4) bytes 80 ns at 1 TB/s, half of
+        // which the L2 may save; 10 runs of 2 launches may not take more than the second that went by.
+        let (cube, deep) = (Shape::new(128, 64, 128), Shape::new(1, 1, 10_000));
+        for (shape, possible, impossible, why) in [
+            (
+                cube,
+                2.1e-6,
+                2e-6 / 1.1,
+                "1.15 TFLOP/s, but the GPU's peak is 1.00",
+            ),
+            (
+                deep,
+                41e-9,
+                38e-9,
+                "cannot pass through memory in 4.000e-8 s",
+            ),
+            (
+                Shape::new(1, 1, 1),
+                0.05,
+                0.06,
+                "1.200e0 s in all, but only 1.000e0 s went by",
+            ),
+        ] {
+            let runs = |seconds| Timing::new(vec![seconds; 10], 0, 2);
+            let of = |alpha, seconds| refusal((1, shape, alpha), (1e12, 1e12), runs(seconds));
+            assert_eq!(of(1.0, possible), None, "{shape}");
+            let refused = of(1.0, impossible).unwrap();
+            assert!(refused.contains(why), "{refused}");
+            assert_eq!(of(0.0, impossible).is_some(), impossible > 0.05, "{shape}");
         }
     }
 }

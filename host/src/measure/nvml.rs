@@ -10,7 +10,7 @@
 //! and temperature are those of that moment. The power is what NVML has, on most GPUs the mean
 //! of the last second, so that it is too low for a benchmark shorter than that.
 
-use std::ffi::{CString, c_char, c_int, c_uint, c_ulonglong, c_void};
+use std::ffi::{CString, c_char, c_int, c_void};
 use std::ptr;
 use std::sync::OnceLock;
 
@@ -49,14 +49,6 @@ impl GpuState {
 }
 
 type Handle = *mut c_void;
-type Init = unsafe extern "C" fn() -> c_int;
-type HandleByPciBusId = unsafe extern "C" fn(id: *const c_char, device: *mut Handle) -> c_int;
-type GetClockInfo = unsafe extern "C" fn(device: Handle, clock: c_int, mhz: *mut c_uint) -> c_int;
-type GetPowerUsage = unsafe extern "C" fn(device: Handle, milliwatts: *mut c_uint) -> c_int;
-type GetTemperature =
-    unsafe extern "C" fn(device: Handle, sensor: c_int, celsius: *mut c_uint) -> c_int;
-type GetEnergy = unsafe extern "C" fn(device: Handle, millijoules: *mut c_ulonglong) -> c_int;
-type GetThrottleReasons = unsafe extern "C" fn(device: Handle, reasons: *mut c_ulonglong) -> c_int;
 
 /// `NVML_CLOCK_SM` and `NVML_CLOCK_MEM`.
 const SM_CLOCK: c_int = 1;
@@ -77,72 +69,77 @@ const REASONS: [(u64, &str); 9] = [
     (0x100, "display_clock_setting"),
 ];
 
-/// NVML, started.
-struct Nvml {
-    handle_by_pci_bus_id: HandleByPciBusId,
-    // A library may lack what it does not document for its age.
-    clock: Option<GetClockInfo>,
-    power: Option<GetPowerUsage>,
-    energy: Option<GetEnergy>,
-    temperature: Option<GetTemperature>,
-    reasons: Option<GetThrottleReasons>,
-    /// Keeps the functions loaded.
-    _library: Library,
-}
-
-/// The process's NVML, which it never stops.
-fn nvml() -> Option<&'static Nvml> {
-    static NVML: OnceLock<Option<Nvml>> = OnceLock::new();
-    NVML.get_or_init(Nvml::load).as_ref()
-}
-
-impl Nvml {
-    fn load() -> Option<Nvml> {
-        // SAFETY: NVIDIA's library may be loaded by any process, and the types are those of
-        // `nvml.h`.
+/// The process's NVML, started, which it never stops.
+fn nvml() -> Option<&'static Library> {
+    static NVML: OnceLock<Option<Library>> = OnceLock::new();
+    let load = || {
+        // SAFETY: NVIDIA's library may be loaded by any process, and the type is that of `nvml.h`.
         unsafe {
             let library = Library::new("libnvidia-ml.so.1").ok()?;
-            let init = *library.get::<Init>(b"nvmlInit_v2").ok()?;
-            let nvml = Nvml {
-                handle_by_pci_bus_id: *library.get(b"nvmlDeviceGetHandleByPciBusId_v2").ok()?,
-                clock: library.get(b"nvmlDeviceGetClockInfo").ok().map(|get| *get),
-                power: library.get(b"nvmlDeviceGetPowerUsage").ok().map(|get| *get),
-                energy: (library.get(b"nvmlDeviceGetTotalEnergyConsumption").ok()).map(|get| *get),
-                temperature: (library.get(b"nvmlDeviceGetTemperature").ok()).map(|get| *get),
-                reasons: (library
-                    .get(b"nvmlDeviceGetCurrentClocksThrottleReasons")
-                    .ok())
-                .map(|get| *get),
-                _library: library,
-            };
-            (init() == 0).then_some(nvml)
+            let init = *library
+                .get::<unsafe extern "C" fn() -> c_int>("nvmlInit_v2")
+                .ok()?;
+            (init() == 0).then_some(library)
         }
-    }
+    };
+    NVML.get_or_init(load).as_ref()
 }
 
 /// A GPU whose state can be read.
 pub struct Probe {
-    nvml: &'static Nvml,
+    nvml: &'static Library,
     device: Handle,
 }
 
 impl Probe {
-    /// Of the GPU with this number of CUDA's. NVML, which numbers others, starts here, so that
-    /// [`Probe::sample`] is fast.
+    /// A probe of the GPU with this CUDA ordinal; NVML has ordinals of its own. NVML starts here, so
+    /// that [`Probe::sample`] is fast.
     pub fn new(ordinal: u32) -> Option<Probe> {
+        type Find = unsafe extern "C" fn(id: *const c_char, device: *mut Handle) -> c_int;
         let nvml = nvml()?;
         let id = CString::new(pci_bus_id(ordinal)?).ok()?;
         let mut device = ptr::null_mut();
-        // SAFETY: the string ends with a zero, and the handle's place can be written.
-        let status = unsafe { (nvml.handle_by_pci_bus_id)(id.as_ptr(), &mut device) };
+        // SAFETY: the type is that of `nvml.h`, the string ends with a zero, and the handle's place
+        // can be written.
+        let status = unsafe {
+            let find = *nvml.get::<Find>("nvmlDeviceGetHandleByPciBusId_v2").ok()?;
+            find(id.as_ptr(), &mut device)
+        };
         (status == 0).then_some(Probe { nvml, device })
+    }
+
+    /// What a function of the GPU and of a number says. A library may lack what it does not document
+    /// for its age.
+    ///
+    /// # Safety
+    ///
+    /// `nvml.h` has such a function, whose value is a `T`.
+    unsafe fn read_of<T: Default>(&self, function: &str, which: c_int) -> Option<T> {
+        type Get<T> = unsafe extern "C" fn(device: Handle, which: c_int, value: *mut T) -> c_int;
+        let mut value = T::default();
+        // SAFETY: the caller vouches for the type, and the value's place can be written.
+        let status =
+            unsafe { self.nvml.get::<Get<T>>(function).ok()?(self.device, which, &mut value) };
+        (status == 0).then_some(value)
+    }
+
+    /// The same of the GPU alone.
+    ///
+    /// # Safety
+    ///
+    /// As above.
+    unsafe fn read<T: Default>(&self, function: &str) -> Option<T> {
+        type Get<T> = unsafe extern "C" fn(device: Handle, value: *mut T) -> c_int;
+        let mut value = T::default();
+        // SAFETY: as above.
+        let status = unsafe { self.nvml.get::<Get<T>>(function).ok()?(self.device, &mut value) };
+        (status == 0).then_some(value)
     }
 
     /// A clock of the GPU.
     fn clock_mhz(&self, which: c_int) -> Option<u32> {
-        let get = self.nvml.clock?;
-        // SAFETY: the handle is NVML's, and the value's place can be written.
-        known(|mhz| unsafe { get(self.device, which, mhz) })
+        // SAFETY: it is such a function.
+        unsafe { self.read_of("nvmlDeviceGetClockInfo", which) }
     }
 
     /// The clock of the SMs.
@@ -152,41 +149,29 @@ impl Probe {
 
     /// The energy that the GPU has taken since the driver was loaded. It advances in steps.
     pub fn energy_j(&self) -> Option<f64> {
-        let get = self.nvml.energy?;
-        // SAFETY: as above.
-        let millijoules = known(|millijoules| unsafe { get(self.device, millijoules) });
-        millijoules.map(|millijoules: u64| millijoules as f64 / 1e3)
+        // SAFETY: it is such a function.
+        let millijoules: u64 = unsafe { self.read("nvmlDeviceGetTotalEnergyConsumption")? };
+        Some(millijoules as f64 / 1e3)
     }
 
     /// What the GPU does now.
     pub fn sample(&self) -> GpuState {
-        let Probe { nvml, device } = *self;
-        let milliwatts = nvml.power.and_then(|get| {
-            // SAFETY: as above.
-            known(|milliwatts: *mut c_uint| unsafe { get(device, milliwatts) })
-        });
-        let temperature = nvml.temperature.and_then(|get| {
-            // SAFETY: as above.
-            known(|celsius| unsafe { get(device, OF_GPU, celsius) })
-        });
-        let reasons = nvml.reasons.and_then(|get| {
-            // SAFETY: as above.
-            known(|reasons| unsafe { get(device, reasons) })
-        });
+        // SAFETY: these are such functions.
+        let (milliwatts, temperature_c, reasons) = unsafe {
+            (
+                self.read::<u32>("nvmlDeviceGetPowerUsage"),
+                self.read_of::<u32>("nvmlDeviceGetTemperature", OF_GPU),
+                self.read::<u64>("nvmlDeviceGetCurrentClocksThrottleReasons"),
+            )
+        };
         GpuState {
             sm_clock_mhz: self.clock_mhz(SM_CLOCK),
             memory_clock_mhz: self.clock_mhz(MEMORY_CLOCK),
             power_w: milliwatts.map(|milliwatts| f64::from(milliwatts) / 1e3),
-            temperature_c: temperature,
+            temperature_c,
             throttle_reasons: reasons.map(names),
         }
     }
-}
-
-/// The value that a call writes, if the call succeeds.
-fn known<T: Default>(call: impl FnOnce(*mut T) -> c_int) -> Option<T> {
-    let mut value = T::default();
-    (call(&mut value) == 0).then_some(value)
 }
 
 /// The names of the bits that are set.
@@ -224,18 +209,6 @@ mod tests {
     }
 
     #[test]
-    fn a_value_is_known_only_if_the_call_succeeds() {
-        let call = |status| {
-            move |value: *mut u32| {
-                // SAFETY: it can be written.
-                unsafe { value.write(7) };
-                status
-            }
-        };
-        assert_eq!((known(call(0)), known(call(3))), (Some(7), None));
-    }
-
-    #[test]
     fn only_what_is_known_is_described() {
         assert_eq!(GpuState::default().description(), None);
         let state = GpuState {
@@ -247,11 +220,10 @@ mod tests {
         };
         let all = "SMs at 1755 MHz, memory at 3201 MHz, 690 W, 62 °C, held back by sw_power_cap, hw_slowdown";
         assert_eq!(state.description().as_deref(), Some(all));
-        let cool = GpuState {
-            temperature_c: Some(30),
+        let free = GpuState {
             throttle_reasons: Some(Vec::new()),
             ..GpuState::default()
         };
-        assert_eq!(cool.description().as_deref(), Some("30 °C"));
+        assert_eq!(free.description(), None);
     }
 }

@@ -53,15 +53,9 @@ impl Places<'_> {
         let mut toolkits = self.named_by(&["CUDA_HOME", "CUDA_PATH", "CUDA_ROOT"]);
         toolkits.extend(["usr/local/cuda", "opt/cuda"].map(|path| self.root.join(path)));
         toolkits.extend(children(&self.root.join("usr/local"), "cuda-"));
-        toolkits
-            .iter()
-            .flat_map(|toolkit| {
-                [
-                    toolkit.join("lib64"),
-                    toolkit.join("targets/x86_64-linux/lib"),
-                ]
-            })
-            .collect()
+        let libraries = ["lib64", "targets/x86_64-linux/lib"];
+        let of = |toolkit: PathBuf| libraries.map(|folder| toolkit.join(folder));
+        toolkits.into_iter().flat_map(of).collect()
     }
 
     /// The `nvidia/*/lib` folders of every Python installation in a usual place.
@@ -69,26 +63,20 @@ impl Places<'_> {
         let mut prefixes = self.named_by(&["VIRTUAL_ENV", "CONDA_PREFIX"]);
         // The Python that a user calls by its name, which may be that of a virtual environment.
         let path = (self.variable)("PATH").unwrap_or_default();
-        prefixes.extend(
-            env::split_paths(&path)
-                .filter(|folder| folder.join("python3").exists())
-                .filter_map(|folder| folder.parent().map(Path::to_path_buf)),
-        );
+        let pythons = env::split_paths(&path).filter(|folder| folder.join("python3").exists());
+        prefixes.extend(pythons.filter_map(|folder| folder.parent().map(Path::to_path_buf)));
         prefixes.extend(self.home.as_ref().map(|home| home.join(".local")));
         prefixes.extend(["usr/local", "usr"].map(|path| self.root.join(path)));
-        let mut packages: Vec<PathBuf> = (self.variable)("PYTHONPATH")
-            .map(|paths| env::split_paths(&paths).collect())
-            .unwrap_or_default();
+        let path = (self.variable)("PYTHONPATH").unwrap_or_default();
+        let mut packages: Vec<PathBuf> = env::split_paths(&path).collect();
         for prefix in prefixes {
             for python in children(&prefix.join("lib"), "python3") {
                 packages.extend(["site-packages", "dist-packages"].map(|name| python.join(name)));
             }
         }
-        packages
-            .iter()
-            .flat_map(|folder| children(&folder.join("nvidia"), ""))
-            .map(|folder| folder.join("lib"))
-            .collect()
+        let nvidia = packages.iter().map(|folder| folder.join("nvidia"));
+        let nvidia = nvidia.flat_map(|folder| children(&folder, ""));
+        nvidia.map(|folder| folder.join("lib")).collect()
     }
 }
 
@@ -177,21 +165,6 @@ mod tests {
         let (of_loader, found) = found.split_at(NAMES.len());
         assert_eq!(of_loader, NAMES.map(PathBuf::from));
         assert_eq!(found, libraries);
-    }
-
-    #[test]
-    fn of_many_toolkits_the_newest_comes_first() {
-        let root = tempfile::tempdir().unwrap();
-        let local = root.path().join("usr/local");
-        let versions = [
-            "13.1", "12.9", "12.10", "12.0", "13.0", "11.8", "12.4", "11.2",
-        ];
-        for version in versions {
-            fs::create_dir_all(local.join(format!("cuda-{version}"))).unwrap();
-        }
-        let mut expected = versions.map(|version| local.join(format!("cuda-{version}")));
-        expected.sort_by(|one, other| other.cmp(one));
-        assert_eq!(children(&local, "cuda-"), expected);
     }
 
     #[test]

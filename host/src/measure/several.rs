@@ -1,6 +1,7 @@
 //! Times of a product on several devices, and on the first of them alone, by the wall clock: from
 //! before the first launch, or the first copy, until all devices have finished.
 
+use clap::ValueEnum;
 use gpu_gemm::device::several::{Done, Start};
 use gpu_gemm::{Choice, Devices};
 
@@ -11,30 +12,20 @@ use crate::run::RunError;
 use crate::run::several::{gathered, product};
 
 /// Where the matrices of a timed product lie before it; and C also after it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum Origin {
-    /// Spread over the devices, as the product is divided.
+    /// Spread over the devices, as the product is divided
     #[default]
     Spread,
-    /// B on the first device, A and C spread.
+    /// B on the first device, A and C spread
     FirstB,
-    /// All on the first device.
+    /// All on the first device
     First,
-    /// In memory of the host that is not page-locked.
+    /// In host memory that is not page-locked
     Host,
 }
 
 impl Origin {
-    /// As `--start` spells it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Origin::Spread => "spread",
-            Origin::FirstB => "first-b",
-            Origin::First => "first",
-            Origin::Host => "host",
-        }
-    }
-
     fn starts(self) -> [Start; 3] {
         match self {
             Origin::Spread | Origin::Host => [Start::Spread; 3],

@@ -12,11 +12,11 @@
 use std::collections::VecDeque;
 use std::time::Instant;
 
-use cust::event::{Event, EventFlags, EventStatus};
+use cust::event::EventStatus;
+use gpu_gemm::CudaDevice;
 use gpu_gemm::device::cuda::status::during;
-use gpu_gemm::{CudaDevice, DeviceError};
 
-use super::gpu::{Bench, MeasureError, Runner};
+use super::gpu::{Bench, MeasureError, Runner, mark, seconds};
 use super::timing::{Timing, turns};
 use crate::data::Number;
 
@@ -94,15 +94,9 @@ fn turn<T: Number>(
     seconds_per_launch: f64,
 ) -> Result<Turn, MeasureError> {
     let launches = (BATCH / seconds_per_launch.max(1e-6)).ceil() as u64;
-    let mark = || -> Result<Event, DeviceError> {
-        let event = Event::new(EventFlags::DEFAULT).map_err(during("Making an event"))?;
-        let recorded = event.record(gpu.stream());
-        recorded.map_err(during("Recording an event"))?;
-        Ok(event)
-    };
     let (began, mut queued, mut ended) = (Instant::now(), VecDeque::new(), Vec::new());
     let mut samples = Vec::new();
-    let start = mark()?;
+    let start = mark(gpu.stream())?;
     // When the first batch that counts begins: the end of the one before it.
     let mut counted = None;
     loop {
@@ -111,19 +105,17 @@ fn turn<T: Number>(
             for _ in 0..launches {
                 bench.launch(runner)?;
             }
-            queued.push_back(mark()?);
+            queued.push_back(mark(gpu.stream())?);
         }
         let Some(event) = queued.pop_front() else {
             break;
         };
         loop {
             if let Some(probe) = &bench.probe {
-                let at = began.elapsed().as_secs_f64();
-                let (sm_clock_mhz, energy_j) = (probe.sm_clock_mhz(), probe.energy_j());
                 samples.push(Sample {
-                    at,
-                    sm_clock_mhz,
-                    energy_j,
+                    at: began.elapsed().as_secs_f64(),
+                    sm_clock_mhz: probe.sm_clock_mhz(),
+                    energy_j: probe.energy_j(),
                 });
             }
             let status = event.query().map_err(during("Waiting for launches"))?;
@@ -138,16 +130,12 @@ fn turn<T: Number>(
     }
     let (first, since) = counted.unwrap_or((0, DROPPED));
     samples.retain(|sample| sample.at >= since);
-    let since_start = |event: &Event| -> Result<f64, DeviceError> {
-        let elapsed = event.elapsed_time_f32(&start);
-        Ok(f64::from(elapsed.map_err(during("Reading a time"))?) / 1e3)
-    };
     let last = ended.len() - 1;
     // A contender whose launches take longer than a turn has none before the first that counts.
     let first = first.min(last - 1);
     Ok(Turn {
         launches: launches * (last - first) as u64,
-        seconds: since_start(&ended[last])? - since_start(&ended[first])?,
+        seconds: seconds(&start, &ended[last])? - seconds(&start, &ended[first])?,
         samples,
     })
 }

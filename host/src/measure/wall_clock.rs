@@ -14,10 +14,6 @@ const FEWEST_CPU_RUNS: u32 = 3;
 /// Times a CPU rung by the times that `run` reports. The runs that proved it right warmed it up,
 /// so by default there is no other warm-up. `before`, the time of such a run, decides the number
 /// of timed runs.
-///
-/// # Errors
-///
-/// It fails.
 pub fn on_cpu(
     effort: Effort,
     before: Duration,
@@ -45,10 +41,6 @@ pub fn most_cpu_runs(effort: Effort) -> u32 {
 /// Times a kernel on the simulator by the times that `run` reports: one run by default, without
 /// warm-up. If there is no warm-up, `first`, the time of a run that has already been made,
 /// counts as the first.
-///
-/// # Errors
-///
-/// The kernel fails.
 pub fn on_simulator(
     effort: Effort,
     first: Duration,

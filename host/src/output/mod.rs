@@ -12,6 +12,7 @@
 //!
 //! [`Lines`] is a file that grows while the program runs.
 
+mod lines;
 mod place;
 
 use std::fs::{self, File, OpenOptions};
@@ -23,6 +24,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use atomic_write_file::AtomicWriteFile;
 use thiserror::Error;
 
+pub use lines::Lines;
 use place::Place;
 pub use place::{are_same, is_stdout};
 
@@ -223,9 +225,9 @@ fn put_in_place(target: &Path, mut writer: BufWriter<OpenFile>) -> io::Result<()
     }
 }
 
-impl Write for Sink {
+impl Write for Output {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        match self {
+        match &mut self.sink {
             Sink::File { writer, .. } => writer.write(bytes),
             Sink::Stream { held, .. } => {
                 held.try_reserve(bytes.len())?;
@@ -236,79 +238,14 @@ impl Write for Sink {
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        match self {
+        match &mut self.sink {
             Sink::File { writer, .. } => writer.flush(),
             Sink::Stream { .. } => Ok(()),
         }
     }
 }
 
-impl Write for Output {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.sink.write(bytes)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.sink.flush()
-    }
-}
-
-/// A file that grows: each text is in it as soon as it is written, and stays there however the
-/// process ends. The first text replaces what the file held before.
-#[derive(Debug)]
-pub struct Lines {
-    path: PathBuf,
-    file: File,
-    /// Whether the file still holds what was there before.
-    is_old: bool,
-}
-
-impl Lines {
-    /// Makes sure that `path` can be written. A file that is there stays as it is for now.
-    ///
-    /// # Errors
-    ///
-    /// It is a folder or may not be written; or its folder does not exist or may not be written.
-    pub fn open(path: &Path) -> Result<Lines, OutputError> {
-        let refuse = |reason: String| OutputError {
-            path: path.to_path_buf(),
-            reason,
-        };
-        let place = Place::of(path).map_err(refuse)?;
-        let opened = match &place {
-            Place::File(file) => OpenOptions::new().append(true).create(true).open(file),
-            stream => stream.stream(),
-        };
-        Ok(Lines {
-            path: path.to_path_buf(),
-            file: opened.map_err(|error| refuse(clause(&error)))?,
-            is_old: matches!(place, Place::File(_)),
-        })
-    }
-
-    /// Writes at the end.
-    ///
-    /// # Errors
-    ///
-    /// For example, the disk is full.
-    pub fn write(&mut self, text: &str) -> Result<(), OutputError> {
-        let emptied = match std::mem::take(&mut self.is_old) {
-            true => self.file.set_len(0),
-            false => Ok(()),
-        };
-        let written = emptied.and_then(|()| self.file.write_all(text.as_bytes()));
-        unless_unread(written).map_err(|error| OutputError {
-            path: self.path.clone(),
-            reason: clause(&error),
-        })
-    }
-}
-
 /// Standard output for a thread that must not wait for the one that has locked it.
-///
-/// # Errors
-///
-/// It is closed.
 pub fn unlocked_stdout() -> io::Result<File> {
     Ok(File::from(io::stdout().as_fd().try_clone_to_owned()?))
 }
@@ -420,18 +357,6 @@ mod tests {
         assert_eq!(fs::read(&file).unwrap(), b"new");
         let mode = fs::metadata(&file).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o640);
-    }
-
-    #[test]
-    fn a_link_to_a_file_that_is_not_there_stays_and_the_file_is_made() {
-        let folder = tempfile::tempdir().unwrap();
-        let (file, link) = (folder.path().join("file"), folder.path().join("link"));
-        symlink("file", &link).unwrap();
-        let mut output = Output::open(&link).unwrap();
-        output.write_all(b"new").unwrap();
-        output.commit().unwrap();
-        assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
-        assert_eq!(fs::read(&file).unwrap(), b"new");
     }
 
     #[test]

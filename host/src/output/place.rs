@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 
 use super::clause;
 
-/// As many links as Linux follows.
+/// The number of links that Linux follows.
 const MOST_LINKS: usize = 40;
 
 /// Where the bytes go.
@@ -76,10 +76,6 @@ impl Place {
 
     /// Opens a place that is no regular file, to write behind what is there. A named pipe waits
     /// for its reader, as it does in a shell.
-    ///
-    /// # Errors
-    ///
-    /// It may not be written.
     pub(super) fn stream(&self) -> io::Result<File> {
         match self {
             Place::File(path) | Place::Special(path) => OpenOptions::new().append(true).open(path),
@@ -132,7 +128,7 @@ pub fn are_same(one: &Path, other: &Path) -> bool {
         return first == second;
     };
     match (first, second) {
-        // Of a file with several names only the one that is written is replaced.
+        // If a file has several names, only the one that is written is replaced.
         (Place::File(first), Place::File(second)) => {
             first == second || (is_one_file(&one, &other) && one.nlink() == 1)
         }

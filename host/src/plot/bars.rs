@@ -62,6 +62,17 @@ impl Bar {
 }
 
 impl Row {
+    /// A row of one bar.
+    pub fn new(name: String, bar: Bar) -> Row {
+        let bars = vec![bar];
+        Row { name, bars }
+    }
+
+    pub fn heading(name: String) -> Row {
+        let bars = Vec::new();
+        Row { name, bars }
+    }
+
     fn height(&self) -> i32 {
         BAR * self.bars.len().max(1) as i32 + GAP
     }

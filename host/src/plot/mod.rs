@@ -18,7 +18,7 @@ use plotters::style::text_anchor::{HPos, Pos, VPos};
 /// A colour.
 pub type Colour = RGBColor;
 
-/// Of text and axes, of text that matters less, and of lines that only guide the eye.
+/// The colours of text and axes, of secondary text, and of grid lines.
 pub const INK: Colour = RGBColor(0x1a, 0x1a, 0x1a);
 const SOFT: Colour = RGBColor(0x55, 0x55, 0x55);
 const FAINT: Colour = RGBColor(0xdd, 0xdd, 0xdd);
@@ -140,7 +140,7 @@ fn dash(sheet: &Sheet<'_>, points: &[(i32, i32)], colour: Colour, length: f64) -
 }
 
 /// The width of text, no less than in DejaVu Sans, the widest of the usual plain fonts.
-pub(crate) fn text_width(text: &str, size: f64) -> f64 {
+pub fn text_width(text: &str, size: f64) -> f64 {
     let of_glyph = |glyph: char| match glyph {
         'i' | 'j' | 'l' | 'I' | '.' | ',' | ':' | ';' | '\'' | '|' | ' ' => 0.34,
         'f' | 't' | 'r' | '-' | '(' | ')' | '/' => 0.42,

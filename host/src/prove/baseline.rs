@@ -1,6 +1,6 @@
 //! The libraries that times are compared with.
 
-use gpu_gemm::{CudaDevice, Device};
+use gpu_gemm::{CudaDevice, DataType, Device};
 
 use super::error::EvaluateError;
 use super::request::{Baseline, Request};
@@ -36,7 +36,7 @@ fn load<'device>(
 ) -> Result<Vec<Cublas<'device>>, CublasError> {
     let own = Precision::of(request.data_type)?;
     let mut precisions = vec![own];
-    if request.tensor_cores && own == Precision::Single {
+    if request.tensor_cores && own == Precision::Of(DataType::F32) {
         precisions.push(Precision::Tf32);
     }
     let mut loaded = Vec::new();

@@ -1,5 +1,6 @@
 //! The request.
 
+use clap::ValueEnum;
 use gpu_gemm::{Call, DataType, Device, ElementType, Shape};
 
 use crate::cpu;
@@ -10,17 +11,19 @@ use crate::rung::Rung;
 use crate::source::{Filling, Source};
 
 /// What to compare times with.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Baseline {
-    /// As [`Baseline::Best`] on a GPU that has cuBLAS, where cuBLAS multiplies the type.
+    /// As `best` on a GPU where there is a cuBLAS that multiplies the element type
     Auto,
-    /// Nothing.
+    /// Nothing
     None,
-    /// cuBLAS; an error where there is none.
+    /// cuBLAS in its default math mode, as PyTorch calls it; an error where there is none
     Cublas,
-    /// cublasLt; an error where there is none.
+    /// cublasLt with the fastest of the first eight algorithms that its heuristics propose; an error
+    /// where there is none
+    #[value(name = "cublaslt")]
     CublasLt,
-    /// Both, of which the faster counts; an error where there is none.
+    /// Both, of which the faster counts; an error where there is none
     Best,
 }
 

@@ -5,7 +5,7 @@
 use std::time::{Duration, Instant};
 
 use gpu_gemm::gpu_kernels::spec::Tile;
-use gpu_gemm::{Choice, Device, Devices};
+use gpu_gemm::{Choice, DataType, Device, Devices};
 
 use super::candidate::{Candidate, Machine};
 use super::error::EvaluateError;
@@ -22,6 +22,7 @@ use crate::progress::Progress;
 use crate::report::{Several, Yardstick};
 use crate::run::Resident;
 use crate::rung::Rung;
+use crate::spelled;
 use crate::verify::{ErrorModel, Failure, Proof};
 
 /// Where samples of a yardstick's C are taken: how it cuts C is not known.
@@ -140,7 +141,7 @@ fn time_several<T: Number>(
     candidate.several = Some(Several {
         devices: devices.count(),
         grid: scaled.grid,
-        start: origin.name().to_string(),
+        start: spelled(origin),
         link: devices.link_description().to_string(),
         received_bytes: scaled.received,
         gpus,
@@ -246,10 +247,10 @@ fn time_beside<T: Number>(
         Some((_, candidate)) => check_timed(machine, judge, candidate, &c),
         None => {
             let model = match able[index - kernels.len()].precision() {
-                Precision::Single | Precision::Double => ErrorModel::Elementwise,
                 Precision::Tf32 => ErrorModel::Tf32,
-                Precision::Bf16F32 | Precision::F16F32 => ErrorModel::Truncated,
-                Precision::Bf16 | Precision::F16 => ErrorModel::ReducedInHalves,
+                Precision::Of(DataType::F32 | DataType::F64) => ErrorModel::Elementwise,
+                Precision::Of(DataType::BF16_F32 | DataType::F16_F32) => ErrorModel::Truncated,
+                Precision::Of(_) => ErrorModel::ReducedInHalves,
             };
             judged.push(judge.judge(&c, (TILE_OF_YARDSTICK, model)));
         }

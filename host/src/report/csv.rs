@@ -16,10 +16,6 @@ pub(super) fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
 }
 
 /// Lines of records with other fields before theirs: `columns` are the names of those.
-///
-/// # Errors
-///
-/// None that memory has room for.
 pub fn lines<'a, Before: Serialize>(
     columns: &[&str],
     lines: impl IntoIterator<Item = (Before, &'a Record)>,

@@ -8,7 +8,8 @@ use gpu_gemm::text::plural;
 
 use super::corner;
 use super::outliers::outlier_note;
-use super::record::{Record, Report, Yardstick};
+use super::record::{Record, Report};
+use super::yardstick::Yardstick;
 use crate::measure::nvml::GpuState;
 
 pub(super) fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {

@@ -4,9 +4,8 @@
 use gpu_gemm::device::cuda::Staging;
 use gpu_gemm::device::several::Start;
 use gpu_gemm::gpu_kernels::naive;
-use gpu_gemm::{Choice, Device, ElementType, Scalar, Shape, Split, Transpose};
-use host::bench::Results;
-use host::data::{Data, Layout, Problem};
+use gpu_gemm::{Choice, Device, Devices, ElementType, Scalar, Shape, Split, Transpose};
+use host::data::{Layout, Problem};
 use host::run::several::{gathered, product};
 use host::verify::{self, Coverage};
 use serde_json::Value;
@@ -123,50 +122,35 @@ pub fn a_failure_names_the_gpu() {
     // The first of the second GPU's allocations, and the last launches of a product, which are
     // the second GPU's.
     let ran = multiply("gpus=2", "cuda:0+1", "");
-    let allocations = ran.log.iter().filter(|line| line.kind == "allocate");
-    let second = allocations
-        .clone()
-        .position(|line| line.number("context") == 2);
-    for (settings, names) in [
-        (
-            format!("gpus=2 no_memory_at={}", second.unwrap() + 1),
-            [
-                "Device 1 (cuda:1) of several, counted from 0: ",
-                "The GPU is out of memory",
-            ],
-        ),
-        (
-            "gpus=2 no_memory_at=1".to_string(),
-            [
-                "Device 0 (cuda:0) of several, counted from 0: ",
-                "The GPU is out of memory",
-            ],
-        ),
-        (
-            "gpus=2 launch=701".to_string(),
-            [
-                "Device 0 (cuda:0) of several, counted from 0: ",
-                "`naive` cannot be launched",
-            ],
-        ),
-        (
-            "gpus=2 crash_at=4".to_string(),
-            [
-                "Device 1 (cuda:1) of several, counted from 0: ",
-                "`naive` crashed on the GPU",
-            ],
-        ),
-        (
-            "gpus=1".to_string(),
-            [
-                "Device 1 (cuda:1) of several, counted from 0: ",
-                "There is no GPU 1",
-            ],
-        ),
+    let mut allocations = ran.log.iter().filter(|line| line.kind == "allocate");
+    let second = allocations.position(|line| line.number("context") == 2);
+    let no_memory = format!("gpus=2 no_memory_at={}", second.unwrap() + 1);
+    for (settings, gpu, why) in [
+        (no_memory.as_str(), 1, "The GPU is out of memory"),
+        ("gpus=2 no_memory_at=1", 0, "The GPU is out of memory"),
+        ("gpus=2 launch=701", 0, "`naive` cannot be launched"),
+        ("gpus=2 crash_at=4", 1, "`naive` crashed on the GPU"),
+        ("gpus=1", 1, "There is no GPU 1"),
     ] {
-        let ran = multiply(&settings, "cuda:0+1", "");
+        let ran = multiply(settings, "cuda:0+1", "");
         assert_eq!(ran.ended.code, Some(1), "{settings}");
-        assert_contains(&ran.ended.err, &names);
+        let named = format!("Device {gpu} (cuda:{gpu}) of several, counted from 0: ");
+        assert_contains(&ran.ended.err, &[&named, why]);
+    }
+}
+
+/// Integers whose products are exact, between elements that are not theirs.
+fn random(shape: Shape, seed: u64, beta: f32) -> Problem<f32> {
+    let layout = Layout::padded(shape, [1, 2, 3], [3, 2, 1]);
+    let data = verify::small_integers::<f32>(shape.k).unwrap();
+    Problem::random(shape, layout, data, seed, 2.0, beta).unwrap()
+}
+
+/// Several devices of this process.
+fn open(name: &str) -> Devices {
+    match Device::open(name.parse().unwrap()).unwrap().device {
+        Device::Several(devices) => *devices,
+        _ => panic!("{name} is one device"),
     }
 }
 
@@ -181,18 +165,13 @@ pub fn matrices_that_start_on_the_first_gpu_travel_from_it_and_back() {
     }
     let choice = Choice::even(&naive::KERNEL.variants[0]);
     for name in ["cuda:0+1", "cuda:0+1+2", "cuda:0+0+1", "cuda:2+0+0+1"] {
-        let Device::Several(devices) = Device::open(name.parse().unwrap()).unwrap().device else {
-            panic!("{name} is one device");
-        };
+        let devices = open(name);
         for start in 0..8 {
             let starts = [0, 1, 2].map(|matrix| match start >> matrix & 1 {
                 0 => Start::Spread,
                 _ => Start::First,
             });
-            let layout = Layout::padded(M_N_K, [1, 2, 3], [3, 2, 1]);
-            let data = verify::small_integers::<f32>(M_N_K.k).unwrap();
-            let problem = Problem::<f32>::random(M_N_K, layout, data, 5, 2.0, -1.0).unwrap();
-            assert_ne!(data, Data::Normal);
+            let problem = random(M_N_K, 5, -1.0);
             let (stored, count) = (problem.stored().unwrap(), devices.count());
             let product = product(&devices, count, Some(choice), &problem, &stored, starts);
             let mut product = product.unwrap();
@@ -232,10 +211,7 @@ pub fn matrices_in_host_memory_are_multiplied_while_they_arrive() {
     let choice = Choice::even(&naive::KERNEL.variants[0]);
     let shape = Shape::new(67, 70, 290);
     for name in ["cuda:0+1", "cuda:0+1+2", "cuda:0+0", "cuda:2+0+0+1"] {
-        let Device::Several(devices) = Device::open(name.parse().unwrap()).unwrap().device else {
-            panic!("{name} is one device");
-        };
-        let devices = devices.with_staging(FINELY);
+        let devices = open(name).with_staging(FINELY);
         let count = devices.count();
         for (index, beta) in [0.0, -1.0].into_iter().enumerate() {
             let transposes = [Transpose::ALL[index], Transpose::ALL[1 - index]];
@@ -245,12 +221,9 @@ pub fn matrices_in_host_memory_are_multiplied_while_they_arrive() {
             let mut product = product.unwrap();
             // Other matrices each time: what the first left on a device is wrong for the second.
             for seed in [1, 2] {
-                let layout = Layout::padded(shape, [1, 2, 3], [3, 2, 1]);
-                let data = verify::small_integers::<f32>(shape.k).unwrap();
-                let random = Problem::<f32>::random(shape, layout, data, seed, 2.0, beta);
                 let problem = Problem {
                     transposes,
-                    ..random.unwrap()
+                    ..random(shape, seed, beta)
                 };
                 let stored = problem.stored().unwrap();
                 let [a, b] =
@@ -267,9 +240,7 @@ pub fn matrices_in_host_memory_are_multiplied_while_they_arrive() {
                 assert_eq!(done.received, formula.collect::<Vec<_>>(), "{case}");
             }
             // The same copies, before the product and after it.
-            let layout = Layout::padded(shape, [1, 2, 3], [3, 2, 1]);
-            let data = verify::small_integers::<f32>(shape.k).unwrap();
-            let problem = Problem::<f32>::random(shape, layout, data, 3, 2.0, beta).unwrap();
+            let problem = random(shape, 3, beta);
             let starts = [Start::First, Start::Spread, Start::First];
             let (stored, choice) = (problem.stored().unwrap(), Some(choice));
             let product = self::product(&devices, count, choice, &problem, &stored, starts);
@@ -298,38 +269,6 @@ pub fn a_benchmark_of_several_gpus_compares_them_with_one() {
             number(&several["one_device_time_median_s"]) / number(&record["time_median_s"]);
         assert_eq!(number(&several["speed_up"]), speed_up);
         assert_eq!(number(&several["efficiency"]), speed_up / 2.0);
-    }
-}
-
-pub fn a_benchmark_of_several_starts_has_the_rows_of_each_beside_each_other() {
-    let line = |more: &str| {
-        format!("bench --kernel naive,cpu-ikj,tiled-16 --sizes 24,32 --runs 2 --seed 3 {more}")
-    };
-    let start = "--device cuda:0+1 --start spread,first-b,host --json r.json --csv r.csv";
-    let ran = host(&format!("{EXACT} waits=0 gpus=2"), &line(start));
-    let said = ran.ended.succeeded();
-    assert_contains(
-        &said,
-        &[
-            "device  spread: 2 devices: Fake GPU",
-            "| naive (first-b) ",
-            "| of spread |",
-            "tiled-16 (host): 2 GPUs, 2 x 1, from host memory and back: ",
-        ],
-    );
-    let file = |name| std::fs::read_to_string(ran.folder.path().join(name)).unwrap();
-    let results: Results = serde_json::from_str(&file("r.json")).unwrap();
-    for size in &results.sizes {
-        let titles: Vec<String> = size.results.iter().map(|record| record.title()).collect();
-        let of = |kernel: &str| ["spread", "first-b", "host"].map(|at| format!("{kernel} ({at})"));
-        let expected = [&of("naive")[..], &["cpu-ikj".to_string()], &of("tiled-16")];
-        assert_eq!(titles, expected.concat());
-        for record in size.results.iter().filter(|record| !record.is_native()) {
-            let start = &record.several.as_ref().unwrap().start;
-            assert_eq!(record.device_label.as_ref(), Some(start));
-            assert!(record.proven);
-            assert_eq!(record.ratio_to_first_device.is_some(), start != "spread");
-        }
     }
 }
 

@@ -70,16 +70,9 @@ pub fn each_row_arrives_and_nothing_between_rows_is_touched() {
                 stage.copy((&gpu, stream), send).unwrap();
                 stage.copy((&gpu, stream), receive).unwrap();
             }
-            for (row, (sent, received)) in source
-                .chunks(host_pitch)
-                .zip(target.chunks(host_pitch))
-                .enumerate()
-            {
-                assert_eq!(
-                    sent[..width],
-                    received[..width],
-                    "row {row} of {width} bytes"
-                );
+            let rows = source.chunks(host_pitch).zip(target.chunks(host_pitch));
+            for (row, (sent, received)) in rows.enumerate() {
+                assert_eq!(sent[..width], received[..width], "row {row} of {width}");
                 assert!(received[width..].iter().all(|between| *between == 255));
             }
         }

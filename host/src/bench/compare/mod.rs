@@ -26,7 +26,7 @@ use super::results::{Results, Size};
 use crate::report::Record;
 use crate::statistics::{mann_whitney, smallest_p_value};
 
-pub use earlier::{Earlier, EarlierError};
+pub use earlier::Earlier;
 pub use table::{markdown, write};
 
 /// The level of the test: without any change, one kernel in 20 differs so.
@@ -62,9 +62,9 @@ pub struct Compared {
     pub beta: f64,
     pub earlier_time_median_s: f64,
     pub time_median_s: f64,
-    /// Of the median time, as a share of the earlier one: below 0 it is faster now.
+    /// The change of the median time, as a share of the earlier one: below 0 it is faster now.
     pub change: f64,
-    /// Of the two-sided Mann-Whitney test; null if it cannot be known.
+    /// The p-value of the two-sided Mann-Whitney test; null if it cannot be known.
     pub p_value: Option<f64>,
     pub verdict: Verdict,
     /// Why the verdict is unknown, if it is.
@@ -73,16 +73,14 @@ pub struct Compared {
 
 /// What a comparison comes to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Verdict {
-    #[serde(rename = "faster")]
     Faster,
-    #[serde(rename = "slower")]
     Slower,
     /// What differs is noise.
     #[serde(rename = "no change")]
     NoChange,
     #[default]
-    #[serde(rename = "unknown")]
     Unknown,
 }
 
@@ -142,10 +140,10 @@ impl Entry<'_> {
 fn entries(results: &Results) -> Vec<Entry<'_>> {
     let mut entries: Vec<Entry<'_>> = Vec::new();
     for size in &results.sizes {
-        for (record, proven) in size.contenders() {
+        for (record, is_yardstick) in size.contenders() {
             let entry = Entry {
                 size,
-                is_yardstick: proven.is_none(),
+                is_yardstick,
                 record,
             };
             let is_timed = entry.record.time_median_s > Some(0.0);
@@ -239,7 +237,7 @@ fn p_value(before: &Record, now: &Record) -> Result<f64, &'static str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bench::results::tests::sample;
+    use crate::bench::samples::sample;
 
     /// [`sample`], where each of these times is that of a run of the first kernel at the first
     /// size.

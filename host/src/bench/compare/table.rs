@@ -17,10 +17,6 @@ const HEADER: [&str; 7] = [
 const MOST_NAMED: usize = 6;
 
 /// Writes what has changed, what is only in one of both, and what to keep in mind.
-///
-/// # Errors
-///
-/// Writing fails.
 pub fn write(earlier: &Earlier, results: &Results, out: &mut dyn Write) -> io::Result<()> {
     let path = earlier.path.display();
     write!(out, "\ncompared with `{path}`")?;
@@ -150,7 +146,7 @@ fn described(provenance: &Provenance) -> String {
     format!("measured on {day} by version {version}{commit}")
 }
 
-/// What is another machine's.
+/// How the machines differ.
 fn differences(earlier: &Machine, now: &Machine) -> Vec<String> {
     let mut notes = Vec::new();
     if (&earlier.backend, &earlier.device) != (&now.backend, &now.device) {

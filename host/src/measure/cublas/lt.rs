@@ -24,46 +24,28 @@ pub fn alignment(address: usize) -> u32 {
 /// A `cublasLtMatmulDesc_t`, `cublasLtMatrixLayout_t` or `cublasLtMatmulPreference_t`.
 type Raw = *mut c_void;
 type CreateDescription =
-    unsafe extern "C" fn(made: *mut Raw, compute_type: c_int, scale_type: c_int) -> c_int;
+    unsafe extern "C" fn(made: *mut Raw, compute: c_int, scale: c_int) -> c_int;
+#[rustfmt::skip]
 type CreateLayout = unsafe extern "C" fn(
-    made: *mut Raw,
-    element: c_int,
-    rows: u64,
-    columns: u64,
-    leading: i64,
+    made: *mut Raw, element: c_int, rows: u64, columns: u64, leading: i64,
 ) -> c_int;
 type CreatePreference = unsafe extern "C" fn(made: *mut Raw) -> c_int;
 type Destroy = unsafe extern "C" fn(raw: Raw) -> c_int;
-type SetAttribute =
-    unsafe extern "C" fn(raw: Raw, attribute: c_int, value: *const c_void, bytes: usize) -> c_int;
-type GetHeuristic = unsafe extern "C" fn(
-    handle: Handle,
-    description: Raw,
-    a: Raw,
-    b: Raw,
-    c: Raw,
-    d: Raw,
-    preference: Raw,
-    requested: c_int,
-    found: *mut Heuristic,
-    count: *mut c_int,
+#[rustfmt::skip]
+type SetAttribute = unsafe extern "C" fn(
+    raw: Raw, attribute: c_int, value: *const c_void, bytes: usize,
 ) -> c_int;
+#[rustfmt::skip]
+type GetHeuristic = unsafe extern "C" fn(
+    handle: Handle, description: Raw, a: Raw, b: Raw, c: Raw, d: Raw, preference: Raw,
+    requested: c_int, found: *mut Heuristic, count: *mut c_int,
+) -> c_int;
+#[rustfmt::skip]
 type Matmul = unsafe extern "C" fn(
-    handle: Handle,
-    description: Raw,
-    alpha: *const c_void,
-    a: *const c_void,
-    a_layout: Raw,
-    b: *const c_void,
-    b_layout: Raw,
-    beta: *const c_void,
-    c: *const c_void,
-    c_layout: Raw,
-    d: *mut c_void,
-    d_layout: Raw,
-    algorithm: *const Algorithm,
-    workspace: *mut c_void,
-    workspace_bytes: usize,
+    handle: Handle, description: Raw,
+    alpha: *const c_void, a: *const c_void, a_layout: Raw, b: *const c_void, b_layout: Raw,
+    beta: *const c_void, c: *const c_void, c_layout: Raw, d: *mut c_void, d_layout: Raw,
+    algorithm: *const Algorithm, workspace: *mut c_void, workspace_bytes: usize,
     stream: *mut c_void,
 ) -> c_int;
 
@@ -181,18 +163,11 @@ impl Lt {
         let (mut found, mut count) = ([Heuristic::default(); ALGORITHMS], 0);
         let [a, b, c] = layouts.each_ref().map(|layout| layout.raw);
         // SAFETY: the descriptions are cublasLt's, and there is room for as many as are requested.
+        #[rustfmt::skip]
         let status = unsafe {
             (self.get_heuristic)(
-                handle,
-                description.raw,
-                a,
-                b,
-                c,
-                c,
-                preference.raw,
-                ALGORITHMS as c_int,
-                found.as_mut_ptr(),
-                &mut count,
+                handle, description.raw, a, b, c, c, preference.raw,
+                ALGORITHMS as c_int, found.as_mut_ptr(), &mut count,
             )
         };
         if status != NOT_SUPPORTED {
@@ -238,15 +213,9 @@ impl Described {
         attribute: c_int,
         value: V,
     ) -> Result<(), CublasError> {
+        let value = ptr::from_ref(&value);
         // SAFETY: the value can be read, and is as large as is said.
-        let status = unsafe {
-            set(
-                self.raw,
-                attribute,
-                (&raw const value).cast(),
-                size_of::<V>(),
-            )
-        };
+        let status = unsafe { set(self.raw, attribute, value.cast(), size_of::<V>()) };
         succeeded("cublasLt's SetAttribute", status)
     }
 }
@@ -296,26 +265,14 @@ impl LtProduct<'_> {
         let workspace = self.lt.workspace.as_device_ptr().as_ptr().cast_mut();
         // SAFETY: the matrices are those that the caller vouches for, and the workspace, which
         // launches of one stream use one after the other, is as large as was promised.
-        succeeded("cublasLtMatmul", unsafe {
+        #[rustfmt::skip]
+        let status = unsafe {
             (self.lt.matmul)(
-                handle,
-                self.description.raw,
-                alpha,
-                first,
-                a,
-                second,
-                b,
-                beta,
-                result,
-                c,
-                result,
-                c,
-                &self.found[self.chosen].algorithm,
-                workspace.cast(),
-                WORKSPACE_BYTES,
-                stream,
+                handle, self.description.raw, alpha, first, a, second, b, beta, result, c, result, c,
+                &self.found[self.chosen].algorithm, workspace.cast(), WORKSPACE_BYTES, stream,
             )
-        })
+        };
+        succeeded("cublasLtMatmul", status)
     }
 }
 

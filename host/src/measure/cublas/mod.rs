@@ -7,21 +7,24 @@
 
 mod column_major;
 mod lt;
+mod precision;
 
 use std::ffi::{c_int, c_longlong, c_void};
 use std::path::{Path, PathBuf};
+use std::ptr;
 use std::sync::OnceLock;
 
 use thiserror::Error;
 
-use gpu_gemm::{CudaDevice, DataType, ElementType, Scalar};
+use gpu_gemm::{CudaDevice, DataType, Scalar};
 
 use self::column_major::ColumnMajor;
 use self::lt::{Lt, LtProduct};
-use super::library::{Loaded, Unusable};
+use super::library::Loaded;
 use super::places::Places;
 use crate::data::{Number, Problem};
 use crate::run::{self, Placed};
+pub use precision::{Interface, Precision, is_on_tensor_cores, is_tf32, title};
 
 /// Why cuBLAS cannot be measured.
 #[derive(Debug, Error, PartialEq)]
@@ -47,150 +50,6 @@ pub enum CublasError {
     Device(String),
 }
 
-impl From<Unusable> for CublasError {
-    fn from(Unusable { path, reason }: Unusable) -> CublasError {
-        CublasError::Unusable { path, reason }
-    }
-}
-
-/// Which of the two libraries.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Interface {
-    Cublas,
-    CublasLt,
-}
-
-impl Interface {
-    pub const ALL: [Interface; 2] = [Interface::Cublas, Interface::CublasLt];
-
-    fn name(self) -> &'static str {
-        match self {
-            Interface::Cublas => "cublas",
-            Interface::CublasLt => "cublaslt",
-        }
-    }
-}
-
-/// What is multiplied, and how precisely it may be.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Precision {
-    /// `f32`, computed as `f32` in every step, so without tensor cores: what `f32` kernels are
-    /// compared with.
-    Single,
-    /// `f64`, computed as `f64` in every step.
-    Double,
-    /// `f32`, on tensor cores, which round A and B to 10 bits of mantissa (TF32): faster, with a
-    /// different result.
-    Tf32,
-    /// `bf16` with sums in `f32`, on tensor cores.
-    Bf16,
-    /// `f16` with sums in `f32`, on tensor cores.
-    F16,
-    /// The same two with C in `f32`.
-    Bf16F32,
-    F16F32,
-}
-
-/// What ends the names of those that round f32 to TF32.
-const TF32: &str = "tf32";
-
-/// Whether a yardstick of this name, such as `cublaslt-tf32`, rounds f32 to TF32.
-pub fn is_tf32(name: &str) -> bool {
-    name.rsplit('-').next() == Some(TF32)
-}
-
-/// Whether what was measured is a library that multiplies on tensor cores: all but `cublas-fp32` and
-/// `cublaslt-fp32`.
-pub fn is_on_tensor_cores(name: &str) -> bool {
-    name.starts_with("cublas") && !name.ends_with("-fp32")
-}
-
-/// For people: `cuBLAS fp32` for `cublas-fp32`, `cublasLt tf32 (tensor cores)` for `cublaslt-tf32`.
-pub fn title(name: &str) -> String {
-    let (library, precision) = name.split_once('-').unwrap_or((name, ""));
-    let library = match library {
-        "cublas" => "cuBLAS",
-        "cublaslt" => "cublasLt",
-        other => other,
-    };
-    let on_tensor_cores = if precision == TF32 {
-        " (tensor cores)"
-    } else {
-        ""
-    };
-    format!("{library} {precision}{on_tensor_cores}")
-}
-
-impl Precision {
-    /// That of a type by default.
-    ///
-    /// # Errors
-    ///
-    /// cuBLAS does not multiply it.
-    pub fn of(data_type: DataType) -> Result<Precision, CublasError> {
-        match data_type {
-            DataType::F32 => Ok(Precision::Single),
-            DataType::F64 => Ok(Precision::Double),
-            DataType::BF16 => Ok(Precision::Bf16),
-            DataType::F16 => Ok(Precision::F16),
-            DataType::BF16_F32 => Ok(Precision::Bf16F32),
-            DataType::F16_F32 => Ok(Precision::F16F32),
-            other => Err(CublasError::NoSuchType(other)),
-        }
-    }
-
-    fn name(self) -> &'static str {
-        match self {
-            Precision::Single => "fp32",
-            Precision::Double => "fp64",
-            Precision::Tf32 => TF32,
-            Precision::Bf16 => "bf16",
-            Precision::F16 => "f16",
-            Precision::Bf16F32 => "bf16-f32",
-            Precision::F16F32 => "f16-f32",
-        }
-    }
-
-    /// A `cublasComputeType_t`: `CUBLAS_COMPUTE_32F`, `_64F` or `_32F_FAST_TF32`.
-    fn compute_type(self) -> c_int {
-        match self {
-            Precision::Double => 70,
-            Precision::Tf32 => 77,
-            _ => 68,
-        }
-    }
-
-    /// The `cudaDataType_t`s of A and B, of C, and of alpha and beta.
-    fn data_types(self) -> [c_int; 3] {
-        let [f32, f64, f16, bf16] = [
-            ElementType::F32,
-            ElementType::F64,
-            ElementType::F16,
-            ElementType::Bf16,
-        ]
-        .map(cuda_data_type);
-        match self {
-            Precision::Single | Precision::Tf32 => [f32; 3],
-            Precision::Double => [f64; 3],
-            Precision::Bf16 => [bf16, bf16, f32],
-            Precision::F16 => [f16, f16, f32],
-            Precision::Bf16F32 => [bf16, f32, f32],
-            Precision::F16F32 => [f16, f32, f32],
-        }
-    }
-}
-
-/// `CUDA_R_32F`, `CUDA_R_64F`, `CUDA_R_16F`, `CUDA_R_16BF` and `CUDA_R_32I`.
-fn cuda_data_type(element: ElementType) -> c_int {
-    match element {
-        ElementType::F32 => 0,
-        ElementType::F64 => 1,
-        ElementType::F16 => 2,
-        ElementType::Bf16 => 14,
-        ElementType::I32 => 10,
-    }
-}
-
 /// `CUBLAS_GEMM_DEFAULT`.
 const DEFAULT_ALGORITHM: c_int = -1;
 
@@ -200,52 +59,22 @@ type Destroy = unsafe extern "C" fn(handle: Handle) -> c_int;
 type GetVersion = unsafe extern "C" fn(handle: Handle, version: *mut c_int) -> c_int;
 type SetStream = unsafe extern "C" fn(handle: Handle, stream: *mut c_void) -> c_int;
 /// `cublasGemmEx`.
+#[rustfmt::skip]
 type Gemm = unsafe extern "C" fn(
-    handle: Handle,
-    transpose_a: c_int,
-    transpose_b: c_int,
-    m: c_int,
-    n: c_int,
-    k: c_int,
-    alpha: *const c_void,
-    a: *const c_void,
-    a_type: c_int,
-    lda: c_int,
-    b: *const c_void,
-    b_type: c_int,
-    ldb: c_int,
-    beta: *const c_void,
-    c: *mut c_void,
-    c_type: c_int,
-    ldc: c_int,
-    compute_type: c_int,
-    algorithm: c_int,
+    handle: Handle, transpose_a: c_int, transpose_b: c_int, m: c_int, n: c_int, k: c_int,
+    alpha: *const c_void, a: *const c_void, a_type: c_int, lda: c_int,
+    b: *const c_void, b_type: c_int, ldb: c_int,
+    beta: *const c_void, c: *mut c_void, c_type: c_int, ldc: c_int,
+    compute_type: c_int, algorithm: c_int,
 ) -> c_int;
 /// `cublasGemmStridedBatchedEx`.
+#[rustfmt::skip]
 type GemmBatched = unsafe extern "C" fn(
-    handle: Handle,
-    transpose_a: c_int,
-    transpose_b: c_int,
-    m: c_int,
-    n: c_int,
-    k: c_int,
-    alpha: *const c_void,
-    a: *const c_void,
-    a_type: c_int,
-    lda: c_int,
-    stride_a: c_longlong,
-    b: *const c_void,
-    b_type: c_int,
-    ldb: c_int,
-    stride_b: c_longlong,
-    beta: *const c_void,
-    c: *mut c_void,
-    c_type: c_int,
-    ldc: c_int,
-    stride_c: c_longlong,
-    batch_count: c_int,
-    compute_type: c_int,
-    algorithm: c_int,
+    handle: Handle, transpose_a: c_int, transpose_b: c_int, m: c_int, n: c_int, k: c_int,
+    alpha: *const c_void, a: *const c_void, a_type: c_int, lda: c_int, stride_a: c_longlong,
+    b: *const c_void, b_type: c_int, ldb: c_int, stride_b: c_longlong,
+    beta: *const c_void, c: *mut c_void, c_type: c_int, ldc: c_int, stride_c: c_longlong,
+    batch_count: c_int, compute_type: c_int, algorithm: c_int,
 ) -> c_int;
 
 /// cuBLAS or cublasLt on a device's stream.
@@ -301,7 +130,7 @@ impl<'device> Cublas<'device> {
                 Calls::CublasLt(Lt::load(library, workspace)?)
             }
         };
-        let mut handle = std::ptr::null_mut();
+        let mut handle = ptr::null_mut();
         // SAFETY: the device's primary context, which cuBLAS uses, is current.
         succeeded("cublasCreate", unsafe { create(&mut handle) })?;
         let mut cublas = Cublas {
@@ -336,11 +165,8 @@ impl<'device> Cublas<'device> {
 
     /// Such as `12.9.1 from /usr/local/cuda/lib64/libcublas.so.12`.
     pub fn description(&self) -> String {
-        format!(
-            "{} from {}",
-            version_name(self.version),
-            self.path.display()
-        )
+        let version = version_name(self.version);
+        format!("{version} from {}", self.path.display())
     }
 
     /// Whether it is cublasLt.
@@ -402,12 +228,8 @@ enum Scalars {
 impl Scalars {
     fn pointers(&self) -> [*const c_void; 2] {
         match self {
-            Scalars::Single([alpha, beta]) => {
-                [(&raw const *alpha).cast(), (&raw const *beta).cast()]
-            }
-            Scalars::Double([alpha, beta]) => {
-                [(&raw const *alpha).cast(), (&raw const *beta).cast()]
-            }
+            Scalars::Single(both) => both.each_ref().map(|one| ptr::from_ref(one).cast()),
+            Scalars::Double(both) => both.each_ref().map(|one| ptr::from_ref(one).cast()),
         }
     }
 }
@@ -426,10 +248,6 @@ impl Product<'_> {
     }
 
     /// Launches `C = alpha * A * B + beta * C`, of all products of a batch, and does not wait.
-    ///
-    /// # Errors
-    ///
-    /// cuBLAS fails.
     ///
     /// # Safety
     ///
@@ -454,60 +272,29 @@ impl Product<'_> {
             strides: [from, by, to],
         } = *product;
         match &cublas.calls {
-            // SAFETY: the pointers are those of the memory that the caller vouches for; cuBLAS
-            // copies the scalars.
-            Calls::Cublas { gemm, .. } if products == 1 => succeeded("cublasGemmEx", unsafe {
-                gemm(
-                    cublas.handle,
-                    first,
-                    second,
-                    m,
-                    n,
-                    k,
-                    alpha,
-                    b,
-                    inputs,
-                    ld_first,
-                    a,
-                    inputs,
-                    ld_second,
-                    beta,
-                    c,
-                    output,
-                    ld_result,
-                    compute,
-                    DEFAULT_ALGORITHM,
-                )
-            }),
+            Calls::Cublas { gemm, .. } if products == 1 => {
+                // SAFETY: the pointers are those of the memory that the caller vouches for; cuBLAS
+                // copies the scalars.
+                #[rustfmt::skip]
+                let status = unsafe {
+                    gemm(
+                        cublas.handle, first, second, m, n, k, alpha, b, inputs, ld_first, a, inputs, ld_second,
+                        beta, c, output, ld_result, compute, DEFAULT_ALGORITHM,
+                    )
+                };
+                succeeded("cublasGemmEx", status)
+            }
             Calls::Cublas { batched, .. } => {
                 // SAFETY: as above.
-                succeeded("cublasGemmStridedBatchedEx", unsafe {
+                #[rustfmt::skip]
+                let status = unsafe {
                     batched(
-                        cublas.handle,
-                        first,
-                        second,
-                        m,
-                        n,
-                        k,
-                        alpha,
-                        b,
-                        inputs,
-                        ld_first,
-                        from,
-                        a,
-                        inputs,
-                        ld_second,
-                        by,
-                        beta,
-                        c,
-                        output,
-                        ld_result,
-                        to,
-                        products,
-                        compute,
-                        DEFAULT_ALGORITHM,
+                        cublas.handle, first, second, m, n, k, alpha, b, inputs, ld_first, from,
+                        a, inputs, ld_second, by, beta, c, output, ld_result, to,
+                        products, compute, DEFAULT_ALGORITHM,
                     )
-                })
+                };
+                succeeded("cublasGemmStridedBatchedEx", status)
             }
             Calls::CublasLt(_) => {
                 let lt = lt.as_ref().ok_or(CublasError::NoAlgorithm)?;
@@ -561,38 +348,9 @@ fn library() -> Result<&'static Loaded, CublasError> {
 mod tests {
     use super::*;
 
-    /// As `cublas_api.h` has them: `CUBLAS_COMPUTE_32F`, `CUBLAS_COMPUTE_64F` and
-    /// `CUBLAS_COMPUTE_32F_FAST_TF32`.
-    #[test]
-    fn only_tf32_may_round_its_operands() {
-        let of = [Precision::Single, Precision::Double, Precision::Tf32];
-        assert_eq!(of.map(Precision::compute_type), [68, 70, 77]);
-        assert_eq!(Precision::Bf16.compute_type(), 68);
-    }
-
-    #[test]
-    fn names_tell_the_library_and_the_precision() {
-        assert_eq!(title("cublas-fp32"), "cuBLAS fp32");
-        assert_eq!(title("cublaslt-bf16-f32"), "cublasLt bf16-f32");
-        assert_eq!(title("cublaslt-tf32"), "cublasLt tf32 (tensor cores)");
-        assert!(is_tf32("cublas-tf32") && is_tf32("cublaslt-tf32"));
-        assert!(!is_tf32("cublas-fp32"));
-        let on_tensor_cores = ["cublas-fp32", "cublaslt-fp64", "naive"].map(is_on_tensor_cores);
-        assert_eq!(on_tensor_cores, [false, true, false]);
-    }
-
     #[test]
     fn versions_read_as_people_write_them() {
         assert_eq!(version_name(120_901), "12.9.1");
         assert_eq!(version_name(130_000), "13.0.0");
-    }
-
-    #[test]
-    fn a_status_is_an_error_that_names_the_function() {
-        assert_eq!(succeeded("cublasGemmEx", 0), Ok(()));
-        assert_eq!(
-            succeeded("cublasGemmEx", 13).unwrap_err().to_string(),
-            "cuBLAS failed in cublasGemmEx with status 13."
-        );
     }
 }

@@ -177,27 +177,12 @@ impl Product {
 
 #[unsafe(no_mangle)]
 extern "C" fn cublasGemmEx(
-    handle: usize,
-    transpose_a: i32,
-    transpose_b: i32,
-    m: i32,
-    n: i32,
-    k: i32,
-    alpha: usize,
-    a: u64,
-    a_type: i32,
-    lda: i32,
-    b: u64,
-    b_type: i32,
-    ldb: i32,
-    beta: usize,
-    c: u64,
-    c_type: i32,
-    ldc: i32,
-    compute: i32,
-    algorithm: i32,
+    handle: usize, transpose_a: i32, transpose_b: i32, m: i32, n: i32, k: i32,
+    alpha: usize, a: u64, a_type: i32, lda: i32, b: u64, b_type: i32, ldb: i32,
+    beta: usize, c: u64, c_type: i32, ldc: i32, compute: i32, algorithm: i32,
 ) -> u32 {
     assert_eq!(algorithm, -1);
+    let strides = [0; 3];
     Product {
         name: "gemm_ex",
         handle,
@@ -207,7 +192,7 @@ extern "C" fn cublasGemmEx(
         starts: [a, b, c],
         leading: [lda, ldb, ldc],
         types: [a_type, b_type, c_type],
-        strides: [0; 3],
+        strides,
         products: 1,
         compute,
         time: ("cublas_ns", 1),
@@ -217,29 +202,11 @@ extern "C" fn cublasGemmEx(
 
 #[unsafe(no_mangle)]
 extern "C" fn cublasGemmStridedBatchedEx(
-    handle: usize,
-    transpose_a: i32,
-    transpose_b: i32,
-    m: i32,
-    n: i32,
-    k: i32,
-    alpha: usize,
-    a: u64,
-    a_type: i32,
-    lda: i32,
-    stride_a: i64,
-    b: u64,
-    b_type: i32,
-    ldb: i32,
-    stride_b: i64,
-    beta: usize,
-    c: u64,
-    c_type: i32,
-    ldc: i32,
-    stride_c: i64,
-    products: i32,
-    compute: i32,
-    algorithm: i32,
+    handle: usize, transpose_a: i32, transpose_b: i32, m: i32, n: i32, k: i32,
+    alpha: usize, a: u64, a_type: i32, lda: i32, stride_a: i64,
+    b: u64, b_type: i32, ldb: i32, stride_b: i64,
+    beta: usize, c: u64, c_type: i32, ldc: i32, stride_c: i64,
+    products: i32, compute: i32, algorithm: i32,
 ) -> u32 {
     assert_eq!(algorithm, -1);
     Product {
@@ -278,11 +245,8 @@ fn described(raw: usize) -> &'static mut Described {
 }
 
 fn describe(made: *mut usize, arguments: [i64; 4]) -> u32 {
-    let description = Described {
-        made: arguments,
-        attributes: BTreeMap::new(),
-    };
-    let raw = Box::into_raw(Box::new(description)).expose_provenance();
+    let description = Box::new(Described { made: arguments, attributes: BTreeMap::new() });
+    let raw = Box::into_raw(description).expose_provenance();
     cublas(|_| put(made, raw))
 }
 
@@ -307,13 +271,7 @@ extern "C" fn cublasLtMatmulDescCreate(made: *mut usize, compute: i32, scale: i3
 }
 
 #[unsafe(no_mangle)]
-extern "C" fn cublasLtMatrixLayoutCreate(
-    made: *mut usize,
-    element: i32,
-    rows: u64,
-    columns: u64,
-    leading: i64,
-) -> u32 {
+extern "C" fn cublasLtMatrixLayoutCreate(made: *mut usize, element: i32, rows: u64, columns: u64, leading: i64) -> u32 {
     describe(made, [element.into(), rows as i64, columns as i64, leading])
 }
 
@@ -356,16 +314,8 @@ const ALGORITHMS: [u64; 3] = [2, 1, 0];
 
 #[unsafe(no_mangle)]
 extern "C" fn cublasLtMatmulAlgoGetHeuristic(
-    _handle: usize,
-    _description: usize,
-    _a: usize,
-    _b: usize,
-    _c: usize,
-    _d: usize,
-    preference: usize,
-    requested: i32,
-    found: *mut Heuristic,
-    count: *mut i32,
+    _handle: usize, _description: usize, _a: usize, _b: usize, _c: usize, _d: usize,
+    preference: usize, requested: i32, found: *mut Heuristic, count: *mut i32,
 ) -> u32 {
     // 64 MiB of workspace, and alignments of A, B, C and D.
     let attributes = &described(preference).attributes;
@@ -393,22 +343,9 @@ extern "C" fn cublasLtMatmulAlgoGetHeuristic(
 
 #[unsafe(no_mangle)]
 extern "C" fn cublasLtMatmul(
-    handle: usize,
-    description: usize,
-    alpha: usize,
-    a: u64,
-    a_layout: usize,
-    b: u64,
-    b_layout: usize,
-    beta: usize,
-    c: u64,
-    c_layout: usize,
-    d: u64,
-    d_layout: usize,
-    algorithm: *const [u64; 8],
-    _workspace: u64,
-    workspace_bytes: usize,
-    stream: usize,
+    handle: usize, description: usize, alpha: usize, a: u64, a_layout: usize, b: u64, b_layout: usize,
+    beta: usize, c: u64, c_layout: usize, d: u64, d_layout: usize,
+    algorithm: *const [u64; 8], _workspace: u64, workspace_bytes: usize, stream: usize,
 ) -> u32 {
     assert_eq!((c, c_layout, workspace_bytes), (d, d_layout, 64 << 20));
     // SAFETY: the function's documentation asks for one.

@@ -3,7 +3,7 @@
 use std::ffi::{CStr, c_char, c_void};
 use std::ptr;
 
-use crate::gemm::{Bf16, Element, F16, Gemm, Matrix, Of};
+use crate::launch::{Launch, launch};
 use crate::gpu::{Gpu, INVALID_IMAGE, INVALID_VALUE, NOT_FOUND, Outcome, call, enter, put};
 
 /// Exports functions, each with what it does on the GPU.
@@ -129,14 +129,7 @@ driver! {
         let (from, to) = (PeerSide::of(from, here, bytes), PeerSide::of(to, here, bytes));
         copy_rows(gpu, from, to, (bytes, 1), stream)
     };
-    fn cuMemcpyPeerAsync(
-        to: u64,
-        to_context: usize,
-        from: u64,
-        from_context: usize,
-        bytes: usize,
-        stream: usize,
-    ) |gpu| {
+    fn cuMemcpyPeerAsync(to: u64, to_context: usize, from: u64, from_context: usize, bytes: usize, stream: usize) |gpu| {
         assert_ne!(from_context, to_context);
         let (from, to) = (PeerSide::of(from, from_context, bytes), PeerSide::of(to, to_context, bytes));
         copy_rows(gpu, from, to, (bytes, 1), stream)
@@ -149,7 +142,7 @@ driver! {
     };
 }
 
-fn copy(from: *const u8, to: *mut u8, bytes: usize) -> Outcome {
+pub fn copy(from: *const u8, to: *mut u8, bytes: usize) -> Outcome {
     // SAFETY: the GPU's side has been checked; the functions' documentation asks for the host's.
     unsafe { ptr::copy(from, to, bytes) };
     Ok(())
@@ -190,29 +183,16 @@ fn copy_with_host(
     stream: usize,
 ) -> Outcome {
     assert_eq!(gpu.context_of(stream), gpu.current);
-    // A pointer cannot be sent to whoever runs the stream; an address can.
-    let exposed = |side: Side| (side.memory, side.host.expose_provenance(), side.device, side.pitch);
-    let (from, to) = (exposed(from), exposed(to));
-    let host = if to.0 == HOST { to.1 } else { from.1 };
+    let host = if to.memory == HOST { to.host } else { from.host };
     let is_locked = gpu.is_locked(host);
     gpu.log(format_args!(
         "host to={} bytes={} stream={stream} locked={}",
-        u32::from(to.0 == HOST),
+        u32::from(to.memory == HOST),
         width * height,
         u32::from(is_locked)
     ));
     gpu.enqueue_copy(stream, move |gpu| {
         assert_eq!(gpu.is_locked(host), is_locked, "freed before the copy");
-        let side = |(memory, host, device, pitch): (u32, usize, u64, usize)| Side {
-            x_bytes: 0,
-            y: 0,
-            memory,
-            host: ptr::with_exposed_provenance_mut(host),
-            device,
-            array: 0,
-            pitch,
-        };
-        let (from, to) = (side(from), side(to));
         for row in 0..height {
             let copied = copy(from.row(gpu, row, width), to.row(gpu, row, width), width);
             copied.expect("a copy does not fail");
@@ -223,7 +203,7 @@ fn copy_with_host(
 
 /// A side of `CUDA_MEMCPY3D_PEER`.
 #[repr(C)]
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 struct PeerSide {
     x_bytes: usize,
     y: usize,
@@ -240,31 +220,12 @@ struct PeerSide {
 
 impl PeerSide {
     fn of(device: u64, context: usize, pitch: usize) -> PeerSide {
-        PeerSide {
-            x_bytes: 0,
-            y: 0,
-            z: 0,
-            lod: 0,
-            memory: 2,
-            host: 0,
-            device,
-            array: 0,
-            context,
-            pitch,
-            height: 0,
-        }
+        PeerSide { memory: 2, device, context, pitch, ..PeerSide::default() }
     }
 
     fn row(&self, row: usize) -> u64 {
-        let unused = (
-            self.x_bytes,
-            self.y,
-            self.z,
-            self.lod,
-            self.host,
-            self.array,
-        );
-        assert!(unused == (0, 0, 0, 0, 0, 0) && self.memory == 2);
+        let PeerSide { x_bytes, y, z, lod, host, array, .. } = *self;
+        assert!([x_bytes, y, z, lod, host, array] == [0; 6] && self.memory == 2);
         self.device + (row * self.pitch) as u64
     }
 }
@@ -294,7 +255,8 @@ struct Side {
     y: usize,
     /// `CU_MEMORYTYPE_HOST` or `CU_MEMORYTYPE_DEVICE`.
     memory: u32,
-    host: *mut u8,
+    /// An address, which may be sent to whoever runs the stream.
+    host: usize,
     device: u64,
     array: usize,
     pitch: usize,
@@ -308,7 +270,7 @@ impl Side {
         assert!((self.x_bytes, self.y, self.array) == (0, 0, 0));
         let offset = row * self.pitch;
         match self.memory {
-            HOST => self.host.wrapping_add(offset),
+            HOST => ptr::with_exposed_provenance_mut(self.host + offset),
             2 => gpu.memory(self.device + offset as u64, width),
             other => panic!("memory of type {other} is not known"),
         }
@@ -360,11 +322,7 @@ driver! {
 // Modules and launches.
 driver! {
     fn cuModuleLoadDataEx(
-        module: *mut usize,
-        image: *const c_char,
-        count: u32,
-        options: *const u32,
-        values: *const *mut c_void,
+        module: *mut usize, image: *const c_char, count: u32, options: *const u32, values: *const *mut c_void,
     ) |gpu| {
         // SAFETY: the function's documentation asks for text that ends with 0, or machine code,
         // which begins with text and a 0.
@@ -409,17 +367,8 @@ driver! {
         Ok(())
     };
     fn cuLaunchKernel(
-        function: usize,
-        grid_x: u32,
-        grid_y: u32,
-        grid_z: u32,
-        block_x: u32,
-        block_y: u32,
-        _block_z: u32,
-        shared_bytes: u32,
-        stream: usize,
-        parameters: *const *const u8,
-        _extra: usize,
+        function: usize, grid_x: u32, grid_y: u32, grid_z: u32, block_x: u32, block_y: u32, _block_z: u32,
+        shared_bytes: u32, stream: usize, parameters: *const *const u8, _extra: usize,
     ) |gpu| {
         if shared_bytes > gpu.functions[function - 1].dynamic_shared {
             return Err(INVALID_VALUE);
@@ -429,75 +378,10 @@ driver! {
     };
 }
 
-struct Launch {
-    function: usize,
-    grid: (u32, u32, u32),
-    block: (u32, u32),
-    stream: usize,
-    parameters: *const *const u8,
-}
-
-fn launch(gpu: &mut Gpu, launch: Launch) -> Outcome {
-    gpu.status("launch")?;
-    gpu.kernel_launches += 1;
-    let function = &mut gpu.functions[launch.function - 1];
-    let is_first = !std::mem::replace(&mut function.has_run, true);
-    let name = function.name.clone();
-    match name.as_str() {
-        "naive" | "pitched" | "tiled_16" | "tiled_32" => multiply::<f32>(gpu, &name, &launch),
-        "tiled_16_f64" | "tiled_32_f64" => multiply::<f64>(gpu, &name, &launch),
-        "tiled_16_i32" | "tiled_32_i32" => multiply::<i32>(gpu, &name, &launch),
-        // Its tiles are not split, and so its last parameter, for partial sums, does not matter.
-        "few_rows_1" => multiply::<f32>(gpu, &name, &launch),
-        "warp_specialized_bf16_f32" => multiply_mapped::<Of<Bf16>>(gpu, &name, &launch),
-        // Where each CTA has tiles of its own, no other kernel adds up partial sums.
-        "persistent_64x64_bf16_f32" => multiply_mapped::<Of<Bf16>>(gpu, &name, &launch),
-        "warp_specialized_f16_f32" => multiply_mapped::<Of<F16>>(gpu, &name, &launch),
-        "pad" | "transpose" => copy_operand(gpu, &name, &launch, 4),
-        "pad_16" => copy_operand(gpu, &name, &launch, 2),
-        _ => panic!("the fake GPU does not know the kernel `{name}`"),
-    }
-    gpu.work(launch.stream, gpu.setting("kernel_ns"), is_first);
-    // A crash shows in the calls after the launch.
-    if gpu.kernel_launches == gpu.setting("crash_at") {
-        gpu.lost = Some(gpu.context_of(launch.stream));
-    }
-    Ok(())
-}
-
-/// Copies a matrix of elements of so many bytes, or its transpose, to rows of another length: those
-/// elements of `target` that `source` has.
-fn copy_operand(gpu: &mut Gpu, name: &str, launch: &Launch, element_bytes: u64) {
-    // SAFETY: the one parameter is an argument block of words.
-    let number = |index| unsafe { (*launch.parameters).cast::<u64>().add(index).read() };
-    let [source, _, rows, columns, leading, target, _, target_leading] =
-        [0, 1, 2, 3, 4, 5, 6, 7].map(number);
-    let is_transposed = name == "transpose";
-    gpu.enqueue(launch.stream, move |gpu| {
-        let columns_of = |row| (0..columns).map(move |column| (row, column));
-        for (row, column) in (0..rows).flat_map(columns_of) {
-            let (to_row, to_column) = match is_transposed {
-                false => (row, column),
-                true => (column, row),
-            };
-            let bytes = element_bytes as usize;
-            let from = gpu.memory(source + element_bytes * (row * leading + column), bytes);
-            let to_index = to_row * target_leading + to_column;
-            let to = gpu.memory(target + element_bytes * to_index, bytes);
-            copy(from, to, bytes).expect("a copy does not fail");
-        }
-    });
-    gpu.log(format_args!(
-        "launch name={name} stream={} source={source} target={target} context={}",
-        launch.stream,
-        gpu.context_of(launch.stream)
-    ));
-}
-
 /// What the driver describes matrices by to the copy engine, in a form of this library's own: where
 /// the first begins, the bytes from a row to the next and from a matrix to the next, and elements
 /// of a row, rows and matrices.
-type TensorMap = [u64; 16];
+pub type TensorMap = [u64; 16];
 
 fn map_of(global: u64, sizes: [u64; 3], strides: [u64; 2]) -> TensorMap {
     let mut map = [0; 16];
@@ -509,18 +393,9 @@ fn map_of(global: u64, sizes: [u64; 3], strides: [u64; 2]) -> TensorMap {
 
 driver! {
     fn cuTensorMapEncodeTiled(
-        map: *mut TensorMap,
-        _data_type: i32,
-        rank: u32,
-        global: u64,
-        sizes: *const [u64; 3],
-        strides: *const [u64; 2],
-        box_sizes: *const [u32; 3],
-        _element_strides: *const [u32; 3],
-        _interleave: i32,
-        _swizzle: i32,
-        _l2_promotion: i32,
-        _out_of_bounds: i32,
+        map: *mut TensorMap, _data_type: i32, rank: u32, global: u64, sizes: *const [u64; 3],
+        strides: *const [u64; 2], box_sizes: *const [u32; 3], _element_strides: *const [u32; 3],
+        _interleave: i32, _swizzle: i32, _l2_promotion: i32, _out_of_bounds: i32,
     ) |_| {
         assert_eq!(rank, 3);
         // SAFETY: the function's documentation asks for a number a dimension, and for a distance
@@ -535,115 +410,4 @@ driver! {
             false => Err(INVALID_VALUE),
         }
     };
-}
-
-/// A kernel to which tensor maps describe A and B, as they are stored: it takes a `MappedBlock`.
-fn multiply_mapped<T: Element + Send + 'static>(gpu: &mut Gpu, name: &str, launch: &Launch) {
-    let (stream, parameters) = (launch.stream, launch.parameters);
-    // SAFETY: the one parameter is an argument block of words.
-    let at = |index| unsafe { (*parameters).cast::<u64>().add(index) };
-    // SAFETY: its fields are of these types.
-    let count = |index| unsafe { at(index).cast::<u64>().read() as usize };
-    // SAFETY: the same.
-    let scalar = |index| unsafe { at(index).cast::<T::Scalar>().read() };
-    // SAFETY: the same; the map is one of `cuTensorMapEncodeTiled`'s, or zeros.
-    let map = |index| unsafe { at(index).cast::<TensorMap>().read() };
-    let (m, n, k) = (count(48), count(49), count(50));
-    let (c, ldc) = (count(52) as u64, count(53));
-    let (products, stride_of_c) = (count(59), count(62));
-    // Of a product, if the map has more than one matrix.
-    let of_map = |map: TensorMap, product: u64| {
-        let leading = map[1] as usize / size_of::<T::Input>();
-        let first = if map[5] > 1 { product * map[2] } else { 0 };
-        Matrix::row_major(map[0] + first, leading)
-    };
-    let (a, b) = (map(0), map(16));
-    if scalar(51) != T::Scalar::default() && m * n * k > 0 {
-        let sizes = [a, b].map(|map| [map[3], map[4]].map(|size| size as usize));
-        assert_eq!(sizes, [[k, m], [n, k]], "maps describe other matrices");
-    }
-    gpu.log(format_args!(
-        "launch name={name} stream={stream} m={m} n={n} k={k} c={c} ldc={ldc} context={}",
-        gpu.context_of(stream)
-    ));
-    for product in 0..products as u64 {
-        let first_of_c = product * (stride_of_c * size_of::<T>()) as u64;
-        let gemm = Gemm::<T> {
-            m,
-            n,
-            k,
-            alpha: scalar(51),
-            a: of_map(a, product),
-            b: of_map(b, product),
-            beta: scalar(54),
-            c: Matrix::row_major(c + first_of_c, ldc),
-            is_wrong: gpu.is_wrong("wrong_kernel_from", gpu.kernel_launches),
-        };
-        gpu.enqueue(stream, move |gpu| gemm.compute(gpu, |element| element));
-    }
-}
-
-/// A kernel that takes a `Gemm`.
-fn multiply<T: Element + Send + 'static>(gpu: &mut Gpu, name: &str, launch: &Launch) {
-    let &Launch {
-        grid,
-        block,
-        stream,
-        parameters,
-        ..
-    } = launch;
-    // SAFETY: the one parameter is an argument block of words.
-    let at = |index| unsafe { (*parameters).cast::<u64>().add(index) };
-    // SAFETY: its fields are of these types.
-    let number = |index| unsafe { at(index).cast::<u64>().read() };
-    // SAFETY: the same.
-    let scalar = |index| unsafe { at(index).cast::<T::Scalar>().read() };
-    let count = |index| number(index) as usize;
-    let (m, n, k) = (count(0), count(1), count(2));
-    let (a, lda) = (number(4), count(6));
-    let (b, ldb) = (number(7), count(9));
-    let (c, ldc) = (number(11), count(12));
-    let strides = [13, 14, 15].map(count);
-    gpu.log(format_args!(
-        "launch name={name} grid={}x{}x{} block={}x{} stream={stream} m={m} n={n} k={k} a={a} lda={lda} b={b} ldb={ldb} \
-         c={c} ldc={ldc} adds={} context={}",
-        grid.0,
-        grid.1,
-        grid.2,
-        block.0,
-        block.1,
-        u8::from(scalar(10) != T::Scalar::default()),
-        gpu.context_of(stream)
-    ));
-    // A CTA of `pitched` computes a row, one of `few_rows_1` 128 elements of a row, in turn, and a
-    // thread of the others an element.
-    let (rows, columns) = match name {
-        "pitched" => (grid.0, u32::MAX),
-        "few_rows_1" => (u32::MAX, u32::MAX),
-        _ => (grid.1 * block.1, grid.0 * block.0),
-    };
-    let first = Gemm::<T> {
-        m: m.min(rows as usize),
-        n: n.min(columns as usize),
-        k,
-        alpha: scalar(3),
-        a: Matrix::row_major(a, lda),
-        b: Matrix::row_major(b, ldb),
-        beta: scalar(10),
-        c: Matrix::row_major(c, ldc),
-        is_wrong: gpu.is_wrong("wrong_kernel_from", gpu.kernel_launches),
-    };
-    let products = grid.2 as usize;
-    if first.alpha != T::Scalar::default() {
-        let last = |extent, stride| match extent {
-            0 => 0,
-            _ => (products - 1) * stride + extent,
-        };
-        let of_a = last(first.a.extent((m, k)), strides[0]);
-        let of_b = last(first.b.extent((k, n)), strides[1]);
-        assert!(of_a <= count(5) && of_b <= count(8), "a slice is too short");
-    }
-    for gemm in first.batch(products, strides) {
-        gpu.enqueue(stream, move |gpu| gemm.compute(gpu, |element| element));
-    }
 }

@@ -52,8 +52,8 @@ pub struct Gemm<T: Element> {
 }
 
 impl<T: Element> Gemm<T> {
-    /// So many products, whose matrices lie these strides apart, in elements. Of those that are to
-    /// be wrong, the last is.
+    /// The products of a batch, whose matrices lie these strides apart, in elements. If the batch is
+    /// to be wrong, its last product is.
     pub fn batch(self, products: usize, strides: [usize; 3]) -> impl Iterator<Item = Gemm<T>> {
         (0..products).map(move |product| {
             let moved = |matrix: Matrix, stride: usize, element_bytes: usize| Matrix {

@@ -2,14 +2,14 @@
 
 use std::alloc::{self, Layout};
 use std::cell::Cell;
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet};
 use std::env;
 use std::fmt::Display;
 use std::fs::File;
 use std::io::Write;
 use std::sync::{LazyLock, Mutex};
-use std::thread;
-use std::time::Duration;
+
+use crate::streams::{Moment, Stream};
 
 /// Errors of the driver (`CUresult`).
 pub const INVALID_VALUE: u32 = 1;
@@ -68,9 +68,6 @@ const SETTINGS: [(&str, u64); 25] = [
     ("wrong_cublas_from", 0),
 ];
 
-/// Nanoseconds that the first launch of anything takes in addition: it loads code.
-const LOADING_NS: u64 = 2_000_000;
-
 /// Bytes that every allocation begins at a multiple of.
 const ALIGNMENT: usize = 256;
 
@@ -85,17 +82,17 @@ pub struct Gpu {
     /// The current context of the thread that calls: a GPU's number plus 1.
     pub current: usize,
     /// While a stream works, the context whose memory alone it may use.
-    only: Option<usize>,
+    pub only: Option<usize>,
     /// Contexts that may read the other's memory.
     pub peers: BTreeSet<(usize, usize)>,
     allocations: u64,
     /// By handle; 0 is the default stream.
-    streams: BTreeMap<usize, Stream>,
+    pub streams: BTreeMap<usize, Stream>,
     /// By handle; `None` before it is recorded.
-    events: BTreeMap<usize, Option<Moment>>,
+    pub events: BTreeMap<usize, Option<Moment>>,
     /// Recordings of events, and those of them that their streams have reached.
-    recordings: u64,
-    reached: BTreeSet<u64>,
+    pub recordings: u64,
+    pub reached: BTreeSet<u64>,
     /// The kernels of each module, by handle.
     pub modules: BTreeMap<usize, Vec<String>>,
     /// A function's handle is its index plus 1.
@@ -106,36 +103,6 @@ pub struct Gpu {
     /// The context in which a kernel has crashed: while it is current, every call fails.
     pub lost: Option<usize>,
     handles: usize,
-}
-
-/// What a stream has yet to do.
-pub enum Pending {
-    Work(Box<dyn FnOnce(&mut Gpu) + Send>),
-    Copy(Box<dyn FnOnce(&mut Gpu) + Send>),
-    /// Reach a recording of an event; wait until another stream has reached one.
-    Reach(u64),
-    Wait(u64),
-}
-
-#[derive(Default)]
-struct Stream {
-    context: usize,
-    pending: VecDeque<Pending>,
-    now_ns: u64,
-    waited_ns: u64,
-    /// Events that were recorded, and those of them that have been waited for.
-    recorded: u64,
-    waited: u64,
-}
-
-/// A recorded event.
-#[derive(Clone, Copy)]
-struct Moment {
-    stream: usize,
-    recording: u64,
-    ns: u64,
-    /// Its number on the stream.
-    number: u64,
 }
 
 pub struct Function {
@@ -306,223 +273,6 @@ impl Gpu {
     pub fn is_locked(&self, address: usize) -> bool {
         let before = self.locked.range(..=address).next_back();
         before.is_some_and(|(start, bytes)| address < start + bytes)
-    }
-
-    pub fn new_stream(&mut self) -> usize {
-        let handle = self.new_handle();
-        let context = self.current;
-        let stream = Stream {
-            context,
-            ..Stream::default()
-        };
-        self.streams.insert(handle, stream);
-        handle
-    }
-
-    pub fn remove_stream(&mut self, stream: usize) {
-        self.run_pending();
-        assert!(stream != 0 && self.streams.remove(&stream).is_some());
-    }
-
-    fn stream(&mut self, stream: usize) -> &mut Stream {
-        let known = self.streams.get_mut(&stream);
-        known.unwrap_or_else(|| panic!("no stream {stream}"))
-    }
-
-    /// A stream is busy for so long, and longer if it is the first time.
-    pub fn work(&mut self, stream: usize, ns: u64, is_first: bool) {
-        self.stream(stream).now_ns += if is_first { ns + LOADING_NS } else { ns };
-    }
-
-    /// Gives a stream something to do with memory of its GPU.
-    pub fn enqueue(&mut self, stream: usize, work: impl FnOnce(&mut Gpu) + Send + 'static) {
-        self.push(stream, Pending::Work(Box::new(work)));
-    }
-
-    /// The same of a copy or a message.
-    pub fn enqueue_copy(&mut self, stream: usize, copy: impl FnOnce(&mut Gpu) + Send + 'static) {
-        self.push(stream, Pending::Copy(Box::new(copy)));
-    }
-
-    /// Lets a stream wait for what an event has recorded so far.
-    pub fn hold_back(&mut self, stream: usize, event: usize) {
-        let moment = self.events[&event].expect("an event that was recorded");
-        self.push(stream, Pending::Wait(moment.recording));
-    }
-
-    fn push(&mut self, stream: usize, pending: Pending) {
-        self.stream(stream).pending.push_back(pending);
-        match self.setting("deferred") {
-            0 => self.run_pending(),
-            3 => self.run_all_but(|next| matches!(next, Pending::Copy(_))),
-            4 => self.run_all_but(|next| matches!(next, Pending::Work(_))),
-            _ => {}
-        }
-    }
-
-    fn run_all_but(&mut self, is_late: impl Fn(&Pending) -> bool) {
-        let is_held = |stream: &Stream| stream.pending.front().is_some_and(&is_late);
-        let order: Vec<usize> = self.streams.keys().copied().collect();
-        let next = |gpu: &Gpu| {
-            let mut order = order.iter();
-            let can = |&&stream: &&usize| gpu.can_go_on(stream) && !is_held(&gpu.streams[&stream]);
-            order.find(can).copied()
-        };
-        while let Some(stream) = next(self) {
-            self.go_on(stream);
-        }
-    }
-
-    /// Does everything that streams have yet to do, as `deferred` says.
-    pub fn run_pending(&mut self) {
-        let mut order: Vec<usize> = self.streams.keys().copied().collect();
-        if self.setting("deferred") == 2 {
-            order.reverse();
-        }
-        while let Some(&stream) = order.iter().find(|&&stream| self.can_go_on(stream)) {
-            self.go_on(stream);
-        }
-        let is_idle = |stream: &Stream| stream.pending.is_empty();
-        assert!(
-            self.streams.values().all(is_idle),
-            "streams wait for each other"
-        );
-    }
-
-    /// Does the next thing that a stream has to do.
-    fn go_on(&mut self, stream: usize) {
-        let on = self.stream(stream);
-        let (next, context) = (on.pending.pop_front(), on.context);
-        match next {
-            Some(Pending::Work(work) | Pending::Copy(work)) => {
-                self.only = Some(context);
-                work(self);
-                self.only = None;
-            }
-            Some(Pending::Reach(recording)) => {
-                self.reached.insert(recording);
-            }
-            Some(Pending::Wait(_)) | None => {}
-        }
-    }
-
-    /// Does what a stream has to do, to the end or until it reaches a recording, and of other
-    /// streams only what it waits for.
-    fn run_stream(&mut self, stream: usize, until: Option<u64>) {
-        while until.is_none_or(|recording| !self.reached.contains(&recording)) {
-            match self.streams[&stream].pending.front() {
-                None => return,
-                Some(&Pending::Wait(recording)) if !self.reached.contains(&recording) => {
-                    let reaches = |pending: &Pending| matches!(pending, Pending::Reach(at) if *at == recording);
-                    let mut streams = self.streams.iter();
-                    let other = streams.find(|(_, other)| other.pending.iter().any(reaches));
-                    let other = *other.expect("an event that was recorded").0;
-                    assert_ne!(other, stream, "a stream waits for itself");
-                    self.run_stream(other, Some(recording));
-                }
-                Some(_) => self.go_on(stream),
-            }
-        }
-    }
-
-    fn can_go_on(&self, stream: usize) -> bool {
-        match self.streams[&stream].pending.front() {
-            None => false,
-            Some(Pending::Wait(recording)) => self.reached.contains(recording),
-            Some(_) => true,
-        }
-    }
-
-    /// The context of a stream.
-    pub fn context_of(&self, stream: usize) -> usize {
-        self.streams[&stream].context
-    }
-
-    /// Memory of the GPU with this context, which another one may copy.
-    pub fn memory_of(&mut self, context: usize, start: u64, bytes: usize) -> *mut u8 {
-        let only = self.only.replace(context);
-        let memory = self.memory(start, bytes);
-        self.only = only;
-        memory
-    }
-
-    /// Waits for all streams of the current context.
-    pub fn wait_for_all(&mut self) {
-        let here = |stream: &Stream| stream.context == self.current;
-        let streams = self.streams.iter().filter(|(_, stream)| here(stream));
-        let streams: Vec<usize> = streams.map(|(handle, _)| *handle).collect();
-        streams.into_iter().for_each(|stream| self.wait(stream));
-    }
-
-    pub fn wait(&mut self, stream: usize) {
-        let context = self.current;
-        self.log(format_args!("wait context={context}"));
-        self.run_stream(stream, None);
-        let waits = self.setting("waits") == 1;
-        let stream = self.stream(stream);
-        stream.waited = stream.recorded;
-        if waits {
-            thread::sleep(Duration::from_nanos(stream.now_ns - stream.waited_ns));
-            stream.waited_ns = stream.now_ns;
-        }
-    }
-
-    pub fn wait_for_event(&mut self, event: usize) {
-        let context = self.current;
-        self.log(format_args!("wait context={context}"));
-        let moment = self.events[&event].expect("an event that was recorded");
-        self.run_stream(moment.stream, Some(moment.recording));
-    }
-
-    /// Waits for an event as [`Gpu::wait`] for a stream, as long as its launches last.
-    pub fn wait_for_time_of(&mut self, event: usize) {
-        self.wait_for_event(event);
-        let moment = self.events[&event].expect("an event that was recorded");
-        let waits = self.setting("waits") == 1;
-        let stream = self.stream(moment.stream);
-        stream.waited = stream.waited.max(moment.number);
-        if waits && moment.ns > stream.waited_ns {
-            thread::sleep(Duration::from_nanos(moment.ns - stream.waited_ns));
-            stream.waited_ns = moment.ns;
-        }
-    }
-
-    pub fn new_event(&mut self) -> usize {
-        let handle = self.new_handle();
-        self.events.insert(handle, None);
-        handle
-    }
-
-    pub fn remove_event(&mut self, event: usize) {
-        assert!(self.events.remove(&event).is_some(), "no event {event}");
-    }
-
-    pub fn record(&mut self, event: usize, stream: usize) {
-        let on = self.stream(stream);
-        on.recorded += 1;
-        let (ns, number) = (on.now_ns, on.recorded);
-        self.recordings += 1;
-        let recording = self.recordings;
-        let moment = Moment {
-            stream,
-            recording,
-            ns,
-            number,
-        };
-        self.push(stream, Pending::Reach(recording));
-        let known = self.events.insert(event, Some(moment));
-        assert!(known.is_some(), "no event {event}");
-        self.log(format_args!("record stream={stream} ns={ns}"));
-    }
-
-    pub fn milliseconds_between(&self, start: usize, end: usize) -> Result<f32, u32> {
-        let [start, end] = [start, end].map(|event| self.events[&event]);
-        let (start, end) = start.zip(end).ok_or(INVALID_VALUE)?;
-        let has_ended = |event: Moment| event.number <= self.streams[&event.stream].waited;
-        match has_ended(start) && has_ended(end) {
-            true => Ok(((end.ns as f64 - start.ns as f64) / 1e6) as f32),
-            false => Err(NOT_READY),
-        }
     }
 }
 

@@ -12,9 +12,11 @@
 //!
 //! | file | what it is |
 //! | --- | --- |
-//! | `gpu.rs` | the GPU: settings, memory, streams, events, log |
+//! | `gpu.rs` | the GPU: settings, memory, log |
+//! | `streams.rs` | its streams and events |
 //! | `gemm.rs` | the product, which kernels and cuBLAS share |
 //! | `cuda.rs` | the driver's functions |
+//! | `launch.rs` | its kernels |
 //! | `cublas.rs` | cuBLAS's functions |
 //! | `nvml.rs` | NVML's functions |
 
@@ -24,4 +26,6 @@ mod cublas;
 mod cuda;
 mod gemm;
 mod gpu;
+mod launch;
 mod nvml;
+mod streams;

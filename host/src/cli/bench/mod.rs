@@ -1,12 +1,13 @@
 //! `rust-gemm bench`: kernels x sizes, as a table and as files.
 
+mod devices;
+
 use std::io::{self, IsTerminal, Write};
 use std::path::PathBuf;
-use std::rc::Rc;
 
 use clap::{Args, ValueEnum};
 
-use super::exit::{self, FAILED, PROVEN, Stop, failed, finish, note, noted, usage};
+use super::exit::{self, FAILED, PROVEN, Stop, failed, finish, note, usage};
 use super::native::NativeArguments;
 use super::operands::OperandArguments;
 use super::running::{self, Running};
@@ -15,16 +16,17 @@ use super::values;
 use crate::bench::compare::{self, Compared, Verdict};
 use crate::bench::export::Exports;
 use crate::bench::kept::{Context, Kept};
+use crate::bench::table::Tables;
 use crate::bench::{
-    self, Earlier, Layout, OnDevice, Plan, Results, Sort, Target, preset, ratios, shapes, table,
+    self, Earlier, Layout, OnDevice, Plan, Results, Sort, Target, preset, ratios, shapes,
 };
 use crate::cpu::RUNGS;
 use crate::interrupt;
-use crate::measure::{Effort, Origin};
-use crate::prove::NATIVE;
+use crate::measure::Effort;
 use crate::rung::AUTO;
 use crate::select::{self, Asked};
-use gpu_gemm::{Chooser, DataType, Device, DeviceChoice, DeviceError, KERNELS, Opened, Shape};
+use devices::{on_devices, reason};
+use gpu_gemm::{DataType, Device, DeviceChoice, KERNELS, Shape};
 
 /// Proves and times kernels at several sizes; on a GPU, their runs alternate with those of cuBLAS.
 #[derive(Debug, Args)]
@@ -79,39 +81,11 @@ pub(super) struct Arguments {
     #[arg(long, value_name = "PERCENT", requires = "compare", value_parser = percent)]
     fail_if_slower: Option<f64>,
 
-    /// Write everything that was found, as JSON
-    #[arg(long, value_name = "FILE")]
-    json: Option<PathBuf>,
-
-    /// Write a line of JSON for each kernel and size, as soon as the size is finished
-    #[arg(long, value_name = "FILE")]
-    json_lines: Option<PathBuf>,
-
-    /// Write a line for each kernel and size, as CSV
-    #[arg(long, value_name = "FILE")]
-    csv: Option<PathBuf>,
-
-    /// Write tables for a document, as Markdown
-    #[arg(long, value_name = "FILE")]
-    markdown: Option<PathBuf>,
-
-    /// Draw the ladder, speed against size and a roofline, or ratios to cuBLAS with
-    /// `--preset shapes`, as SVG
-    #[arg(long, value_name = "FOLDER")]
-    plots: Option<PathBuf>,
+    #[command(flatten)]
+    files: Exports,
 }
 
 impl Arguments {
-    fn exports(&self) -> Exports {
-        Exports {
-            json: self.json.clone(),
-            json_lines: self.json_lines.clone(),
-            csv: self.csv.clone(),
-            markdown: self.markdown.clone(),
-            plots: self.plots.clone(),
-        }
-    }
-
     fn layout(&self) -> Layout {
         match self.preset {
             Some(Preset::Report) => Layout::Report,
@@ -182,23 +156,26 @@ fn bench_asked(
         note(notes, text);
     }
     let choices = &arguments.running.device;
-    if arguments.preset.is_some() && choices.len() > 1 {
-        return Err(usage(
-            "`--preset` has a table for one device, but `--device` names several: name one.",
-        ));
-    }
-    if arguments.preset.is_some() && arguments.running.has_several_starts() {
-        return Err(usage(
-            "`--preset` has a table for one start, but `--start` names several: name one.",
-        ));
-    }
-    if arguments.preset.is_some() && arguments.operands.batch > 1 {
-        return Err(usage(
-            "`--preset` has a table of single products: leave `--batch` out, or name the shapes with `--shape`.",
-        ));
+    let beyond_a_preset = [
+        (
+            choices.len() > 1,
+            "for one device, but `--device` names several: name one.",
+        ),
+        (
+            arguments.running.has_several_starts(),
+            "for one start, but `--start` names several: name one.",
+        ),
+        (
+            arguments.operands.batch > 1,
+            "of single products: leave `--batch` out, or name the shapes with `--shape`.",
+        ),
+    ];
+    let found = beyond_a_preset.iter().find(|(is_beyond, _)| *is_beyond);
+    if let (Some(_), Some((_, why))) = (arguments.preset, found) {
+        return Err(usage(format!("`--preset` has a table {why}")));
     }
     let storage = arguments.operands.storage(&asked)?;
-    let (exports, layout) = (arguments.exports(), arguments.layout());
+    let (exports, layout) = (&arguments.files, arguments.layout());
     if let Some([(one, path), (other, same)]) = exports.clash(layout) {
         return Err(usage(format!(
             "{one} and {other} name the same file, `{}` and `{}`; give each its own.",
@@ -215,19 +192,9 @@ fn bench_asked(
         true => &[DeviceChoice::Simulator],
         false => &choices[..],
     };
-    let opened: Result<Vec<Opened>, DeviceError> =
-        choices.iter().cloned().map(Device::open).collect();
-    let mut opened = opened.map_err(failed)?;
-    if is_native {
-        opened
-            .iter_mut()
-            .for_each(|opened| opened.reason = NATIVE.to_string());
-    }
-    let devices = on_devices(arguments, &asked, choices, opened, notes)?;
-    let has_gpu = devices
-        .iter()
-        .any(|on| matches!(on.opened.device, Device::Cuda(_)));
-    if arguments.sustained.is_some() && (is_native || !has_gpu) {
+    let devices = on_devices(arguments, &asked, choices, is_native, notes)?;
+    let is_gpu = |on: &OnDevice| matches!(on.opened.device, Device::Cuda(_));
+    if arguments.sustained.is_some() && (is_native || !devices.iter().any(is_gpu)) {
         return Err(usage(
             "`--sustained` launches kernels on a GPU until they meet its power limit, and there is none here: leave it out, or choose `--device cuda`.",
         ));
@@ -269,11 +236,7 @@ fn bench_asked(
         move || kept.write_finished()
     });
     let (mut written, mut lined) = (Ok(()), Ok(()));
-    let mut tables = Tables {
-        count: 0,
-        why: &why,
-        sort: arguments.sort,
-    };
+    let mut tables = Tables::new(&why, arguments.sort);
     let (results, outcome) = bench::run(&devices, &plan, &mut |results, progress| {
         if let Some(lines) = lines.as_mut().filter(|_| lined.is_ok()) {
             lined = lines.write_last(results);
@@ -296,10 +259,7 @@ fn bench_asked(
             write!(report, "{machine}\n\n{}", preset::table(&results))
         }
         Layout::Ratios => ratios::write(&results, &why, report),
-        Layout::Ladder(_) | Layout::Report => {
-            tables.write_new(&results, report)?;
-            table::write_foot(report)
-        }
+        Layout::Ladder(_) | Layout::Report => tables.write_last(&results, report),
     });
     let written = written.and_then(|()| match &plan.earlier {
         Some(earlier) if outcome.is_ok() => compare::write(earlier, &results, report),
@@ -347,104 +307,6 @@ fn allowed(results: &Results, most: f64) -> Result<(), Stop> {
     }
 }
 
-/// The tables of sizes, written as the sizes are finished.
-struct Tables<'a> {
-    /// Those that are written.
-    count: usize,
-    why: &'a str,
-    sort: Sort,
-}
-
-impl Tables<'_> {
-    /// Writes those that are not written yet.
-    fn write_new(&mut self, results: &Results, out: &mut dyn Write) -> io::Result<()> {
-        if results.kernels().is_empty() {
-            return Ok(());
-        }
-        if self.count == 0 {
-            table::write_head(results, self.why, out)?;
-        }
-        for size in &results.sizes[self.count..] {
-            table::write_size(results, size, self.sort, out)?;
-        }
-        self.count = results.sizes.len();
-        Ok(())
-    }
-}
-
-/// The devices, each with what runs there. A kernel that one cannot run is left out there; if a
-/// device can run none, that is an error.
-fn on_devices(
-    arguments: &Arguments,
-    asked: &[Asked],
-    choices: &[DeviceChoice],
-    opened: Vec<Opened>,
-    notes: &mut dyn Write,
-) -> Result<Vec<OnDevice>, Stop> {
-    let of_choice = opened.iter().map(|opened| &opened.device);
-    let of_choice: Vec<(DeviceChoice, &Device)> = choices.iter().cloned().zip(of_choice).collect();
-    let labels = bench::labels(&of_choice).map_err(|name| {
-        usage(format!(
-            "`--device` names `{name}` twice: name each device once."
-        ))
-    })?;
-    let several = opened.len() > 1;
-    let math = arguments.running.math;
-    let mut devices = Vec::new();
-    for (index, (opened, label)) in opened.into_iter().zip(labels).enumerate() {
-        let baseline = match several {
-            true => arguments.running.baseline.for_device(&opened.device),
-            false => arguments.running.baseline,
-        };
-        // CPU rungs need no device: once is enough.
-        let asked = asked.iter().copied();
-        let asked = asked.filter(|asked| index == 0 || !asked.is_native());
-        devices.push(OnDevice {
-            chooser: Rc::new(math.chooser(noted(Chooser::of(&opened.device), notes))),
-            asked: running::runnable(asked.collect(), &opened.device, label.as_deref(), notes)?,
-            origin: Origin::default(),
-            baseline,
-            opened: Rc::new(opened),
-            label,
-        });
-    }
-    with_origins(arguments, devices)
-}
-
-/// The same, with matrices where they are to start.
-fn with_origins(arguments: &Arguments, devices: Vec<OnDevice>) -> Result<Vec<OnDevice>, Stop> {
-    let Some(first) = devices.first() else {
-        return Ok(devices);
-    };
-    let origins = arguments.running.origins(&first.opened.device)?;
-    match (&origins[..], devices.len()) {
-        (_, 1) => Ok(first.clone().with_origins(&origins)),
-        ([origin], _) => {
-            let with = |on| OnDevice {
-                origin: *origin,
-                ..on
-            };
-            Ok(devices.into_iter().map(with).collect())
-        }
-        (several, count) => Err(usage(format!(
-            "`--start` names {} starts, and `--device` {count} devices: name one start or one \
-             device, which may be joined of several, as in `--device cuda:0+1`.",
-            several.len()
-        ))),
-    }
-}
-
-/// Why these devices, for people.
-fn reason(devices: &[OnDevice]) -> String {
-    let mut reasons: Vec<&str> = Vec::new();
-    for on in devices {
-        if !reasons.contains(&&*on.opened.reason) {
-            reasons.push(&on.opened.reason);
-        }
-    }
-    reasons.join("; ")
-}
-
 /// What to measure: the preset's shapes, or the requested sizes and shapes, or the devices'
 /// defaults.
 fn targets(arguments: &Arguments, devices: &[OnDevice], notes: &mut dyn Write) -> Vec<Target> {
@@ -453,21 +315,18 @@ fn targets(arguments: &Arguments, devices: &[OnDevice], notes: &mut dyn Write) -
     match (arguments.preset, gpu) {
         (Some(Preset::Report), _) => return vec![preset::SHAPE.into()],
         (Some(Preset::Shapes), Some(_)) => {
-            return shapes::SHAPES.iter().map(Target::from).collect();
+            return shapes::SHAPES.to_vec();
         }
         (Some(Preset::Shapes), None) => {
-            let targets: Vec<Target> = shapes::simulated().map(Target::from).collect();
+            let targets: Vec<Target> = shapes::simulated().collect();
             let (some, all) = (targets.len(), shapes::SHAPES.len());
-            note(
-                notes,
-                format!("{some} of the {all} shapes: the others would take the simulator days."),
-            );
+            let why = "the others would take the simulator days";
+            note(notes, format!("{some} of the {all} shapes: {why}."));
             return targets;
         }
         (None, _) => {}
     }
-    let sizes = sizes::all(&arguments.sizes).map(Shape::cube);
-    let asked: Vec<Shape> = sizes.chain(arguments.shape.iter().copied()).collect();
+    let asked = sizes::shapes(&arguments.sizes, &arguments.shape);
     let shapes = match asked.is_empty() {
         true => bench::default_sizes(devices).map(Shape::cube).to_vec(),
         false => asked,
@@ -530,35 +389,29 @@ mod tests {
             verdict,
             ..Compared::default()
         };
-        let quiet = compared(Verdict::NoChange, 0.001, false);
-        for (other, most, code) in [
-            (
-                compared(Verdict::Slower, 0.2, false),
-                10.0,
-                Some(exit::SLOWER),
-            ),
-            (compared(Verdict::Slower, 0.2, false), 20.1, None),
-            (compared(Verdict::Slower, 0.2, true), 10.0, None),
-            (compared(Verdict::NoChange, 0.2, false), 10.0, None),
-            (compared(Verdict::Unknown, 0.2, false), 10.0, None),
-            (compared(Verdict::Faster, -0.2, false), 0.0, None),
-        ] {
-            let results = Results {
-                comparison: vec![quiet.clone(), other],
-                ..Results::default()
-            };
-            let stop = allowed(&results, most).err();
-            assert_eq!(stop.map(|stop| stop.tell(&mut io::sink())), code);
-        }
-        // Nothing to judge is no success.
-        for comparison in [vec![], vec![compared(Verdict::Unknown, 0.2, false)]] {
+        let code = |comparison: Vec<Compared>, most| {
             let results = Results {
                 comparison,
                 ..Results::default()
             };
-            let stop = allowed(&results, 5.0).err();
-            assert_eq!(stop.map(|stop| stop.tell(&mut io::sink())), Some(FAILED));
+            let stop = allowed(&results, most).err();
+            stop.map(|stop| stop.tell(&mut io::sink()))
+        };
+        for (verdict, change, is_yardstick, most, expected) in [
+            (Verdict::Slower, 0.2, false, 10.0, Some(exit::SLOWER)),
+            (Verdict::Slower, 0.2, false, 20.1, None),
+            (Verdict::Slower, 0.2, true, 10.0, None),
+            (Verdict::NoChange, 0.2, false, 10.0, None),
+            (Verdict::Unknown, 0.2, false, 10.0, None),
+            (Verdict::Faster, -0.2, false, 0.0, None),
+        ] {
+            let quiet = compared(Verdict::NoChange, 0.001, false);
+            let other = compared(verdict, change, is_yardstick);
+            assert_eq!(code(vec![quiet, other], most), expected, "{verdict:?}");
         }
+        // Nothing to judge is no success.
+        let unknown = compared(Verdict::Unknown, 0.2, false);
+        assert_eq!(code(vec![unknown], 5.0), Some(FAILED));
     }
 
     #[test]

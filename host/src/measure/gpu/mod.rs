@@ -1,5 +1,5 @@
 //! Times on a GPU, from CUDA events, and on a device of OpenCL, by the clock on the wall: not every
-//! such device has a clock of its own that is worth reading.
+//! such device has timers that are worth reading.
 //!
 //! - Contenders alternate, run by run, so that clocks and temperature are the same for all: only
 //!   ratios mean anything. The order changes from one repetition to the next: after a kernel
@@ -20,75 +20,34 @@
 //! - By OpenCL the host waits at the end of a run, so that a run takes a millisecond at least.
 //! - A time that cannot be true is an error ([`Limits`]).
 
+mod contender;
+mod pace;
+mod span;
+
 use std::borrow::Cow;
 use std::cell::Cell;
-use std::sync::mpsc::{self, Sender};
 use std::time::Instant;
 
-use cust::event::{Event, EventFlags};
-use cust::stream::Stream;
-use gpu_gemm::device::cuda::status::during;
-use gpu_gemm::gpu::{Gpu, Properties};
-use gpu_gemm::gpu_kernels::spec::{Allocation, Unit};
-use gpu_gemm::{
-    Allocated, Backend, Choice, CudaDevice, Device, DeviceError, ElementType, Plan, PlanError,
-};
+use gpu_gemm::gpu_kernels::spec::Allocation;
+use gpu_gemm::{Allocated, Backend, CudaDevice, Device, DeviceError, Plan};
 use thiserror::Error;
 
 use super::copies::{Copies, Room};
-use super::cublas::{Cublas, CublasError, Precision, Product};
+use super::cublas::{CublasError, Product};
 use super::limits::{Implausible, Limits};
 use super::nvml::{GpuState, Probe};
 use super::sustained::{self, Sustained};
 use super::timing::{Effort, Timing, turns};
-use crate::data::{Matrix, Number, Problem, ProblemError};
+use crate::data::{Matrix, Number, Problem};
 use crate::run::{self, RunError};
 use crate::statistics;
+pub use contender::Contender;
+use pace::{BY_OPENCL, ON_GPU, Pace, Repeats};
+use span::{Gate, Span};
+pub(super) use span::{mark, seconds};
 
-/// How often to run by default.
-#[derive(Clone, Copy, Debug)]
-struct Pace {
-    runs: u32,
-    /// Seconds that all runs of one contender may take.
-    budget: f64,
-    /// Runs before the timed ones: `warmup` at most. A slow kernel gets one for each
-    /// `one_warmup_in` runs that the budget affords, and `least_warmup` at least.
-    warmup: u32,
-    one_warmup_in: u32,
-    least_warmup: u32,
-    /// Seconds that a run lasts at least.
-    shortest_run: f64,
-}
-
-const ON_GPU: Pace = Pace {
-    runs: 20,
-    budget: 10.0,
-    warmup: 3,
-    one_warmup_in: 1,
-    least_warmup: 1,
-    shortest_run: 1e-4,
-};
-
-/// What proved the result has warmed up a kernel that takes long.
-const BY_OPENCL: Pace = Pace {
-    runs: 10,
-    budget: 3.0,
-    warmup: 3,
-    one_warmup_in: 10,
-    least_warmup: 0,
-    shortest_run: 1e-3,
-};
-
-/// Fewer runs than this give no meaningful median.
-const FEWEST_RUNS: u32 = 3;
 /// Runs of each algorithm that a library proposes, to find the fastest.
 const TRIALS: u32 = 5;
-
-/// Something that multiplies.
-pub enum Contender<'a> {
-    Kernel(Choice),
-    Cublas(&'a Cublas<'a>),
-}
 
 /// What was measured.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -105,79 +64,16 @@ pub struct Measured {
 #[derive(Debug, Error)]
 pub enum MeasureError {
     #[error(transparent)]
-    Run(#[from] RunError),
+    Run(RunError),
     #[error(transparent)]
     Cublas(#[from] CublasError),
     #[error(transparent)]
     Implausible(#[from] Implausible),
 }
 
-impl From<DeviceError> for MeasureError {
-    fn from(error: DeviceError) -> Self {
+impl<E: Into<RunError>> From<E> for MeasureError {
+    fn from(error: E) -> Self {
         MeasureError::Run(error.into())
-    }
-}
-
-impl From<ProblemError> for MeasureError {
-    fn from(error: ProblemError) -> Self {
-        MeasureError::Run(error.into())
-    }
-}
-
-impl From<PlanError> for MeasureError {
-    fn from(error: PlanError) -> Self {
-        MeasureError::Run(error.into())
-    }
-}
-
-impl Contender<'_> {
-    fn name(&self) -> &str {
-        match self {
-            Contender::Kernel(choice) => choice.variant.name,
-            Contender::Cublas(cublas) => cublas.name(),
-        }
-    }
-
-    /// Operations a second that it cannot exceed, if that is known.
-    fn peak(&self, properties: &Properties) -> Option<f64> {
-        let gpu = Gpu::of(properties)?;
-        match self {
-            Contender::Kernel(choice) => Some(gpu.peak_of(choice.variant)),
-            Contender::Cublas(cublas) => match cublas.precision() {
-                Precision::Single => Some(gpu.peak(ElementType::F32)),
-                // Tensor cores multiply f64 twice as fast as CUDA cores.
-                Precision::Double => Some(2.0 * gpu.peak(ElementType::F64)),
-                Precision::Tf32
-                | Precision::Bf16
-                | Precision::F16
-                | Precision::Bf16F32
-                | Precision::F16F32 => None,
-            },
-        }
-    }
-
-    /// Whether it would disturb kernels on CUDA cores that run after it.
-    fn is_tf32_library(&self) -> bool {
-        match self {
-            Contender::Kernel(_) => false,
-            Contender::Cublas(cublas) => cublas.precision() == Precision::Tf32,
-        }
-    }
-
-    /// Whether it is a kernel on tensor cores.
-    fn is_on_tensor_cores(&self) -> bool {
-        match self {
-            Contender::Kernel(choice) => choice.variant.unit != Unit::CudaCores,
-            Contender::Cublas(_) => false,
-        }
-    }
-
-    /// How its matrices are allocated.
-    fn allocation(&self) -> Allocation {
-        match self {
-            Contender::Kernel(choice) => choice.variant.allocation,
-            Contender::Cublas(_) => Allocation::AsGiven,
-        }
     }
 }
 
@@ -222,22 +118,6 @@ impl<'a, T: Number> Runner<'a, T> {
             runs_apart,
             work,
         })
-    }
-
-    /// Bytes of workspace that it needs.
-    fn workspace_bytes(&self) -> usize {
-        match &self.work {
-            Work::Kernel(plan) => plan.workspace_bytes(),
-            Work::Cublas(_) => 0,
-        }
-    }
-
-    /// How many algorithms there are to choose from.
-    fn algorithms(&self) -> usize {
-        match &self.work {
-            Work::Kernel(_) => 1,
-            Work::Cublas(product) => product.algorithms(),
-        }
     }
 
     fn choose(&mut self, algorithm: usize) {
@@ -335,13 +215,16 @@ fn measure_on<T: Number>(
         }
     }
     // One launch after the other: one workspace is enough for all.
-    let needed = runners.iter().map(Runner::workspace_bytes).max();
+    let needed = runners.iter().map(|runner| match &runner.work {
+        Work::Kernel(plan) => plan.workspace_bytes(),
+        Work::Cublas(_) => 0,
+    });
     let bench = Bench {
         backend,
         gpu,
         pace,
         probe: gpu.and_then(|gpu| Probe::new(gpu.properties().ordinal)),
-        workspace: backend.allocate(needed.unwrap_or(0).max(1))?,
+        workspace: backend.allocate(needed.max().unwrap_or(0).max(1))?,
         launches: Cell::new(0),
     };
     let names: Vec<&str> = contenders.iter().map(Contender::name).collect();
@@ -398,7 +281,7 @@ impl Bench<'_> {
         Ok(())
     }
 
-    /// Launches it so often: on a GPU between two events, elsewhere to the end.
+    /// Times this many launches: on a GPU between two events, elsewhere until the last has ended.
     fn launch_timed<T: Number>(
         &self,
         runner: &Runner<'_, T>,
@@ -413,15 +296,12 @@ impl Bench<'_> {
             return Ok(Span::Seconds(start.elapsed().as_secs_f64()));
         };
         let stream = gpu.stream();
-        let event = || Event::new(EventFlags::DEFAULT).map_err(during("Making an event"));
-        let (start, end) = (event()?, event()?);
         let gate = (launches > 1).then(|| Gate::close(stream)).transpose()?;
-        let record = |event: &Event| event.record(stream).map_err(during("Recording an event"));
-        record(&start)?;
+        let start = mark(stream)?;
         for _ in 0..launches {
             self.launch(runner)?;
         }
-        record(&end)?;
+        let end = mark(stream)?;
         drop(gate);
         Ok(Span::Events(start, end))
     }
@@ -468,10 +348,10 @@ impl Bench<'_> {
     /// Makes the fastest of the algorithms that a library proposes the one that is launched. One
     /// that does not run is left out.
     fn choose_fastest<T: Number>(&self, runner: &mut Runner<'_, T>) -> Result<(), MeasureError> {
-        let algorithms = runner.algorithms();
-        if algorithms == 1 {
-            return Ok(());
-        }
+        let algorithms = match &runner.work {
+            Work::Cublas(product) if product.algorithms() > 1 => product.algorithms(),
+            _ => return Ok(()),
+        };
         let mut fitting = Vec::new();
         for algorithm in 0..algorithms {
             runner.choose(algorithm);
@@ -542,118 +422,5 @@ impl Bench<'_> {
             timings.push(Timing::new(samples, plan.warmup, plan.launches_per_run));
         }
         Ok((timings, state))
-    }
-}
-
-impl Pace {
-    /// How many launches make a run, if one takes `seconds`.
-    fn launches_per_run(&self, seconds: f64) -> u32 {
-        (self.shortest_run / seconds.max(1e-6)).ceil() as u32
-    }
-}
-
-/// How often a contender runs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Repeats {
-    warmup: u32,
-    runs: u32,
-    launches_per_run: u32,
-}
-
-impl Repeats {
-    /// For launches of about `seconds`.
-    fn new(pace: Pace, effort: Effort, seconds: f64) -> Repeats {
-        // More than a u32 holds becomes the largest, even an infinity.
-        let affordable = (pace.budget / seconds) as u32;
-        let warmup = (affordable / pace.one_warmup_in).max(pace.least_warmup);
-        let runs = pace.runs.min(affordable.max(FEWEST_RUNS));
-        Repeats {
-            warmup: effort.warmup.unwrap_or(pace.warmup.min(warmup)),
-            runs: effort.runs.unwrap_or(runs).max(1),
-            launches_per_run: pace.launches_per_run(seconds),
-        }
-    }
-}
-
-/// Keeps a stream from what is queued on it, until it is dropped.
-struct Gate {
-    _is_closed: Sender<()>,
-}
-
-impl Gate {
-    fn close(stream: &Stream) -> Result<Gate, DeviceError> {
-        let (is_closed, opens) = mpsc::channel::<()>();
-        // Nothing is ever sent: the wait ends when the other side is dropped.
-        let wait = move || opens.recv().unwrap_or_default();
-        let added = stream.add_callback(Box::new(wait));
-        added.map_err(during("Queueing a wait for the host"))?;
-        Ok(Gate {
-            _is_closed: is_closed,
-        })
-    }
-}
-
-/// How long some launches took.
-enum Span {
-    /// Between two events, once both have happened.
-    Events(Event, Event),
-    Seconds(f64),
-}
-
-impl Span {
-    fn seconds(&self) -> Result<f64, DeviceError> {
-        match self {
-            Span::Seconds(seconds) => Ok(*seconds),
-            Span::Events(start, end) => {
-                let milliseconds = end.elapsed_time_f32(start);
-                Ok(f64::from(milliseconds.map_err(during("Reading a time"))?) / 1e3)
-            }
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Warm-up, runs and launches of each, for launches that take `seconds`.
-    fn repeats(pace: Pace, seconds: f64) -> (u32, u32, u32) {
-        let Repeats {
-            warmup,
-            runs,
-            launches_per_run,
-        } = Repeats::new(pace, Effort::default(), seconds);
-        (warmup, runs, launches_per_run)
-    }
-
-    #[test]
-    fn a_short_kernel_is_launched_many_times_a_run_and_a_slow_one_runs_less_often() {
-        for (seconds, expected) in [(1e-5, (3, 20, 10)), (1.0, (3, 10, 1)), (60.0, (1, 3, 1))] {
-            assert_eq!(repeats(ON_GPU, seconds), expected, "{seconds}");
-        }
-        // Too short for the clock.
-        assert_eq!(repeats(ON_GPU, 0.0), repeats(ON_GPU, 1e-6));
-        for (seconds, expected) in [
-            (1e-5, (3, 10, 100)),
-            (0.1, (3, 10, 1)),
-            (0.2, (1, 10, 1)),
-            (0.5, (0, 6, 1)),
-            (10.0, (0, 3, 1)),
-        ] {
-            assert_eq!(repeats(BY_OPENCL, seconds), expected, "{seconds}");
-        }
-    }
-
-    #[test]
-    fn requested_runs_are_done_however_slow_they_are_and_at_least_one() {
-        for (runs, done) in [(50, 50), (1, 1), (0, 1)] {
-            let asked = Effort {
-                runs: Some(runs),
-                warmup: Some(0),
-                sustained: None,
-            };
-            let plan = Repeats::new(ON_GPU, asked, 100.0);
-            assert_eq!((plan.runs, plan.warmup), (done, 0));
-        }
     }
 }

@@ -1,0 +1,129 @@
+//! Results for tests.
+
+use super::results::{Machine, Results, SCHEMA, Size};
+use crate::report::{Record, Yardstick};
+use gpu_gemm::Shape;
+
+/// Four rungs, one of them wrong, and cuBLAS, at two sizes of an H200.
+pub fn sample() -> Results {
+    let size = |size: usize, scale: f64| {
+        let flops = Shape::cube(size).flops();
+        let cublas = 50e12 * scale;
+        let record = |kernel: &str, speed: f64| Record {
+            kernel: kernel.into(),
+            dtype: "f32".into(),
+            m: size,
+            n: size,
+            k: size,
+            alpha: 1.0,
+            seed: 42,
+            backend: "cuda".into(),
+            proven: true,
+            verification: "exact: all equal; proven: all within".into(),
+            runs: Some(20),
+            time_median_s: Some(flops / speed),
+            time_min_s: Some(flops / speed * 0.99),
+            time_max_s: Some(flops / speed * 1.02),
+            time_mean_s: Some(flops / speed * 1.001),
+            time_stddev_s: Some(flops / speed * 0.005),
+            outliers: Some(1),
+            flops_per_s: Some(speed),
+            compared_with: Some("cublas-fp32".into()),
+            cublas_time_median_s: Some(flops / cublas),
+            ratio_to_cublas: Some(speed / cublas),
+            ..Record::default()
+        };
+        let wrong = Record {
+            compared_with: Some("cublas-fp32".into()),
+            cublas_time_median_s: Some(flops / cublas),
+            ..record("conflict-free-sn8", 1.0).wrong("conflict-free-sn8")
+        };
+        let yardstick = |name: &str, speed: f64| Yardstick {
+            name: name.into(),
+            runs: 20,
+            time_median_s: flops / speed,
+            time_min_s: Some(flops / speed * 0.98),
+            time_max_s: Some(flops / speed * 1.01),
+            time_mean_s: Some(flops / speed),
+            time_stddev_s: Some(flops / speed * 0.004),
+            outliers: Some(0),
+            flops_per_s: speed,
+            ..Yardstick::default()
+        };
+        Size {
+            yardsticks: vec![
+                yardstick("cublas-fp32", cublas),
+                yardstick("cublas-tf32", 300e12 * scale),
+            ],
+            results: vec![
+                record("naive", 5e12),
+                record("tiled-32", 8.5e12 * scale),
+                record("tiled-16", 8e12 * scale),
+                wrong,
+                record("double-buffer-sn8", 46.75e12 * scale),
+            ],
+            ..Size::of(Shape::cube(size))
+        }
+    };
+    Results {
+        schema: SCHEMA,
+        machine: Machine {
+            backend: "cuda".into(),
+            device: "NVIDIA H200".into(),
+            compute_capability: Some("9.0".into()),
+            multiprocessors: Some(132),
+            clock_mhz: Some(1980),
+            bandwidth_bytes_per_s: Some(4.8e12),
+            peak_flops_per_s: Some(66.9e12),
+            cuda: Some("13.0".into()),
+            driver: Some("580.159.04".into()),
+            cublas: Some("13.1.0 from libcublas.so.13".into()),
+            ..Machine::default()
+        },
+        sizes: vec![size(2048, 0.9), size(4096, 1.0)],
+        ..Results::default()
+    }
+}
+
+/// The kernels of [`sample`] that are right, on its GPU and by OpenCL on it, where they run at nine
+/// tenths of the speed.
+pub fn sample_of_two_devices() -> Results {
+    const SPEED: f64 = 0.9;
+    let mut results = sample();
+    let label = |label: &str| Some(label.to_owned());
+    for size in &mut results.sizes {
+        size.results.retain(|record| record.proven);
+        for yardstick in &mut size.yardsticks {
+            yardstick.device_label = label("cuda");
+        }
+        let slower = |time: Option<f64>| time.map(|time| time / SPEED);
+        let by_opencl = |record: &Record| Record {
+            backend: "opencl".into(),
+            device_label: label("opencl"),
+            time_median_s: slower(record.time_median_s),
+            time_min_s: slower(record.time_min_s),
+            time_max_s: slower(record.time_max_s),
+            flops_per_s: record.flops_per_s.map(|speed| speed * SPEED),
+            compared_with: None,
+            cublas_time_median_s: None,
+            ratio_to_cublas: None,
+            ratio_to_first_device: Some(SPEED),
+            ..record.clone()
+        };
+        let records = std::mem::take(&mut size.results);
+        for mut record in records {
+            let other = by_opencl(&record);
+            record.device_label = label("cuda");
+            size.results.extend([record, other]);
+        }
+    }
+    results.machine.device_label = label("cuda");
+    let by_opencl = Machine {
+        device_label: label("opencl"),
+        backend: "opencl".into(),
+        device: "NVIDIA H200 (NVIDIA CUDA, OpenCL 3.0)".into(),
+        ..Machine::default()
+    };
+    results.machines = vec![results.machine.clone(), by_opencl];
+    results
+}

@@ -1,0 +1,138 @@
+//! What is launched, how the work is cut, and what is moved, as it is written to JSON.
+
+use gpu_gemm::gpu::occupancy::WARP;
+use gpu_gemm::gpu_kernels::spec::Staging;
+use gpu_gemm::launch::Waits;
+use gpu_gemm::{DataType, Launch, Plan};
+use serde::Serialize;
+
+use crate::traffic::{self, By, Direction, Space, Traffic};
+
+/// A launch.
+#[derive(Clone, Debug, Serialize)]
+pub struct Launched {
+    /// The entry point in the PTX.
+    pub kernel: &'static str,
+    /// CTAs along x and y.
+    pub grid_x: u32,
+    pub grid_y: u32,
+    /// Threads of a CTA along x and y.
+    pub block_x: u32,
+    pub block_y: u32,
+    pub dynamic_shared_bytes: u32,
+    /// Whether it may begin before the previous launch has ended, and waits for that launch in
+    /// the kernel.
+    pub begins_early: bool,
+}
+
+/// How the work is divided.
+#[derive(Clone, Debug, Serialize)]
+pub struct Cut {
+    /// CTAs of all launches of the kernel itself.
+    pub ctas: u64,
+    /// Threads of a CTA.
+    pub threads: u32,
+    /// The block tile: what a CTA computes and stages at a time.
+    pub tile_m: u32,
+    pub tile_n: u32,
+    pub tile_k: u32,
+    /// The thread tile.
+    pub thread_m: u32,
+    pub thread_n: u32,
+    pub dynamic_shared_bytes: u32,
+    /// Whether tiles reach beyond C, or k-iterations beyond k: what lies there is predicated
+    /// off, but computed.
+    pub ragged: bool,
+}
+
+/// Elements of one matrix that are moved in one way.
+#[derive(Clone, Debug, Serialize)]
+pub struct Moved {
+    /// `copy`, `kernel`, `fix_up` or `n_remainder`: which of the launches.
+    pub by: &'static str,
+    /// `global` or `shared`.
+    pub memory: &'static str,
+    /// `read` or `write`.
+    pub direction: &'static str,
+    /// `A`, `B` or `C`; `P` for partial sums.
+    pub matrix: char,
+    /// For shapes that tiles divide.
+    pub formula: String,
+    /// For this shape.
+    pub elements: u128,
+    pub bytes: u128,
+    /// Whether that is not what the formula gives.
+    #[serde(skip)]
+    pub(super) is_beside_formula: bool,
+}
+
+pub(super) fn moved(traffic: &Traffic, data_type: DataType) -> Vec<Moved> {
+    let accesses = traffic.accesses.iter();
+    let of = |access: &traffic::Access| Moved {
+        by: match access.by {
+            By::Copy => "copy",
+            By::Kernel => "kernel",
+            By::FixUp => "fix_up",
+            By::Remainder => "n_remainder",
+        },
+        memory: match access.space {
+            Space::Global => "global",
+            Space::Shared => "shared",
+        },
+        direction: match access.direction {
+            Direction::Read => "read",
+            Direction::Write => "write",
+        },
+        matrix: access.matrix,
+        formula: access.formula.clone(),
+        elements: access.elements,
+        bytes: access.bytes(data_type),
+        is_beside_formula: access.is_beside_formula,
+    };
+    accesses.map(of).collect()
+}
+
+impl Launched {
+    pub(super) fn of(launch: &Launch) -> Launched {
+        Launched {
+            kernel: launch.kernel.name,
+            grid_x: launch.grid.0,
+            grid_y: launch.grid.1,
+            block_x: launch.block.0,
+            block_y: launch.block.1,
+            dynamic_shared_bytes: launch.dynamic_shared_bytes,
+            begins_early: launch.waits == Waits::InTheKernel,
+        }
+    }
+}
+
+impl Cut {
+    pub(super) fn of(plan: &Plan) -> Cut {
+        let (variant, shape) = (plan.variant(), plan.call().shape);
+        let (tile, (thread_m, thread_n)) = (variant.tile, variant.thread_tile);
+        let is_own = |launch: &&Launch| launch.kernel.name == variant.entry.name;
+        let beyond = |size: usize, tile: u32| !size.is_multiple_of(tile as usize);
+        Cut {
+            ctas: plan
+                .launches()
+                .iter()
+                .filter(is_own)
+                .map(Launch::ctas)
+                .sum(),
+            threads: variant.block.threads(),
+            tile_m: tile.m,
+            tile_n: tile.n,
+            tile_k: tile.k,
+            thread_m,
+            thread_n,
+            dynamic_shared_bytes: variant.dynamic_shared_bytes(shape.k),
+            ragged: variant.staging == Staging::Tiles
+                && (beyond(shape.m, tile.m) || beyond(shape.n, tile.n) || beyond(shape.k, tile.k)),
+        }
+    }
+
+    /// Warps of a CTA.
+    pub(super) fn warps(&self) -> u32 {
+        self.threads.div_ceil(WARP)
+    }
+}

@@ -1,0 +1,138 @@
+//! Which library multiplies, how precisely, and what reports call that.
+
+use std::ffi::c_int;
+
+use gpu_gemm::{DataType, ElementType};
+
+use super::CublasError;
+
+/// Which of the two libraries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Interface {
+    Cublas,
+    CublasLt,
+}
+
+impl Interface {
+    pub const ALL: [Interface; 2] = [Interface::Cublas, Interface::CublasLt];
+
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Interface::Cublas => "cublas",
+            Interface::CublasLt => "cublaslt",
+        }
+    }
+}
+
+/// What is multiplied, and how precisely it may be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Precision {
+    /// `f32` and `f64`, computed as such in every step, so for `f32` without tensor cores; `bf16` and
+    /// `f16` with sums in `f32`, on tensor cores.
+    Of(DataType),
+    /// `f32`, on tensor cores, which round A and B to 10 bits of mantissa (TF32): faster, with a
+    /// different result.
+    Tf32,
+}
+
+/// What ends the names of those that round f32 to TF32.
+const TF32: &str = "tf32";
+
+/// Whether a yardstick of this name, such as `cublaslt-tf32`, rounds f32 to TF32.
+pub fn is_tf32(name: &str) -> bool {
+    name.rsplit('-').next() == Some(TF32)
+}
+
+/// Whether what was measured is a library that multiplies on tensor cores: all but `cublas-fp32` and
+/// `cublaslt-fp32`.
+pub fn is_on_tensor_cores(name: &str) -> bool {
+    name.starts_with("cublas") && !name.ends_with("-fp32")
+}
+
+/// For people: `cuBLAS fp32` for `cublas-fp32`, `cublasLt tf32 (tensor cores)` for `cublaslt-tf32`.
+pub fn title(name: &str) -> String {
+    let (library, precision) = name.split_once('-').unwrap_or((name, ""));
+    let library = match library {
+        "cublas" => "cuBLAS",
+        "cublaslt" => "cublasLt",
+        other => other,
+    };
+    let unit = match precision {
+        TF32 => " (tensor cores)",
+        _ => "",
+    };
+    format!("{library} {precision}{unit}")
+}
+
+impl Precision {
+    /// That of a type by default.
+    pub fn of(data_type: DataType) -> Result<Precision, CublasError> {
+        match data_type.inputs {
+            ElementType::I32 => Err(CublasError::NoSuchType(data_type)),
+            _ => Ok(Precision::Of(data_type)),
+        }
+    }
+
+    /// The types of A, B and C.
+    fn data_type(self) -> DataType {
+        match self {
+            Precision::Of(data_type) => data_type,
+            Precision::Tf32 => DataType::F32,
+        }
+    }
+
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Precision::Of(DataType::F32) => "fp32",
+            Precision::Of(DataType::F64) => "fp64",
+            Precision::Of(data_type) => data_type.name(),
+            Precision::Tf32 => TF32,
+        }
+    }
+
+    /// A `cublasComputeType_t`: `CUBLAS_COMPUTE_32F`, `_64F` or `_32F_FAST_TF32`.
+    pub(super) fn compute_type(self) -> c_int {
+        match self {
+            Precision::Of(DataType::F64) => 70,
+            Precision::Of(_) => 68,
+            Precision::Tf32 => 77,
+        }
+    }
+
+    /// The `cudaDataType_t`s of A and B, of C, and of alpha and beta.
+    pub(super) fn data_types(self) -> [c_int; 3] {
+        let DataType { inputs, c } = self.data_type();
+        let scalars = match inputs {
+            ElementType::F64 => ElementType::F64,
+            _ => ElementType::F32,
+        };
+        [inputs, c, scalars].map(cuda_data_type)
+    }
+}
+
+/// `CUDA_R_32F`, `CUDA_R_64F`, `CUDA_R_16F`, `CUDA_R_16BF` and `CUDA_R_32I`.
+fn cuda_data_type(element: ElementType) -> c_int {
+    match element {
+        ElementType::F32 => 0,
+        ElementType::F64 => 1,
+        ElementType::F16 => 2,
+        ElementType::Bf16 => 14,
+        ElementType::I32 => 10,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_tell_the_library_and_the_precision() {
+        assert_eq!(title("cublas-fp32"), "cuBLAS fp32");
+        assert_eq!(title("cublaslt-bf16-f32"), "cublasLt bf16-f32");
+        assert_eq!(title("cublaslt-tf32"), "cublasLt tf32 (tensor cores)");
+        assert!(is_tf32("cublas-tf32") && is_tf32("cublaslt-tf32"));
+        assert!(!is_tf32("cublas-fp32"));
+        let on_tensor_cores = ["cublas-fp32", "cublaslt-fp64", "naive"].map(is_on_tensor_cores);
+        assert_eq!(on_tensor_cores, [false, true, false]);
+    }
+}

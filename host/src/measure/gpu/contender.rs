@@ -1,0 +1,60 @@
+//! What is timed.
+
+use gpu_gemm::gpu::{Gpu, Properties};
+use gpu_gemm::gpu_kernels::spec::{Allocation, Unit};
+use gpu_gemm::{Choice, DataType, ElementType};
+
+use crate::measure::cublas::{Cublas, Precision};
+
+/// Something that multiplies.
+pub enum Contender<'a> {
+    Kernel(Choice),
+    Cublas(&'a Cublas<'a>),
+}
+
+impl Contender<'_> {
+    pub(super) fn name(&self) -> &str {
+        match self {
+            Contender::Kernel(choice) => choice.variant.name,
+            Contender::Cublas(cublas) => cublas.name(),
+        }
+    }
+
+    /// Operations a second that it cannot exceed, if that is known.
+    pub(super) fn peak(&self, properties: &Properties) -> Option<f64> {
+        let gpu = Gpu::of(properties)?;
+        match self {
+            Contender::Kernel(choice) => Some(gpu.peak_of(choice.variant)),
+            Contender::Cublas(cublas) => match cublas.precision() {
+                Precision::Of(DataType::F32) => Some(gpu.peak(ElementType::F32)),
+                // Tensor cores multiply f64 twice as fast as CUDA cores.
+                Precision::Of(DataType::F64) => Some(2.0 * gpu.peak(ElementType::F64)),
+                Precision::Of(_) | Precision::Tf32 => None,
+            },
+        }
+    }
+
+    /// Whether it would disturb kernels on CUDA cores that run after it.
+    pub(super) fn is_tf32_library(&self) -> bool {
+        match self {
+            Contender::Kernel(_) => false,
+            Contender::Cublas(cublas) => cublas.precision() == Precision::Tf32,
+        }
+    }
+
+    /// Whether it is a kernel on tensor cores.
+    pub(super) fn is_on_tensor_cores(&self) -> bool {
+        match self {
+            Contender::Kernel(choice) => choice.variant.unit != Unit::CudaCores,
+            Contender::Cublas(_) => false,
+        }
+    }
+
+    /// How its matrices are allocated.
+    pub(super) fn allocation(&self) -> Allocation {
+        match self {
+            Contender::Kernel(choice) => choice.variant.allocation,
+            Contender::Cublas(_) => Allocation::AsGiven,
+        }
+    }
+}
