@@ -8,7 +8,10 @@ use gpu_gemm::gpu_kernels::spec::{Block, DataType, EntryFn, EntryPoint, Tile, Va
 pub(crate) fn gemm(block: *const u8) -> Gemm<'static, f32> {
     // SAFETY: planted kernels are of f32, so that this is what a launch passes, and its matrices
     // outlive it.
-    unsafe { block.cast::<Gemm<'static, f32>>().read().of_cta() }
+    unsafe {
+        let gemm = block.cast::<Gemm<'static, f32>>().read();
+        gemm.of_cta().with_c_of_cta()
+    }
 }
 
 /// The number of that product in its batch.

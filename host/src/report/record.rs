@@ -250,7 +250,8 @@ impl Record {
 
     /// Whether it is a GPU kernel that was launched for one product of a batch after the other.
     pub fn is_one_after_the_other(&self) -> bool {
-        self.batch.is_some() && self.grid_z.is_none() && !self.is_native() && self.launches > 0
+        let batch = self.batch.filter(|_| !self.is_native());
+        batch.is_some_and(|count| count > 0 && self.launches >= count)
     }
 
     /// The kernel's name, with the label of its device, if there are several.
