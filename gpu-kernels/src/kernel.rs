@@ -165,7 +165,13 @@ macro_rules! data_type {
     (f16 -> f32) => {
         $crate::spec::DataType::F16_F32
     };
-    ($f32:ident) => {
+    (f32) => {
+        $crate::spec::DataType::F32
+    };
+    (tf32) => {
+        $crate::spec::DataType::F32
+    };
+    (split_f32) => {
         $crate::spec::DataType::F32
     };
 }

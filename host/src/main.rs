@@ -1,4 +1,4 @@
-//! `cargo run -p host -- --kernel double-buffer`: see `cli.rs`, or `--help`.
+//! `cargo run -p host -- --kernel double-buffer`: see `cli/mod.rs`, or `--help`.
 
 fn main() -> std::process::ExitCode {
     host::cli::main()

@@ -5,13 +5,14 @@
 //!        |
 //!     parser          every construct known, or an error with its line
 //!        |
-//!      link           one module; of it what kernels reach
 //!     runtime         memcmp and its like, defined
+//!      link           one module; of it what kernels reach
 //!    libdevice        the C library's mathematical functions become libdevice's
 //!        |
 //!     panics          core::panicking::* tell the host, and trap
 //!   host_code         asm! and intrinsics of x86 are errors
 //!   convergence       what threads do together stands once, or an error
+//!    read_only        loads of memory that nothing writes are marked
 //!   intrinsics        __nvvm_* become llvm.nvvm.*, inline PTX, kernel properties, unrolling
 //!   inline_ptx        asm! operands: x86's become PTX's
 //!  address_space      statics go to global, shared or constant memory

@@ -17,6 +17,7 @@
 //! | [`model`], [`predict`] | the textbook's cost of a layout, from three constants, and for more ranks |
 //! | [`evaluate`] | proves and times layouts on some ranks |
 //! | [`record`], [`plots`] | what was found, as tables, JSON and plots |
+//! | [`clock`], [`volume`] | where the time of a rank goes, and how much is sent |
 //! | [`aligned`] | memory that starts where vectors should |
 //! | [`faults`] | a rank that fails ends the job |
 //! | [`program`] | the command line |

@@ -32,11 +32,14 @@
 //!
 //! | module | what it is about |
 //! | --- | --- |
+//! | `context`, `several` | [`gemm`] and its kin, on one device and on several |
+//! | `matrix`, `product` | their arguments, checked, and as one value |
 //! | [`call`] | what is to be multiplied, and how it lies in memory |
 //! | [`choose`] | which kernel is the fastest for it, here |
 //! | [`plan`] | what is launched for it: operand copies, the kernel, a fix-up |
 //! | [`split`] | what each of several devices computes |
 //! | [`launch`] | a launch as data |
+//! | `backend`, `buffer` | what a device has to do, and its memory |
 //! | [`device`] | where launches run: a GPU, a device of OpenCL, the simulator, or several |
 //! | [`gpu`] | what is known of GPUs |
 

@@ -12,7 +12,7 @@ use crate::progress::Stage;
 pub struct Report {
     /// The version of this layout: 1. Fields may be added to it; none changes or goes.
     pub schema: u32,
-    /// `cuda` or `simulator`; `cpu` if there are only CPU rungs.
+    /// `cuda`, `opencl` or `simulator`; `cpu` if there are only CPU rungs.
     pub backend: &'static str,
     /// The device's name and size.
     pub device: String,

@@ -10,7 +10,7 @@ use gpu_kernels::spec::{DataType, Grid, Variant};
 use gpu_kernels::stream_k::StreamK;
 use gpu_kernels::{KERNELS, fix_up};
 
-use super::Choice;
+use super::choice::Choice;
 use crate::call::{Call, Factor, Shape};
 use crate::gpu::DeviceFacts;
 use crate::plan::Decomposition;

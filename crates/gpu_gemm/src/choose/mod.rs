@@ -3,6 +3,7 @@
 //!
 //! | file | what it does |
 //! | --- | --- |
+//! | `choice.rs` | what is chosen: a kernel, and how its CTAs divide the tiles |
 //! | `model.rs` | how long a plan will take, by kernels' rates and by what is known of the GPU |
 //! | `candidates.rs` | the plans that might be the fastest, and the one that is predicted to be |
 //! | `mapped.rs` | the same for elements of 16 bits on tensor cores |

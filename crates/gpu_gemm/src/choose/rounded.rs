@@ -4,7 +4,7 @@
 use gpu_kernels::spec::{Grid, Rounding, Variant};
 use gpu_kernels::{split, variants};
 
-use super::Choice;
+use super::choice::Choice;
 use super::mapped::{CLOCK_HZ, STORED, fastest};
 use super::model;
 use crate::call::Call;
