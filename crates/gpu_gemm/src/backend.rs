@@ -4,7 +4,7 @@
 use std::any::Any;
 use std::time::{Duration, Instant};
 
-use crate::device::error::DeviceError;
+use crate::error::DeviceError;
 use crate::gpu::DeviceFacts;
 use crate::launch::{Bindings, Launch};
 use crate::plan::Plan;

@@ -4,7 +4,7 @@
 use std::marker::PhantomData;
 
 use crate::backend::{Allocated, Backend, Space, Way};
-use crate::device::DeviceError;
+use crate::error::DeviceError;
 use crate::launch::Element;
 
 /// Elements in the memory of the device that made it.

@@ -5,7 +5,7 @@ use cust::memory::DeviceCopy;
 use gpu_kernels::spec::{DataType, ElementType, EntryPoint};
 
 use crate::call::{Batch, extent};
-use crate::device::error::DeviceError;
+use crate::error::DeviceError;
 use crate::half::{Bf16, F16};
 
 /// A kernel launch.

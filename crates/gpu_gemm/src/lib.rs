@@ -49,6 +49,7 @@ pub mod call;
 pub mod choose;
 mod context;
 pub mod device;
+mod error;
 pub mod gpu;
 mod half;
 pub mod launch;
@@ -72,9 +73,9 @@ pub use call::{Batch, Call, Factor, Operand, Shape, Transpose};
 pub use choose::{Choice, Chooser};
 pub use context::{Context, WORKSPACE, gemm, gemm_strided_batched};
 pub use device::{
-    CudaDevice, CudaStream, Device, DeviceChoice, DeviceError, Devices, OpenClDevice, Opened,
-    Simulator,
+    CudaDevice, CudaStream, Device, DeviceChoice, Devices, OpenClDevice, Opened, Simulator,
 };
+pub use error::DeviceError;
 pub use gpu::DeviceFacts;
 pub use half::{Bf16, F16};
 pub use launch::{Argument, Bindings, Element, Launch, Memory, MultipliesInto, Plain, Scalar};

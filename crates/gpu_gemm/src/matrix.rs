@@ -10,7 +10,7 @@ use thiserror::Error;
 use crate::backend::Space;
 use crate::buffer::Buffer;
 use crate::call::{Batch, Transpose, extent};
-use crate::device::DeviceError;
+use crate::error::DeviceError;
 use crate::launch::Element;
 use crate::plan::PlanError;
 use crate::text::plural;

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use lzma_rust2::LzmaReader;
 
 use super::cuda::ptx::{self, Version};
-use super::error::DeviceError;
+use crate::error::DeviceError;
 
 /// What the build script has packed.
 struct Compiled {

@@ -3,7 +3,6 @@
 
 pub mod compiled;
 pub mod cuda;
-pub(crate) mod error;
 pub mod opencl;
 pub mod several;
 mod simulator;
@@ -11,8 +10,8 @@ mod simulator;
 use std::fmt;
 use std::str::FromStr;
 
+use crate::error::DeviceError;
 pub use cuda::{CudaDevice, CudaStream, Link, driver, ptx};
-pub use error::DeviceError;
 pub use opencl::OpenClDevice;
 pub use several::Devices;
 pub use simulator::Simulator;

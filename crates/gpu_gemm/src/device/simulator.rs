@@ -4,8 +4,8 @@ use std::ops::Range;
 
 use cuda_std::simulator::{self, Report};
 
-use super::error::DeviceError;
 use crate::backend::{Allocated, Backend, Space, Way};
+use crate::error::DeviceError;
 use crate::gpu::DeviceFacts;
 use crate::launch::{Argument, Bindings, Launch, NO_MAP};
 

@@ -19,7 +19,7 @@ use super::ptx;
 use super::status::{during, is_sticky};
 use super::tensor_map::EncodeMap;
 use crate::device::compiled::{self, Module as Kernels};
-use crate::device::error::DeviceError;
+use crate::error::DeviceError;
 use crate::gpu::Properties;
 use crate::launch::Plain;
 use crate::plan::Plan;

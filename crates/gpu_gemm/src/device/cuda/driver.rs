@@ -7,7 +7,7 @@ use cust::error::{CudaError, CudaResult};
 use cust::{CudaApiVersion, CudaFlags};
 
 use super::ptx;
-use crate::device::error::DeviceError;
+use crate::error::DeviceError;
 use crate::gpu::Properties;
 
 /// What the driver reports about a GPU.

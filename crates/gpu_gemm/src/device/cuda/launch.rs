@@ -17,7 +17,7 @@ use super::device::CudaDevice;
 use super::extended::{Attribute, Config};
 use super::status::{checked, during, is_sticky};
 use crate::backend::{Allocated, Backend, Space, Way};
-use crate::device::error::DeviceError;
+use crate::error::DeviceError;
 use crate::gpu::DeviceFacts;
 use crate::launch::{Bindings, Launch, Map, NO_MAP, Waits};
 use crate::plan::Plan;

@@ -12,7 +12,7 @@ use cust::sys::{
 
 use super::device::CudaDevice;
 use super::status::{checked, during};
-use crate::device::error::DeviceError;
+use crate::error::DeviceError;
 
 /// One side of a copy: where its first row begins, and the bytes from there to the next.
 #[derive(Clone, Copy, Debug)]

@@ -30,7 +30,7 @@ use cust::sys::CUdeviceptr;
 use super::device::CudaDevice;
 use super::rectangle::{Side, copy_on};
 use super::status::during;
-use crate::device::error::DeviceError;
+use crate::error::DeviceError;
 
 /// How copies are staged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,7 +3,7 @@
 
 use cust::error::CudaError;
 
-use crate::device::error::DeviceError;
+use crate::error::DeviceError;
 
 /// Adds what was being done when the driver failed.
 pub fn during(doing: &'static str) -> impl Fn(CudaError) -> DeviceError {

@@ -16,7 +16,7 @@ use opencl3::types::cl_context;
 use gpu_kernels::spec::Variant;
 
 use super::source::{self, Absent};
-use crate::device::error::DeviceError;
+use crate::error::DeviceError;
 
 /// What PoCL calls itself.
 const POCL: &str = "Portable Computing Language";

@@ -8,7 +8,7 @@ use opencl3::types::cl_uint;
 use super::device::{Compiled, Field, OpenClDevice, OpenClProperties, WorkGroup};
 use crate::backend::{Allocated, Backend, Space, Way};
 use crate::buffer::Buffer;
-use crate::device::error::DeviceError;
+use crate::error::DeviceError;
 use crate::gpu::DeviceFacts;
 use crate::launch::{Bindings, Launch, Map, NO_MAP};
 use crate::plan::Plan;

@@ -10,7 +10,7 @@ use opencl3::types::CL_BLOCKING;
 
 use super::device::{OpenClDevice, Session};
 use crate::backend::{Allocated, Way};
-use crate::device::error::DeviceError;
+use crate::error::DeviceError;
 
 /// Bytes that every allocation starts at a multiple of at least: the widest vector of OpenCL C.
 const ALIGNMENT: u32 = 128;

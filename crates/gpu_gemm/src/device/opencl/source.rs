@@ -3,7 +3,7 @@
 use gpu_kernels::spec::{Block, Variant};
 
 use crate::device::compiled;
-use crate::device::error::DeviceError;
+use crate::error::DeviceError;
 
 /// Why there is no OpenCL C of a kernel.
 #[derive(Debug)]

@@ -9,7 +9,7 @@ use super::product::Product;
 use super::{Devices, HostProblem};
 use crate::device::cuda::rectangle::{Side, copy};
 use crate::device::cuda::staged::{Direction, Job, Transfer, copy_all};
-use crate::device::error::DeviceError;
+use crate::error::DeviceError;
 use crate::launch::Element;
 use crate::split::Panel;
 

@@ -9,7 +9,7 @@ use super::Done;
 use super::located::Located;
 use super::product::{Product, Step};
 use crate::device::cuda::rectangle::copy_between;
-use crate::device::error::DeviceError;
+use crate::error::DeviceError;
 use crate::launch::Element;
 use crate::split::Panel;
 

@@ -13,7 +13,7 @@ use crate::device::Device;
 use crate::device::cuda::CudaDevice;
 use crate::device::cuda::staged::Stage;
 use crate::device::cuda::status::during;
-use crate::device::error::DeviceError;
+use crate::error::DeviceError;
 use crate::launch::Element;
 
 /// One of the devices.

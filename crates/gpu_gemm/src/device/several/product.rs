@@ -9,7 +9,7 @@ use super::located::Located;
 use super::{Devices, Planner, Start};
 use crate::buffer::Buffer;
 use crate::call::{Batch, Shape, Transpose};
-use crate::device::error::DeviceError;
+use crate::error::DeviceError;
 use crate::launch::{Bindings, Element, Scalar};
 use crate::plan::Plan;
 use crate::split::{Block, Panel, Split};

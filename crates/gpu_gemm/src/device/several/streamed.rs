@@ -22,7 +22,7 @@ use super::located::{HostRows, Located, source, target, transfer};
 use super::{Devices, Done, Planner, Product, Start};
 use crate::call::{Shape, Transpose};
 use crate::device::cuda::staged::{Direction, Transfer};
-use crate::device::error::DeviceError;
+use crate::error::DeviceError;
 use crate::launch::{Element, Scalar};
 use crate::split::{Block, Panel, Piece, Split};
 
