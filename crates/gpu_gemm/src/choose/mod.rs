@@ -392,6 +392,23 @@ mod tests {
         assert_eq!(chosen(deep, 2, [no, no]).1, 2);
     }
 
+    /// A step for each of their tiles would be billions.
+    #[test]
+    fn the_largest_products_are_planned_like_others() {
+        let chooser = Chooser::untuned(h200());
+        let no = Transpose::No;
+        for data_type in DataType::ALL {
+            for shape in [
+                Shape::new(131_072, 131_072, 64),
+                Shape::new(10_000_000, 10_000_000, 1),
+            ] {
+                let call = Call::compact(shape, no, no, data_type.inputs);
+                let plan = chooser.plan(data_type, call, usize::MAX).unwrap();
+                assert!(!plan.launches().is_empty(), "{data_type}, {shape}");
+            }
+        }
+    }
+
     #[test]
     fn every_type_has_a_kernel_and_none_that_compensates() {
         let chooser = Chooser::untuned(h200());
