@@ -167,7 +167,8 @@ where
         Stages { ring, full, empty }
     }
 
-    /// The producer's thread asks for the tiles of A and B that the tile of C at `place` needs in k-iterations `from .. to`.
+    /// The producer's thread asks for the tiles of A and B that the tile of C at `place` needs in
+    /// k-iterations `from .. to`.
     #[inline(always)]
     pub unsafe fn load<C, A: Tiles, B: Tiles>(
         &self,

@@ -18,8 +18,8 @@
 //! ```
 //!
 //! A map may also describe several matrices of one shape, one [`Planes::bytes`] after the other:
-//! [`load_3d`] and [`store_3d`] name the matrix, too, by `z`. What lies behind the last row of a
-//! matrix is out of bounds all the same.
+//! [`load_3d`] and [`store_3d`] name the matrix, too, by `z`. Rows after the last one of that
+//! matrix are out of bounds, even if another matrix follows.
 //!
 //! # Swizzles
 //!

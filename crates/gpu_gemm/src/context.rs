@@ -370,9 +370,9 @@ pub unsafe fn gemm<'a, 'b, 'c, T: MultipliesInto<C>, C: Element>(
 /// Strides of A and B may be anything, also 0: then all products read the same matrix. The matrices
 /// C may lie one after the other, or side by side within `ldc`.
 ///
-/// They are one launch, unless A or B has to be copied first, or there are few products of so few
-/// tiles that these are split: then each is launched after the one before it, without waiting on
-/// the host.
+/// They are one launch, unless A or B has to be copied first, or a few products have too few tiles
+/// to fill the GPU and are split along K: then each is launched after the one before it, without
+/// waiting on the host.
 ///
 /// # Errors
 ///

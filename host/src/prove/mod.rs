@@ -307,7 +307,7 @@ mod tests {
         });
         let mut request = request(vec![rung]);
         request.storage.batch = BATCH;
-        // There is none of the last number.
+        // The batch has no product with the last number.
         for product in 0..=BATCH {
             WRONG.store(product, Ordering::Relaxed);
             let (report, _) = evaluated(&request);

@@ -25,7 +25,8 @@ impl Tile {
     /// The first element of its matrix.
     fn matrix(&self) -> *const u8 {
         let bytes = self.tiles.planes.map_or(0, |planes| planes.bytes);
-        self.tiles.global.wrapping_add(self.z as usize * bytes)
+        let first = (self.z as usize).wrapping_mul(bytes);
+        self.tiles.global.wrapping_add(first)
     }
 
     /// Rows of its matrix: none of one that there is not.

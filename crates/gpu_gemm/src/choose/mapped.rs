@@ -104,8 +104,8 @@ pub(super) fn predictions(
     predictions
 }
 
-/// The decomposition of the tiles of so many products among persistent CTAs that is predicted to be
-/// the fastest, and its clocks: those of several are not split. `at_once` CTAs fit the GPU.
+/// The decomposition of the tiles of `products` among persistent CTAs that is predicted to be the
+/// fastest, and its clocks: tiles of several products are not split. `at_once` CTAs fit the GPU.
 pub(super) fn fastest(
     variant: &Variant,
     shape: Shape,
@@ -142,7 +142,7 @@ pub(super) fn fastest(
     best
 }
 
-/// The clocks that so many products take in one launch.
+/// The clocks that `products` of one shape take in one launch.
 fn clocks(
     variant: &Variant,
     shape: Shape,
@@ -188,7 +188,7 @@ fn clocks(
     whole + partials * if adds_in_groups { IN_GROUPS } else { 1.0 }
 }
 
-/// The clocks in which A and B of so many products come from memory.
+/// The clocks in which A and B of all `products` come from memory.
 fn memory(variant: &Variant, shape: Shape, products: usize, ctas: usize, is_in_step: bool) -> f64 {
     let tile = variant.tile;
     let element = variant.types.a.bytes() as f64;

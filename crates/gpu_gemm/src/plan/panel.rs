@@ -83,21 +83,17 @@ impl Panel {
             workspace_bytes: partials_offset,
         };
         if variant.grid.is_stream_k() && !call.shape.is_empty() {
-            let of_batch = match panel.is_one_launch {
-                true => call.batch.count,
-                false => 1,
-            };
-            let of_one = tiles(call.shape, variant.tile);
+            let tiles = tiles(call.shape, variant.tile).saturating_mul(panel.together().count);
             let is_persistent = variant.grid == Grid::PersistentStreamK;
             let decomposition = match (is_persistent, panel.is_one_launch) {
                 (true, true) if decomposition == Decomposition::DATA_PARALLEL => {
-                    Decomposition::rounds(of_one.saturating_mul(of_batch), u32::MAX)
+                    Decomposition::rounds(tiles, u32::MAX)
                 }
                 // The products of a batch fill the GPU: no tile is split.
                 (false, true) => Decomposition::DATA_PARALLEL,
                 _ => decomposition,
             };
-            let rounds = is_persistent && decomposition.is_rounds(of_one.saturating_mul(of_batch));
+            let rounds = is_persistent && decomposition.is_rounds(tiles);
             // Persistent CTAs that split tiles do so for one product after the other.
             panel.is_one_launch &= rounds || !is_persistent;
             let decomposition = match rounds {
@@ -271,7 +267,7 @@ impl Panel {
     /// A [`Gemm`](gpu_kernels::gemm::Gemm), for `rows` rows of C.
     fn gemm_arguments(&self, rows: usize, a: View, b: View, c: Address) -> Vec<Argument> {
         let Shape { n, k, .. } = self.call.shape;
-        let [stride_a, stride_b, stride_c] = self.call.batch.strides;
+        let [stride_a, stride_b, stride_c] = self.together().strides;
         vec![
             Argument::Count(rows),
             Argument::Count(n),
@@ -322,18 +318,23 @@ impl Panel {
     /// The products that a launch computes together, up to `most`; the first alone if the others
     /// follow one by one.
     fn parts(&self, most: usize) -> impl Iterator<Item = Part> {
-        let batch = self.call.batch;
-        let count = match self.is_one_launch {
-            true => batch.count,
-            false => 1,
-        };
-        (0..count).step_by(most).map(move |first| Part {
+        let batch = self.together();
+        (0..batch.count).step_by(most).map(move |first| Part {
             first,
             batch: Batch {
-                count: (count - first).min(most),
+                count: (batch.count - first).min(most),
                 ..batch
             },
         })
+    }
+
+    /// The products that are computed together. Strides to others would only tell a kernel that
+    /// their rows may not be aligned.
+    fn together(&self) -> Batch {
+        match self.is_one_launch {
+            true => self.call.batch,
+            false => Batch::ONE,
+        }
     }
 
     /// From a product's part of a memory to that of the next, in elements of a type.

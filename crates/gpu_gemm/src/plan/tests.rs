@@ -602,6 +602,23 @@ fn rows_of_a_batch_are_aligned_if_those_of_every_product_are() {
     assert_eq!(aligned(1, [1, 1, 1]), [true, true]);
 }
 
+/// So that a stride that is no multiple of 16 bytes does not cost a single product its fast path.
+#[test]
+fn a_kernel_of_one_product_gets_no_strides() {
+    let no = Transpose::No;
+    let call = Call::compact(Shape::cube(64), no, no, ElementType::F32);
+    let batch = Batch {
+        count: 1,
+        strides: [5, 6, 7],
+    };
+    let call = call.batched(batch, ElementType::F32);
+    for (name, first) in [("double-buffer-sn8", 11), ("warp-specialized-tf32", 15)] {
+        let plan = planned(variant(name), call);
+        let strides = &plan.launches()[0].arguments[first..first + 3];
+        assert_eq!(strides, [Argument::Count(0); 3], "{name}");
+    }
+}
+
 #[test]
 fn products_beyond_the_grid_go_to_further_launches() {
     let (count, shape) = (2 * 65_535 + 3, Shape::new(2, 3, 4));
