@@ -1,11 +1,13 @@
 //! What goes wrong on a real GPU, and how it is reported. Without one, each test is reported as
 //! ignored.
 
+use std::mem::offset_of;
 use std::process::ExitCode;
 
 use cust::memory::{DeviceBuffer, mem_get_info};
 use gpu_gemm::device::compiled::Module;
 use gpu_gemm::device::driver;
+use gpu_gemm::gpu_kernels::gemm::Gemm;
 use gpu_gemm::gpu_kernels::naive::KERNEL;
 use gpu_gemm::{Choice, CudaDevice, Device, DeviceChoice, DeviceError, Shape};
 use host::data::{Data, Layout, Problem};
@@ -33,6 +35,9 @@ fn main() -> ExitCode {
     ])
 }
 
+/// What the ladder's kernels in f32 take.
+type Arguments = Gemm<'static, f32>;
+
 const NEEDS_GPU: &str = "this test needs an NVIDIA GPU";
 
 fn problem(size: usize) -> Problem<f32> {
@@ -40,14 +45,12 @@ fn problem(size: usize) -> Problem<f32> {
     Problem::random(shape, Layout::compact(shape), Data::Uniform, 1, 1.0, 1.0).expect("a problem")
 }
 
-/// A module of one kernel with the name and parameters of `naive` and this body.
+/// A module of one kernel with the name and the argument block of `naive` and this body.
 fn naive(isa: &str, target: &str, body: &str) -> String {
-    let parameters = "\
-        .param .u64 m, .param .u64 n, .param .u64 k, .param .f32 alpha, .param .u64 a, .param .u64 a_len, \
-        .param .u64 lda, .param .u64 b, .param .u64 b_len, .param .u64 ldb, .param .f32 beta, .param .u64 c, \
-        .param .u64 ldc";
+    let bytes = size_of::<Arguments>();
     format!(
-        ".version {isa}\n.target {target}\n.address_size 64\n.visible .entry naive({parameters})\n{{\n{body}\nret;\n}}\n"
+        ".version {isa}\n.target {target}\n.address_size 64\n\
+         .visible .entry naive(.param .align 8 .b8 gemm[{bytes}])\n{{\n{body}\nret;\n}}\n"
     )
 }
 
@@ -57,7 +60,7 @@ fn load(isa: &str, target: &str, body: &str) -> Result<CudaDevice, DeviceError> 
 
 fn loaded(ptx: String) -> Result<CudaDevice, DeviceError> {
     let gpu = driver::probe().expect(NEEDS_GPU).swap_remove(0);
-    // SAFETY: it has one kernel, `naive`, with the parameters of the ladder's; what it does is each
+    // SAFETY: it has one kernel, `naive`, with the parameter of the ladder's; what it does is each
     // test's affair.
     let device = unsafe { CudaDevice::open_with(gpu, Module::of_text(ptx.leak()))? };
     // The driver compiles it only now.
@@ -135,13 +138,16 @@ fn out_of_memory_at_any_allocation_reports_sizes_and_leaks_nothing() {
 
 fn writes_outside_of_c_are_caught() {
     // One thread in all: C's address and then a store 64 bytes before it, into the guard band.
-    let body = "
-        .reg .u64 %c; .reg .u32 %t; .reg .f32 %x; .reg .pred %p;
-        ld.param.u64 %c, [c];
+    let body = format!(
+        "
+        .reg .u64 %c; .reg .f32 %x;
+        ld.param.u64 %c, [gemm+{}];
         cvta.to.global.u64 %c, %c;
         mov.f32 %x, 0f3F800000;
-        st.global.f32 [%c+-64], %x;";
-    let device = Device::Cuda(Box::new(load("7.0", "sm_50", body).expect(NEEDS_GPU)));
+        st.global.f32 [%c+-64], %x;",
+        offset_of!(Arguments, c)
+    );
+    let device = Device::Cuda(Box::new(load("7.0", "sm_50", &body).expect(NEEDS_GPU)));
     let error = run(&device, &problem(4)).expect_err("a trespass");
     assert_eq!(
         error.to_string(),
