@@ -83,7 +83,12 @@ fn is_current(generated: Generated) -> Trial {
 /// What `results/measure.sh` writes is there, as that command wrote it, and on each GPU by one program.
 fn results_are_of_one_commit_and_of_the_scripts_commands(_: &[Chapter]) -> Result<(), Failed> {
     /// Measured on a machine of their own, at other times.
-    const APART: [&str; 3] = ["opencl-2-cores", "h200-two-gpus", "h200-two-gpus-bf16"];
+    const APART: [&str; 4] = [
+        "h100-shapes",
+        "opencl-2-cores",
+        "h200-two-gpus",
+        "h200-two-gpus-bf16",
+    ];
     let script = read(&at_root("results/measure.sh"))?;
     let commands = script
         .lines()
