@@ -25,12 +25,12 @@ pub struct Search {
     pub sdk_folders: Vec<PathBuf>,
     /// Folders where the dynamic linker looks for libraries.
     pub library_folders: Vec<PathBuf>,
-    /// Python interpreters, which know the folders of installed wheels; the first that runs is
-    /// used.
-    pub pythons: Vec<OsString>,
     /// The folder that fetched wheels are kept in: `GEMM_CACHE_DIR`, else `rust-gemm` in
     /// `XDG_CACHE_HOME` or in `~/.cache`.
     pub cache: Option<PathBuf>,
+    /// Python interpreters, which know the folders of installed wheels; the first that runs is
+    /// used.
+    pub pythons: Vec<OsString>,
     /// Whether PTX is wanted at all: unless `GEMM_PTX` is `none`.
     pub wanted: bool,
     /// Whether a wheel may be fetched: unless `GEMM_NO_FETCH` is set to something other than `0`.
@@ -109,7 +109,11 @@ impl Search {
                 None => Err(Error::NotAtLibnvvmPath { path: path.clone() }),
             };
         }
-        Ok(self.installed().or_else(|| self.fetched_before()))
+        // Python comes last: it takes a tenth of a second to say where its packages are.
+        Ok(self
+            .installed()
+            .or_else(|| self.fetched_before())
+            .or_else(|| self.installed_wheel()))
     }
 
     /// Looks in every place, else fetches the wheel.
@@ -155,7 +159,7 @@ impl Search {
         }
     }
 
-    /// An SDK or a wheel that the user has installed.
+    /// An SDK that the user has installed.
     fn installed(&self) -> Option<Toolkit> {
         let by_variable = || {
             self.sdk_variables
@@ -175,7 +179,6 @@ impl Search {
         by_variable()
             .or_else(in_usual_folder)
             .or_else(in_library_folder)
-            .or_else(|| self.installed_wheel())
     }
 
     /// The wheel where pip installs it.

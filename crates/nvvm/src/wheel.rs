@@ -1,6 +1,11 @@
 //! The wheel that is fetched where no libNVVM is installed: version, checksums, contents.
 
-use std::{fs::File, io, path::Path};
+use std::{
+    fs::{self, File},
+    io,
+    path::Path,
+    time::{Duration, SystemTime},
+};
 
 use sha2::{Digest, Sha256};
 
@@ -81,13 +86,51 @@ impl Wheel {
         self.requirement.replace("==", " ")
     }
 
-    /// Whether `folder` holds every member, intact to the last bit.
+    /// Whether `folder` holds every member, intact to the last bit. To read them takes a quarter of
+    /// a second, so a file beside them notes when they were last found so.
     pub(crate) fn is_whole_in(&self, folder: &Path) -> bool {
-        self.members.iter().all(|member| {
+        let Some(seen) = self.seen_in(folder) else {
+            return false;
+        };
+        let note = folder.join("checked");
+        if fs::read_to_string(&note).is_ok_and(|noted| noted == seen.text) {
+            return true;
+        }
+        let whole = self.members.iter().all(|member| {
             sha256_of(&folder.join(member.kept_as)).is_ok_and(|found| found == member.sha256)
-        })
+        });
+        // What has just been written may be written again, and have the same time after it.
+        let settled = seen.newest.elapsed().is_ok_and(|age| age > SETTLED);
+        if whole && settled {
+            // Without the note they are read again next time.
+            let _ = fs::write(note, seen.text);
+        }
+        whole
+    }
+
+    /// None if a member is missing.
+    fn seen_in(&self, folder: &Path) -> Option<Seen> {
+        let mut text = String::new();
+        let mut newest = SystemTime::UNIX_EPOCH;
+        for member in self.members {
+            let file = fs::metadata(folder.join(member.kept_as)).ok()?;
+            let changed = file.modified().ok()?;
+            newest = newest.max(changed);
+            text += &format!("{} {} {changed:?}\n", member.sha256, file.len());
+        }
+        Some(Seen { text, newest })
     }
 }
+
+/// What can be told of members without reading them.
+struct Seen {
+    /// The checksum that each must have, its length and when it was written.
+    text: String,
+    newest: SystemTime,
+}
+
+/// Longer than a tick of the clock by which files have their times.
+const SETTLED: Duration = Duration::from_secs(2);
 
 /// SHA-256 of a file, in lower-case hexadecimal.
 pub(crate) fn sha256_of(path: &Path) -> io::Result<String> {

@@ -3,13 +3,14 @@
 
 use std::{
     ffi::OsString,
-    fs,
+    fs::{self, File},
     io::Write,
     os::unix::fs::PermissionsExt,
     path::{Path, PathBuf},
     process::{Command, Stdio},
     sync::LazyLock,
     thread,
+    time::{Duration, SystemTime},
 };
 
 use nvvm::{Error, Member, Origin, Search, Toolkit, Wheel};
@@ -206,17 +207,17 @@ fn places_are_searched_in_the_documented_order() {
     let words = |path: &str| place.path(path).display().to_string();
     assert_eq!(
         found(&search).origin.to_string(),
-        format!("the wheel made-up, installed in {}", words("packages"))
-    );
-    search.pythons.clear();
-    assert_eq!(
-        found(&search).origin.to_string(),
         format!(
             "the wheel made-up 1.0, fetched into {}",
             words("cache/made-up-1.0")
         )
     );
     search.cache = None;
+    assert_eq!(
+        found(&search).origin.to_string(),
+        format!("the wheel made-up, installed in {}", words("packages"))
+    );
+    search.pythons.clear();
     assert_eq!(search.find().unwrap(), None);
 }
 
@@ -319,9 +320,18 @@ fn a_harmed_cache_is_noticed_and_fetched_again() {
         |bytes| bytes.clear(),
     ];
     let mut fetched = 1;
+    let entry = place.path("cache/made-up-1.0");
     for (_, file, _, _) in FILES {
-        let path = place.path("cache/made-up-1.0").join(file);
+        let path = entry.join(file);
         for harm in harms.map(Some).into_iter().chain([None]) {
+            // Files that have long been there and were found whole.
+            let long_ago = SystemTime::now() - Duration::from_secs(3600);
+            for (_, file, _, _) in FILES {
+                let file = File::options().append(true).open(entry.join(file));
+                file.unwrap().set_modified(long_ago).unwrap();
+            }
+            assert!(place.search().find().unwrap().is_some());
+            assert!(entry.join("checked").exists());
             match harm {
                 Some(harm) => {
                     let mut bytes = fs::read(&path).unwrap();
