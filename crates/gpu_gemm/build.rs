@@ -47,23 +47,37 @@ fn main() -> Result<(), Box<dyn Error>> {
     let kernels = &kernels.ok_or("gpu-kernels does not say where it is")?;
     println!("cargo::rustc-env=GPU_KERNELS={}", kernels.display());
 
-    let has_program_compile = env::var_os("CARGO_FEATURE_ON_DEMAND").is_some() && !is_release;
+    let has_program_compile = has_feature("on-demand") && !is_release;
     let wanted = match env::var(PTX).as_deref() {
         Ok("all") => ARCHITECTURES.to_vec(),
-        Err(_) if !has_program_compile => ARCHITECTURES.to_vec(),
+        Err(_) if !has_program_compile => features(),
         Ok("none") | Err(_) => Vec::new(),
         Ok(names) => named(names)?,
     };
     if wanted.is_empty() {
         match has_program_compile {
             true => println!("cargo::rustc-cfg=kernels_on_demand"),
-            false => println!("cargo::rustc-env=CUDA_BUILDER_NO_PTX={PTX} is none; unset it."),
+            false => println!(
+                "cargo::rustc-env=CUDA_BUILDER_NO_PTX={PTX} is none, or no feature of gpu_gemm names an architecture."
+            ),
         }
     }
     let mut packed = Packed::new(&out, is_release);
     compile(&wanted, kernels, &out, &mut packed)?;
     packed.finish()?;
     Ok(())
+}
+
+/// Whether a feature of this crate is enabled.
+fn has_feature(name: &str) -> bool {
+    let name = name.to_uppercase().replace('-', "_");
+    env::var_os(format!("CARGO_FEATURE_{name}")).is_some()
+}
+
+/// The architectures that are enabled.
+fn features() -> Vec<NvvmArch> {
+    let enabled = |arch: &NvvmArch| has_feature(&arch.sm());
+    ARCHITECTURES.into_iter().filter(enabled).collect()
 }
 
 /// Reads `sm_80,sm_90a`.
@@ -90,6 +104,15 @@ fn compile(
     packed: &mut Packed,
 ) -> Result<(), Box<dyn Error>> {
     let opencl = out.join("opencl");
+    // Each is a feature of the kernels, too.
+    let types = ["bf16", "f16", "f64", "i32"];
+    let types = types.into_iter().filter(|name| has_feature(name));
+    let types = types.map(|name| format!("--features={name}"));
+    let types = Vec::from_iter(
+        ["--no-default-features".to_owned()]
+            .into_iter()
+            .chain(types),
+    );
     // libNVVM uses one core.
     let builds: Vec<_> = thread::scope(|scope| {
         let start = |arch: &NvvmArch| {
@@ -99,10 +122,11 @@ fn compile(
                 .debug(DebugInfo::LineTables)
                 // No input makes these kernels panic, and each call is code that must be compiled.
                 .panic_messages(false)
-                .libnvvm_optional(true);
+                .libnvvm_optional(true)
+                .build_args(&types);
             // The oldest has the least that OpenCL lacks: its copies to shared memory are loads
             // and stores.
-            let builder = match *arch == architectures[0] {
+            let builder = match *arch == architectures[0] && has_feature("opencl") {
                 true => builder.opencl_to(&opencl),
                 false => builder,
             };

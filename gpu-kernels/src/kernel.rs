@@ -39,11 +39,14 @@ macro_rules! kernel {
                 => $body:expr;
         )*] $(,)?
     ) => {
-        $($crate::kernel::entry_point! {
-            $entry ($gemm: $element $(-> $c)? $(; $mapped)?) {
-                $($crate::compat::launch_bounds::<{ ($x * $y) as u32 }, { $ctas as u32 }>();)?
-                $($(let $array = cuda_std::shared_array![$of; $length];)+)?
-                $body
+        $($crate::kernel::if_wanted! {
+            $element
+            $crate::kernel::entry_point! {
+                $entry ($gemm: $element $(-> $c)? $(; $mapped)?) {
+                    $($crate::compat::launch_bounds::<{ ($x * $y) as u32 }, { $ctas as u32 }>();)?
+                    $($(let $array = cuda_std::shared_array![$of; $length];)+)?
+                    $body
+                }
             }
         })*
 
@@ -51,8 +54,8 @@ macro_rules! kernel {
             pub static KERNEL: $crate::spec::Kernel = {
                 #[allow(unused_imports)]
                 use $crate::spec::*;
-                const VARIANTS: &[Variant] = &[$(
-                    Variant {
+                const VARIANTS: &[Variant] = $crate::kernel::wanted!([] $(
+                    ($element Variant {
                         // Shared arrays begin at multiples of 16 bytes.
                         static_shared_bytes: (0
                             $($(+ ($length * size_of::<$of>()).next_multiple_of(16))+)?) as u32,
@@ -70,14 +73,62 @@ macro_rules! kernel {
                             }
                         }
                     }
-                    .checked()
-                ),*];
+                    .checked())
+                )*);
                 Kernel { name: $kernel, idea: $idea, source: file!(), variants: VARIANTS }
             };
         }
     };
 }
 pub(crate) use kernel;
+
+/// An entry point, if the crate is compiled for the type of its A: each type but f32 is a feature.
+macro_rules! if_wanted {
+    (bf16 $item:item) => {
+        #[cfg(feature = "bf16")]
+        $item
+    };
+    (f16 $item:item) => {
+        #[cfg(feature = "f16")]
+        $item
+    };
+    (f64 $item:item) => {
+        #[cfg(feature = "f64")]
+        $item
+    };
+    (i32 $item:item) => {
+        #[cfg(feature = "i32")]
+        $item
+    };
+    ($of_f32:ident $item:item) => {
+        $item
+    };
+}
+pub(crate) use if_wanted;
+
+/// An array of the rows whose types the crate is compiled for: it moves them one by one into the
+/// brackets.
+macro_rules! wanted {
+    ([$($done:tt)*] (bf16 $row:expr) $($rest:tt)*) => {
+        $crate::kernel::wanted!([$($done)* #[cfg(feature = "bf16")] $row,] $($rest)*)
+    };
+    ([$($done:tt)*] (f16 $row:expr) $($rest:tt)*) => {
+        $crate::kernel::wanted!([$($done)* #[cfg(feature = "f16")] $row,] $($rest)*)
+    };
+    ([$($done:tt)*] (f64 $row:expr) $($rest:tt)*) => {
+        $crate::kernel::wanted!([$($done)* #[cfg(feature = "f64")] $row,] $($rest)*)
+    };
+    ([$($done:tt)*] (i32 $row:expr) $($rest:tt)*) => {
+        $crate::kernel::wanted!([$($done)* #[cfg(feature = "i32")] $row,] $($rest)*)
+    };
+    ([$($done:tt)*] ($of_f32:ident $row:expr) $($rest:tt)*) => {
+        $crate::kernel::wanted!([$($done)* $row,] $($rest)*)
+    };
+    ([$($rows:tt)*]) => {
+        &[$($rows)*]
+    };
+}
+pub(crate) use wanted;
 
 /// The `EntryPoint` of a kernel of these element types.
 macro_rules! entry_of {

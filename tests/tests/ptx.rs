@@ -337,7 +337,7 @@ fn variant_of(name: &str) -> Option<&'static Variant> {
 
 /// The kernels beside those that multiply.
 fn helpers() -> impl Iterator<Item = &'static str> {
-    gpu_kernels::HELPERS.into_iter().map(|helper| helper.name)
+    gpu_kernels::HELPERS.iter().map(|helper| helper.name)
 }
 
 /// A kernel with vector stores has one for each float4 of its thread tile; where several k-slices

@@ -3,7 +3,6 @@
 use cuda_std::simulator::Fault;
 use cust::error::CudaError;
 use gpu_kernels::spec::{Unit, Variant};
-use opencl3::error_codes::ClError;
 use thiserror::Error;
 
 use crate::gpu::DeviceFacts;
@@ -203,7 +202,8 @@ impl DeviceError {
     }
 
     /// Adds what was being done when OpenCL failed.
-    pub(super) fn opencl(doing: &'static str, error: ClError) -> DeviceError {
+    #[cfg(feature = "opencl")]
+    pub(super) fn opencl(doing: &'static str, error: opencl3::error_codes::ClError) -> DeviceError {
         let error = format!("{} ({error})", error.0);
         DeviceError::OpenCl { doing, error }
     }

@@ -328,7 +328,13 @@ pub trait Element: Plain + Default + PartialEq + Send + Sync + 'static {
 }
 
 /// A type of A and B whose products there are kernels to write into a C of type `C`: the same type,
-/// or `f32` for elements of 16 bits. No other crate can implement it.
+/// or `f32` for elements of 16 bits. Each type but `f32` is a feature of this crate, which has them
+/// all by default. No other crate can implement it.
+#[diagnostic::on_unimplemented(
+    message = "no kernel multiplies `{Self}` into `{C}`",
+    note = "there are kernels of f32, f64, i32, bf16 and f16 into their own type, and of bf16 and f16 into f32; \
+            each type but f32 is a feature of gpu_gemm"
+)]
 pub trait MultipliesInto<C: Element>: Element<Scalar = C::Scalar> {
     /// The types of the matrices.
     const DATA_TYPE: DataType = DataType {
@@ -337,8 +343,18 @@ pub trait MultipliesInto<C: Element>: Element<Scalar = C::Scalar> {
     };
 }
 
-impl<T: Element> MultipliesInto<T> for T {}
+impl MultipliesInto<f32> for f32 {}
+#[cfg(feature = "f64")]
+impl MultipliesInto<f64> for f64 {}
+#[cfg(feature = "i32")]
+impl MultipliesInto<i32> for i32 {}
+#[cfg(feature = "bf16")]
+impl MultipliesInto<Bf16> for Bf16 {}
+#[cfg(feature = "bf16")]
 impl MultipliesInto<f32> for Bf16 {}
+#[cfg(feature = "f16")]
+impl MultipliesInto<F16> for F16 {}
+#[cfg(feature = "f16")]
 impl MultipliesInto<f32> for F16 {}
 
 mod sealed {

@@ -72,9 +72,9 @@ pub use buffer::Buffer;
 pub use call::{Batch, Call, Factor, Operand, Shape, Transpose};
 pub use choose::{Choice, Chooser};
 pub use context::{Context, WORKSPACE, gemm, gemm_strided_batched};
-pub use device::{
-    CudaDevice, CudaStream, Device, DeviceChoice, Devices, OpenClDevice, Opened, Simulator,
-};
+#[cfg(feature = "opencl")]
+pub use device::OpenClDevice;
+pub use device::{CudaDevice, CudaStream, Device, DeviceChoice, Devices, Opened, Simulator};
 pub use error::DeviceError;
 pub use gpu::DeviceFacts;
 pub use half::{Bf16, F16};

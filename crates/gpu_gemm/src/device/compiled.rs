@@ -1,6 +1,8 @@
 //! The kernels compiled for devices. The program holds them compressed, by kernel; or, in a dev
 //! build with the feature `on-demand`, they are compiled when they are asked for.
 
+#![cfg_attr(not(feature = "opencl"), allow(dead_code))]
+
 use std::collections::BTreeMap;
 use std::io::Read;
 use std::path::Path;

@@ -3,6 +3,7 @@
 
 pub mod compiled;
 pub mod cuda;
+#[cfg(feature = "opencl")]
 pub mod opencl;
 pub mod several;
 mod simulator;
@@ -12,6 +13,7 @@ use std::str::FromStr;
 
 use crate::error::DeviceError;
 pub use cuda::{CudaDevice, CudaStream, Link, driver, ptx};
+#[cfg(feature = "opencl")]
 pub use opencl::OpenClDevice;
 pub use several::Devices;
 pub use simulator::Simulator;
@@ -118,6 +120,7 @@ pub enum Device {
     /// On an NVIDIA GPU, through its driver.
     Cuda(Box<CudaDevice>),
     /// On any device of OpenCL.
+    #[cfg(feature = "opencl")]
     OpenCl(Box<OpenClDevice>),
     /// On several GPUs or simulators, each of which computes a part of C.
     Several(Box<Devices>),
@@ -150,6 +153,11 @@ impl Device {
         match choice {
             DeviceChoice::Simulator => Ok(simulator(chosen)),
             DeviceChoice::Cuda(ordinal) => gpu(ordinal, chosen),
+            #[cfg(not(feature = "opencl"))]
+            DeviceChoice::OpenCl(_) => Err(DeviceError::NoOpenClSource {
+                reason: "it is one without the feature `opencl` of gpu_gemm.".to_string(),
+            }),
+            #[cfg(feature = "opencl")]
             DeviceChoice::OpenCl(ordinal) => Ok(Opened {
                 device: Device::OpenCl(Box::new(OpenClDevice::open(ordinal)?)),
                 reason: chosen,
@@ -203,6 +211,7 @@ impl Device {
         match self {
             Device::Simulator(simulator) => Ok(Box::new(simulator.observed(cta_done))),
             Device::Cuda(device) => Ok(Box::new(CudaStream::of(device))),
+            #[cfg(feature = "opencl")]
             Device::OpenCl(device) => Ok(Box::new(&**device)),
             Device::Several(_) => Err(DeviceError::SeveralForOne),
         }
@@ -213,7 +222,7 @@ impl Device {
         match self {
             Device::Cuda(gpu) => Some(gpu),
             Device::Several(devices) => devices.gpu(0),
-            Device::Simulator(_) | Device::OpenCl(_) => None,
+            _ => None,
         }
     }
 
@@ -227,6 +236,7 @@ impl Device {
         match self {
             Device::Simulator(_) => "simulator",
             Device::Cuda(_) => "cuda",
+            #[cfg(feature = "opencl")]
             Device::OpenCl(_) => "opencl",
             Device::Several(_) if self.gpu().is_some() => "cuda",
             Device::Several(_) => "simulator",
@@ -238,6 +248,7 @@ impl Device {
         match self {
             Device::Simulator(simulator) => simulator.description(),
             Device::Cuda(device) => device.properties().to_string(),
+            #[cfg(feature = "opencl")]
             Device::OpenCl(device) => device.properties().to_string(),
             Device::Several(devices) => devices.description(),
         }
@@ -249,8 +260,9 @@ impl Device {
             return Some(error);
         }
         match self {
+            #[cfg(feature = "opencl")]
             Device::OpenCl(device) => device.why_not(variant),
-            Device::Simulator(_) | Device::Cuda(_) | Device::Several(_) => None,
+            _ => None,
         }
     }
 
@@ -266,6 +278,7 @@ impl Device {
             Device::Several(devices) => devices.facts(0),
             Device::Simulator(_) => DeviceFacts::simulator(),
             Device::Cuda(device) => DeviceFacts::of(device.properties()),
+            #[cfg(feature = "opencl")]
             Device::OpenCl(device) => (&**device).facts(),
         }
     }

@@ -108,7 +108,7 @@ impl Devices {
                     let stream = Stream::new(StreamFlags::DEFAULT, None);
                     Some(stream.map_err(during("Making a stream"))?)
                 }
-                Device::OpenCl(_) | Device::Several(_) => return Err(DeviceError::NotJoined),
+                _ => return Err(DeviceError::NotJoined),
             };
             parts.push(Part {
                 copies,
