@@ -295,7 +295,7 @@ unsafe fn add_slices<const TM: usize, const TN: usize, const SLICES: usize>(
         for j in 0..TN / 4 {
             let mut sum = [0.0f32; 4];
             for from in 0..SLICES {
-                let float4 = Float4::read(place(from, slice * (TM / SLICES) + i, j).cast());
+                let float4 = Float4::<f32>::read(place(from, slice * (TM / SLICES) + i, j).cast());
                 for lane in 0..4 {
                     sum[lane] += float4.0[lane];
                 }

@@ -27,6 +27,7 @@
 use cuda_std::prelude::*;
 
 use crate::compat::pipeline;
+use crate::element::Word;
 use crate::float4::Float4;
 use crate::gemm::Gemm;
 use crate::kernel::kernel;
@@ -49,10 +50,10 @@ const WN: usize = 2 * NEXT_COLS;
 /// The body of every variant. A block is SIDE x SIDE threads, its tile BM x BM with BM = 8 * SIDE;
 /// a thread loads LOADS float4s of each tile in a k-iteration. The tiles are in shared memory.
 #[inline(always)]
-unsafe fn multiply<const SIDE: usize, const BK: usize, const LOADS: usize>(
-    gemm: Gemm<'_, f32>,
-    a_tiles: *mut f32, // (2, BK, BM + PADDING): A is stored transposed
-    b_tiles: *mut f32, // (2, BK, BN)
+unsafe fn multiply<T: Word, const SIDE: usize, const BK: usize, const LOADS: usize>(
+    gemm: Gemm<'_, T>,
+    a_tiles: *mut T, // (2, BK, BM + PADDING): A is stored transposed
+    b_tiles: *mut T, // (2, BK, BN)
 ) {
     const {
         assert!(TM == TN, "the block tile is square");
@@ -67,9 +68,9 @@ unsafe fn multiply<const SIDE: usize, const BK: usize, const LOADS: usize>(
     let (tile_row, tile_col) = (tile_row * bm, tile_col * bm);
     let is_exact = gemm.tile_is_exact(tile_row, tile_col, bm, BK);
     if is_exact && gemm.rows_are_float4_aligned() {
-        mainloop::<SIDE, BK, LOADS, false>(gemm, a_tiles, b_tiles, tile_row, tile_col)
+        mainloop::<T, SIDE, BK, LOADS, false>(gemm, a_tiles, b_tiles, tile_row, tile_col)
     } else {
-        mainloop::<SIDE, BK, LOADS, true>(gemm, a_tiles, b_tiles, tile_row, tile_col)
+        mainloop::<T, SIDE, BK, LOADS, true>(gemm, a_tiles, b_tiles, tile_row, tile_col)
     }
 }
 
@@ -77,14 +78,15 @@ unsafe fn multiply<const SIDE: usize, const BK: usize, const LOADS: usize>(
 /// aligned.
 #[inline(always)]
 unsafe fn mainloop<
+    T: Word,
     const SIDE: usize,
     const BK: usize,
     const LOADS: usize,
     const PREDICATED: bool,
 >(
-    gemm: Gemm<'_, f32>,
-    a_tiles: *mut f32, // (2, BK, BM + PADDING)
-    b_tiles: *mut f32, // (2, BK, BN)
+    gemm: Gemm<'_, T>,
+    a_tiles: *mut T, // (2, BK, BM + PADDING)
+    b_tiles: *mut T, // (2, BK, BN)
     tile_row: usize,
     tile_col: usize,
 ) {
@@ -118,7 +120,7 @@ unsafe fn mainloop<
         .wrapping_add(b_row * gemm.ldb + tile_col + b_col);
     let mut load = |buffer: usize, k0: usize| {
         let b_tile = b_tiles.add(buffer * BK * bn + b_row * bn + b_col);
-        let mut a = [Float4::ZERO; LOADS];
+        let mut a = [Float4::<T>::ZERO; LOADS];
         for i in 0..LOADS {
             let b_target = b_tile.add(i * b_rows * bn);
             if PREDICATED {
@@ -127,7 +129,7 @@ unsafe fn mainloop<
             } else {
                 a[i] = Float4::read_only(a_global.wrapping_add(i * a_rows * gemm.lda));
                 let b = b_global.wrapping_add(i * b_rows * gemm.ldb);
-                pipeline::memcpy_async(b_target.cast::<Float4>(), b.cast());
+                pipeline::memcpy_async(b_target.cast::<Float4<T>>(), b.cast());
             }
         }
         pipeline::commit();
@@ -135,7 +137,7 @@ unsafe fn mainloop<
         b_global = b_global.wrapping_add(BK * gemm.ldb);
         a
     };
-    let store = |buffer: usize, a: [Float4; LOADS]| {
+    let store = |buffer: usize, a: [Float4<T>; LOADS]| {
         let a_tile = a_tiles.add(buffer * BK * a_stride);
         for i in 0..LOADS {
             for j in 0..4 {
@@ -155,13 +157,14 @@ unsafe fn mainloop<
         (a_frag, b_frag)
     };
 
-    let mut accumulators = [[0.0f32; TN]; TM];
-    let mut multiply = |(a_frag, b_frag): ([Float4; 2], [Float4; 2])| {
+    let mut accumulators = [[T::ZERO; TN]; TM];
+    let mut multiply = |(a_frag, b_frag): ([Float4<T>; 2], [Float4<T>; 2])| {
         for i in 0..TM {
             for index in 0..TN {
                 let index = raster::serpentine(i, index, TN);
                 let j = index / 2 + index % 2 * 4; // the two float4s of B alternate
-                accumulators[i][j] += a_frag[i / 4].0[i % 4] * b_frag[j / 4].0[j % 4];
+                let (a, b) = (a_frag[i / 4].0[i % 4], b_frag[j / 4].0[j % 4]);
+                accumulators[i][j] = a.times_plus(b, accumulators[i][j]);
             }
         }
     };
@@ -228,7 +231,7 @@ kernel! {
                 vector_stores: true,
                 rate: Some(Rate::h200(51.0, 0.65, 2)),
             }
-            => multiply::<16, 8, 1>(gemm, a_tiles, b_tiles);
+            => multiply::<f32, 16, 8, 1>(gemm, a_tiles, b_tiles);
         "double-buffer-sn16" = fn double_buffer_sn16(gemm: f32)
             block(16, 16) tile(128, 128, 16)
             shared(a_tiles: [f32; 2 * 16 * 132], b_tiles: [f32; 2 * 16 * 128])
@@ -237,7 +240,7 @@ kernel! {
                 vector_stores: true,
                 rate: Some(Rate::h200(51.5, 0.65, 2)),
             }
-            => multiply::<16, 16, 2>(gemm, a_tiles, b_tiles);
+            => multiply::<f32, 16, 16, 2>(gemm, a_tiles, b_tiles);
         "double-buffer-sn8-block8" = fn double_buffer_sn8_block8(gemm: f32)
             block(8, 8) tile(64, 64, 8)
             shared(a_tiles: [f32; 2 * 8 * 68], b_tiles: [f32; 2 * 8 * 64])
@@ -246,12 +249,30 @@ kernel! {
                 vector_stores: true,
                 rate: Some(Rate::h200(48.0, 0.30, 6)),
             }
-            => multiply::<8, 8, 2>(gemm, a_tiles, b_tiles);
+            => multiply::<f32, 8, 8, 2>(gemm, a_tiles, b_tiles);
         "double-buffer-sn16-block8" = fn double_buffer_sn16_block8(gemm: f32)
             block(8, 8) tile(64, 64, 16)
             shared(a_tiles: [f32; 2 * 16 * 68], b_tiles: [f32; 2 * 16 * 64])
             launch_bounds(6)
             { vector_stores: true }
-            => multiply::<8, 16, 4>(gemm, a_tiles, b_tiles);
+            => multiply::<f32, 8, 16, 4>(gemm, a_tiles, b_tiles);
+        "double-buffer-sn8" = fn double_buffer_sn8_i32(gemm: i32)
+            block(16, 16) tile(128, 128, 8)
+            shared(a_tiles: [i32; 2 * 8 * 132], b_tiles: [i32; 2 * 8 * 128])
+            launch_bounds(2)
+            {
+                vector_stores: true,
+                rate: Some(Rate::h200(28.0, 0.65, 2)),
+            }
+            => multiply::<i32, 16, 8, 1>(gemm, a_tiles, b_tiles);
+        "double-buffer-sn8-block8" = fn double_buffer_sn8_block8_i32(gemm: i32)
+            block(8, 8) tile(64, 64, 8)
+            shared(a_tiles: [i32; 2 * 8 * 68], b_tiles: [i32; 2 * 8 * 64])
+            launch_bounds(6)
+            {
+                vector_stores: true,
+                rate: Some(Rate::h200(27.0, 0.30, 6)),
+            }
+            => multiply::<i32, 8, 8, 2>(gemm, a_tiles, b_tiles);
     ],
 }

@@ -48,3 +48,36 @@ impl Element for i32 {
         self.wrapping_mul(b).wrapping_add(c)
     }
 }
+
+/// An element of 32 bits, which moves between memory and registers as an f32 of the same bits does.
+pub trait Word: Element {
+    /// The element with the bits of an f32.
+    fn of_bits(bits: f32) -> Self;
+
+    /// The f32 with the bits of the element.
+    fn bits(self) -> f32;
+}
+
+impl Word for f32 {
+    #[inline(always)]
+    fn of_bits(bits: f32) -> f32 {
+        bits
+    }
+
+    #[inline(always)]
+    fn bits(self) -> f32 {
+        self
+    }
+}
+
+impl Word for i32 {
+    #[inline(always)]
+    fn of_bits(bits: f32) -> i32 {
+        bits.to_bits() as i32
+    }
+
+    #[inline(always)]
+    fn bits(self) -> f32 {
+        f32::from_bits(self as u32)
+    }
+}

@@ -1,4 +1,4 @@
-//! A 128-bit vector of four floats: one load or store instead of four of 32 bits.
+//! A 128-bit vector of four floats, or of four integers as long: one load or store instead of four of 32 bits.
 //!
 //! The elements are read and written one by one on purpose. Copied as a whole, a `Float4` passes
 //! through local memory that LLVM does not split into registers again. One by one, each is a
@@ -6,14 +6,15 @@
 //! `ld.v4.f32` or `st.v4.f32`.
 
 use crate::compat::global;
+use crate::element::Word;
 
 /// Four consecutive elements of a row, at a multiple of 16 bytes.
 #[derive(Clone, Copy)]
 #[repr(C, align(16))]
-pub struct Float4(pub [f32; 4]);
+pub struct Float4<T = f32>(pub [T; 4]);
 
-impl Float4 {
-    pub const ZERO: Self = Self([0.0; 4]);
+impl<T: Word> Float4<T> {
+    pub const ZERO: Self = Self([T::ZERO; 4]);
 
     /// Loads 16 bytes.
     ///
@@ -21,7 +22,7 @@ impl Float4 {
     ///
     /// `source` is a multiple of 16 bytes, and valid for reading four elements.
     #[inline(always)]
-    pub unsafe fn read(source: *const f32) -> Self {
+    pub unsafe fn read(source: *const T) -> Self {
         let source = source.cast::<Self>();
         Self([
             (*source).0[0],
@@ -38,8 +39,8 @@ impl Float4 {
     ///
     /// As for [`Self::read`], and `source` is in global memory.
     #[inline(always)]
-    pub unsafe fn read_only(source: *const f32) -> Self {
-        Self(global::load4_read_only(source))
+    pub unsafe fn read_only(source: *const T) -> Self {
+        Self(global::load4_read_only(source.cast()).map(T::of_bits))
     }
 
     /// Stores 16 bytes.
@@ -48,7 +49,7 @@ impl Float4 {
     ///
     /// `target` is a multiple of 16 bytes, and valid for writing four elements.
     #[inline(always)]
-    pub unsafe fn write(self, target: *mut f32) {
+    pub unsafe fn write(self, target: *mut T) {
         let target = target.cast::<Self>();
         (*target).0[0] = self.0[0];
         (*target).0[1] = self.0[1];

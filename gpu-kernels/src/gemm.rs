@@ -4,7 +4,7 @@
 use cuda_std::prelude::*;
 
 use crate::compat::{global, pipeline};
-use crate::element::Element;
+use crate::element::{Element, Word};
 use crate::float4::Float4;
 
 /// The argument block of a GEMM, row-major, dimensions and leading dimensions in elements.
@@ -195,7 +195,7 @@ unsafe fn element_or_zero<T: Element>(matrix: &[T], index: usize, in_bounds: boo
 ///
 /// `index + valid.min(4) <= matrix.len()`.
 #[inline(always)]
-unsafe fn float4_or_zeros(matrix: &[f32], index: usize, valid: usize) -> Float4 {
+unsafe fn float4_or_zeros<T: Word>(matrix: &[T], index: usize, valid: usize) -> Float4<T> {
     Float4([
         element_or_zero(matrix, index, 0 < valid),
         element_or_zero(matrix, index.wrapping_add(1), 1 < valid),
@@ -207,7 +207,7 @@ unsafe fn float4_or_zeros(matrix: &[f32], index: usize, valid: usize) -> Float4 
 /// 128-bit accesses. Those that are not `PREDICATED` promise what makes one such access right:
 /// [`Gemm::rows_are_float4_aligned`], and `col` is a multiple of 4 in a tile for which
 /// [`Gemm::tile_is_exact`].
-impl Gemm<'_, f32> {
+impl<T: Word> Gemm<'_, T> {
     /// Whether the block tile of `tile x tile` elements at `(row, col)` is in bounds of C, and `k`
     /// a multiple of `depth`. The same for every thread of a block, so that all take the same
     /// path, and meet at the same barriers.
@@ -245,7 +245,7 @@ impl Gemm<'_, f32> {
     ///
     /// What an access that is not `PREDICATED` promises.
     #[inline(always)]
-    pub unsafe fn a4<const PREDICATED: bool>(&self, row: usize, col: usize) -> Float4 {
+    pub unsafe fn a4<const PREDICATED: bool>(&self, row: usize, col: usize) -> Float4<T> {
         if PREDICATED {
             let valid = if row < self.m {
                 self.k.saturating_sub(col)
@@ -264,7 +264,7 @@ impl Gemm<'_, f32> {
     ///
     /// What an access that is not `PREDICATED` promises.
     #[inline(always)]
-    pub unsafe fn b4<const PREDICATED: bool>(&self, row: usize, col: usize) -> Float4 {
+    pub unsafe fn b4<const PREDICATED: bool>(&self, row: usize, col: usize) -> Float4<T> {
         if PREDICATED {
             let valid = if row < self.k {
                 self.n.saturating_sub(col)
@@ -284,7 +284,7 @@ impl Gemm<'_, f32> {
     ///
     /// `target` is as [`pipeline::memcpy_async`] requires.
     #[inline(always)]
-    pub unsafe fn copy_b4_predicated(&self, row: usize, col: usize, target: *mut f32) {
+    pub unsafe fn copy_b4_predicated(&self, row: usize, col: usize, target: *mut T) {
         let first = self.b.as_ptr().wrapping_add(row * self.ldb + col);
         let valid = match row < self.k {
             true => self.n.saturating_sub(col).min(4) as u32,
@@ -303,7 +303,7 @@ impl Gemm<'_, f32> {
     /// What an access that is not `PREDICATED` promises, and no other thread touches these
     /// elements.
     #[inline(always)]
-    pub unsafe fn update4<const PREDICATED: bool>(&self, row: usize, col: usize, sums: Float4) {
+    pub unsafe fn update4<const PREDICATED: bool>(&self, row: usize, col: usize, sums: Float4<T>) {
         if PREDICATED {
             for i in 0..4 {
                 self.update(row, col + i, sums.0[i]);
@@ -311,13 +311,13 @@ impl Gemm<'_, f32> {
             return;
         }
         let c = self.c_of_cta().add(row * self.ldc + col);
-        let mut result = sums.0.map(|sum| self.alpha * sum);
-        if self.beta != 0.0 {
+        let mut result = sums.0.map(|sum| self.alpha.times(sum));
+        if self.beta != T::ZERO {
             let old = Float4::read(c);
             for i in 0..4 {
-                result[i] += self.beta * old.0[i];
+                result[i] = self.beta.times_plus(old.0[i], result[i]);
             }
         }
-        global::store4(c, result);
+        global::store4(c.cast(), result.map(T::bits));
     }
 }

@@ -85,6 +85,7 @@ kernel! {
         "tiled-32" = fn tiled_32_i32(gemm: i32)
             block(32, 32) tile(32, 32, 32)
             shared(a_tile: [i32; 32 * 32], b_tile: [i32; 32 * 32])
+            { rate: Some(Rate::h200(9.4, 0.6, 2)) }
             => multiply::<i32, Plain<i32>, 32>(gemm, a_tile, b_tile);
         "tiled-16" = fn tiled_16_i32(gemm: i32)
             block(16, 16) tile(16, 16, 16)

@@ -30,7 +30,9 @@ pub fn launch(gpu: &mut Gpu, launch: Launch) -> Outcome {
     match name.as_str() {
         "naive" | "pitched" | "tiled_16" | "tiled_32" => multiply::<f32>(gpu, &name, &launch),
         "tiled_16_f64" | "tiled_32_f64" => multiply::<f64>(gpu, &name, &launch),
-        "tiled_16_i32" | "tiled_32_i32" => multiply::<i32>(gpu, &name, &launch),
+        "tiled_16_i32" | "tiled_32_i32" | "double_buffer_sn8_block8_i32" => {
+            multiply::<i32>(gpu, &name, &launch)
+        }
         // Its tiles are not split, and so its last parameter, for partial sums, does not matter.
         "few_rows_1" => multiply::<f32>(gpu, &name, &launch),
         "warp_specialized_bf16_f32" => multiply_mapped::<Of<Bf16>>(gpu, &name, &launch),
