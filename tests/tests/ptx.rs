@@ -403,8 +403,10 @@ fn have_instructions(ladder: &Ladder) -> Result<(), Failed> {
         }
         if entry.name.starts_with("double_buffer") {
             for instruction in ["ld.global", "ld.shared", "st.global"] {
-                let moves_float4 =
-                    |word: &str| word.starts_with(instruction) && word.ends_with("v4.f32");
+                let moves_float4 = |word: &str| {
+                    word.starts_with(instruction)
+                        && (word.ends_with("v4.f32") || word.ends_with("v4.u32"))
+                };
                 let has_one = entry.text.split_whitespace().any(moves_float4);
                 assert!(has_one, "{} has no {instruction} of a float4", entry.name);
             }

@@ -12,7 +12,7 @@ use crate::report::{duration, new_table};
 pub struct Auto {
     /// The variant that runs, and how its tiles are divided.
     pub chosen: String,
-    /// `tuned`, `predicted` or `highest_rung`: by what it was chosen.
+    /// `tuned` or `predicted`: by what it was chosen.
     pub by: &'static str,
     /// The median time that `rust-gemm tune` measured, if it did.
     pub tuned_s: Option<f64>,
@@ -42,7 +42,6 @@ impl Auto {
         let (by, tuned_s) = match reasoned.why {
             Why::Tuned { seconds } => ("tuned", Some(seconds)),
             Why::Predicted => ("predicted", None),
-            Why::HighestRung => ("highest_rung", None),
         };
         let candidate = |(choice, seconds): &(gpu_gemm::Choice, f64)| {
             let tile = choice.variant.tile;
@@ -72,16 +71,9 @@ impl Auto {
                     "`rust-gemm tune` measured it to be the fastest for this shape here: {measured}"
                 )
             }
-            "predicted" => "it is predicted to be the fastest for this shape".to_string(),
-            _ => {
-                let why = "it is of the highest rung that multiplies this type";
-                format!("{why}; its kernels have no rates to predict times with")
-            }
+            _ => "it is predicted to be the fastest for this shape".to_string(),
         };
         writeln!(out, "why   {why}\n")?;
-        if self.candidates.is_empty() {
-            return Ok(());
-        }
         let mut table = new_table();
         table.set_header(["each kernel's best plan", "block tile", "predicted time"]);
         for candidate in self.candidates.iter().take(SHOWN) {

@@ -216,10 +216,7 @@ fn a_request_that_makes_no_sense_is_a_usage_error_that_says_why() {
             "error: There is no kernel `tilde`; did you mean `tiled`? `rust-gemm --list` shows all.\n",
         ),
         ("--kernel sync*", "No kernel's name matches `sync*`"),
-        (
-            "--kernel double-buffer --dtype i32",
-            "does not multiply i32",
-        ),
+        ("--kernel warp-tiled --dtype i32", "does not multiply i32"),
         (
             "--dtype i32 --kernel tiled-32 --alpha -1.3",
             "error: alpha is -1.3, but for matrices of i32 it must be a whole number that i32 can represent.\n",

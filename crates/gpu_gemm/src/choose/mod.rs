@@ -23,7 +23,7 @@ pub mod tuned;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use gpu_kernels::spec::{DataType, Kernel, Rounding, Types, Unit, Variant};
+use gpu_kernels::spec::{DataType, Kernel, Rounding, Variant};
 
 use crate::call::{Call, Factor, Shape, Transpose};
 use crate::device::{CudaDevice, Device, Devices};
@@ -210,7 +210,7 @@ impl Chooser {
         let predictions = self.predictions(data_type, &call);
         let mut choices: Vec<Choice> = predictions.iter().map(|(choice, _)| *choice).collect();
         if choices.is_empty() {
-            choices.extend(highest_of_type(data_type).map(Choice::even));
+            choices.extend(least_demanding(data_type).map(Choice::even));
         }
         let mut needed = usize::MAX;
         for choice in choices {
@@ -241,7 +241,7 @@ impl Chooser {
     }
 
     /// For a type other than f32: the kernels that might be the fastest, with the seconds that each
-    /// is predicted to take, the fastest first; none for a type whose kernels have no rates.
+    /// is predicted to take, the fastest first; none where no kernel can multiply the type.
     fn predictions(&self, data_type: DataType, call: &Call) -> Vec<(Choice, f64)> {
         match data_type.inputs.bytes() {
             2 => {
@@ -266,10 +266,7 @@ impl Chooser {
             let candidates = self.predictions(data_type, &call);
             return Some(Reasoned {
                 choice,
-                why: match candidates.is_empty() {
-                    true => Why::HighestRung,
-                    false => Why::Predicted,
-                },
+                why: Why::Predicted,
                 candidates,
             });
         }
@@ -322,7 +319,7 @@ pub struct Reasoned {
     pub choice: Choice,
     pub why: Why,
     /// The best plan of each kernel that might have been chosen, with the seconds that it is
-    /// predicted to take, the fastest first; empty for a type whose kernels have no rates.
+    /// predicted to take, the fastest first.
     pub candidates: Vec<(Choice, f64)>,
 }
 
@@ -333,33 +330,20 @@ pub enum Why {
     Tuned { seconds: f64 },
     /// It is predicted to be the fastest.
     Predicted,
-    /// It is of the highest rung that multiplies this type, whose kernels have no rates.
-    HighestRung,
 }
 
-/// The kernel for a type without rates: the first variant, without compensated summation, of the
-/// highest rung that multiplies this type. For elements of 16 bits, where no kernel runs, the one
-/// that asks for the least: its error says what that is.
-fn highest_of_type(data_type: DataType) -> Option<&'static Variant> {
-    if data_type.inputs.bytes() == 2 {
-        let of_type = gpu_kernels::variants()
-            .filter(|one| one.types.data_type() == data_type && !one.gemv_like);
-        return of_type.min_by_key(|one| one.least_capability);
-    }
-    let is_suitable = |variant: &&Variant| {
-        variant.types == Types::all(data_type.c)
-            && variant.types.data_type() == data_type
-            && variant.unit == Unit::CudaCores
-            && variant.rounding != Rounding::Compensated
-    };
-    let mut rungs = gpu_kernels::KERNELS.iter().rev();
-    rungs.find_map(|kernel| kernel.variants.iter().find(is_suitable))
+/// For elements that no kernel can multiply here, the one that asks for the least: its error says
+/// what that is.
+fn least_demanding(data_type: DataType) -> Option<&'static Variant> {
+    gpu_kernels::variants()
+        .filter(|one| one.types.data_type() == data_type && !one.gemv_like)
+        .min_by_key(|one| one.least_capability)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use gpu_kernels::spec::ElementType;
+    use gpu_kernels::spec::{ElementType, Unit};
 
     use crate::tests::{h200, t4};
 
