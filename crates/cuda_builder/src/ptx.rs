@@ -351,9 +351,10 @@ define void @second() {
         ]
         .into_iter()
         .chain(["neg.s32 %r2, %r1", "abs.s32 %r2, %r1", "abs.s64 %rd2, %rd1"])
+        .chain(["call.uni kernel$1, ()"])
         {
             let ptx = format!(
-                ".version 8.8\n.target sm_75\n.address_size 64\n.visible .entry kernel()\n{{\n\
+                ".version 8.8\n.target sm_75\n.address_size 64\n.func kernel$1()\n{{\n\
                  \t{instruction};\n\tret;\n}}\n"
             );
             let replaced = device_codegen::avoid_ptxas_errors(&ptx);

@@ -1,4 +1,5 @@
-//! Replaces instructions that `ptxas` miscompiles by others, and one that libNVVM gets wrong.
+//! Replaces instructions that `ptxas` miscompiles by others, and one that libNVVM gets wrong, and
+//! keeps functions on which it crashes.
 //!
 //! A 16-bit value lies in a 32-bit register, and `ptxas` extends its sign again after each
 //! instruction, but not after `neg.s16`, `abs.s16`, and a `sub.s16` from zero. There -32768
@@ -56,6 +57,14 @@
 //! is unsigned. (Where x is signed, it writes `shr.s32`.) So such a field, which passes the last
 //! bit, is an unsigned shift, unless it is the programmer's own inline PTX.
 //!
+//! If a function calls itself, directly or through others, and `ptxas` finds out that a kernel
+//! never reaches it, `ptxas` crashes. At opt level 0 that is so for a function that sorts a slice
+//! and is called once, with an array of four numbers: `ptxas` sees that quicksort, which is for
+//! longer slices, is not reached, and libNVVM does not. (Seen in `ptxas` 12.9 and 13.0 for `sm_90`
+//! to `sm_120`, not for older GPUs, and not in 13.5.) `ptxas` keeps a function whose address is
+//! taken, even where nothing uses the address. So such a function takes its own. Where it is
+//! reached, the machine code is the same with and without that.
+//!
 //! ```text
 //!   neg.s16 %rs2, %rs1;   becomes   { .reg .b32 %w1; cvt.s32.s16 %w1, %rs1;
 //!                                     not.b32 %w1, %w1; add.s32 %w1, %w1, 1;
@@ -78,6 +87,7 @@
 //!                                     cvt.s16.s8 %rs1, %w8; }
 //!   bfe.s32 %r2, %r1, 28, 8;
 //!                         becomes   shr.u32 %r2, %r1, 28;
+//!   .func f() {           becomes   .func f() { { .reg .b64 %n64; mov.u64 %n64, f; }
 //! ```
 //!
 //! The new registers are named as libNVVM names its own, a letter and a number: the search for the
@@ -86,6 +96,7 @@
 mod booleans;
 mod comparisons;
 mod ranges;
+mod recursion;
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
@@ -93,11 +104,13 @@ use std::collections::{HashMap, HashSet};
 use booleans::booleans_and_converted;
 use comparisons::Comparisons;
 use ranges::with_range;
+use recursion::with_own_addresses;
 
-/// Rewrites the instructions of libNVVM's PTX that would give wrong numbers, each in its line.
-/// Other lines are not changed.
+/// Rewrites the instructions of libNVVM's PTX that would give wrong numbers, each in its line, and
+/// the first brace of functions that call themselves. Other lines are not changed.
 pub fn avoid_ptxas_errors(ptx: &str) -> String {
     let mut out = String::with_capacity(ptx.len());
+    let ptx = with_own_addresses(ptx);
     // Registers are a function's own, and its last line is a brace alone.
     for function in ptx.split_inclusive("\n}\n") {
         let known = Known {
@@ -524,6 +537,49 @@ mod tests {
         let kept = "\tbfe.s32 \t%r2, %r1, 24, 8;\n\tbfe.u32 \t%r2, %r1, 28, 8;\n\
                     // begin inline asm\n\tbfe.s32 %r2, %r1, 28, 8;\n// end inline asm\n";
         assert_eq!(avoid_ptxas_errors(kept), kept);
+    }
+
+    #[test]
+    fn functions_that_call_themselves_take_their_own_addresses() {
+        let called = |name| {
+            format!(
+                "\t{{ // callseq 0, 0\n\t.param .b64 param0;\n\tcall.uni (retval0), \n\t{name}, \n\
+                 \t(\n\tparam0\n\t);\n\t}} // callseq 0\n"
+            )
+        };
+        let function =
+            |header, body: &[String]| format!("{header}\n{{\n{}\tret;\n\n}}\n", body.concat());
+        let param = "(\n\t.param .b64 itself_param_0\n)";
+        let returns = ".func  (.param .b32 func_retval0)";
+        let functions = [
+            // Calls itself; calls what does; two that call each other, one of them declared first.
+            function(
+                format!(".visible {returns} itself{param}"),
+                &[called("itself")],
+            ),
+            function(
+                format!("{returns} other{param}"),
+                &[called("itself"), called("last")],
+            ),
+            format!(
+                ".func last\n(\n\t.param .b64 last_param_0\n)\n;\n{}",
+                function(".func first()".to_owned(), &[called("last")])
+            ),
+            function(format!(".func last{param}"), &[called("first")]),
+            function(
+                ".visible .entry kernel(\n)".to_owned(),
+                &[called("other"), called("first")],
+            ),
+        ];
+        let ptx = functions.concat();
+        let mut expected = functions;
+        for (name, at) in [("itself", 0), ("first", 2), ("last", 3)] {
+            expected[at] = expected[at].replace(
+                "\n{\n",
+                &format!("\n{{ {{ .reg .b64 %n64; mov.u64 %n64, {name}; }}\n"),
+            );
+        }
+        assert_eq!(avoid_ptxas_errors(&ptx), expected.concat());
     }
 
     #[test]
