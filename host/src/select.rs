@@ -453,7 +453,7 @@ mod tests {
         let none = "No kernel whose name matches `async-*` multiplies i32.";
         assert_eq!(refused("async-*", DataType::I32), none);
         for (name, types) in [
-            ("double-buffer", "f32"),
+            ("warp-tiled", "f32"),
             ("warp-specialized-nt", "bf16, f16, bf16-f32 and f16-f32"),
             ("cpu-matrixmultiply", "f32 and f64"),
         ] {

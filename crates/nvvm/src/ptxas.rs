@@ -106,7 +106,11 @@ fn run(ptxas: &Path, ptx: &str, sm: &str) -> io::Result<(String, Option<Vec<u8>>
         .stdin(Stdio::null())
         .output()?;
     let text = [output.stdout, output.stderr].concat();
-    let text = String::from_utf8_lossy(&text).into_owned();
+    let mut text = String::from_utf8_lossy(&text).into_owned();
+    if output.status.code().is_none() {
+        // It says nothing itself.
+        text += &format!("It ended by a signal: {}.", output.status);
+    }
     let cubin = match output.status.success() {
         true => Some(fs::read(&target)?),
         false => None,
@@ -176,6 +180,9 @@ fn number_before(line: &str, unit: &str) -> u32 {
 
 #[cfg(test)]
 mod tests {
+    use std::fs::Permissions;
+    use std::os::unix::fs::PermissionsExt as _;
+
     use super::*;
 
     #[test]
@@ -192,6 +199,17 @@ mod tests {
         ] {
             assert_eq!(exactly(&module(target), sm), expected, "{target} for {sm}");
         }
+    }
+
+    #[test]
+    fn a_crash_is_told_from_a_refusal() {
+        let folder = tempfile::tempdir().unwrap();
+        let program = folder.path().join("ptxas");
+        fs::write(&program, "#!/bin/sh\nkill -SEGV $$\n").unwrap();
+        fs::set_permissions(&program, Permissions::from_mode(0o755)).unwrap();
+        let (text, cubin) = run(&program, "", "sm_90").unwrap();
+        assert!(text.contains("signal: 11"), "{text}");
+        assert_eq!(cubin, None);
     }
 
     #[test]
