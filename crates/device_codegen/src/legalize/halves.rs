@@ -5,8 +5,10 @@
 //! Each element is converted by itself, from and to the scalar type `half`.
 
 use super::Outcome;
+use super::division::moved;
 use super::editor::Editor;
 use super::integers::two;
+use crate::Dialect;
 use crate::error::Result;
 use crate::ir::{Call, CastOperation, Constant, Operand, Operation, Type, Value};
 
@@ -44,30 +46,44 @@ pub(super) fn from_floats(editor: &mut Editor<'_>, base: &str, call: &Call) -> R
     Ok(halves)
 }
 
-/// Whether this is a conversion of a vector to or from halves.
-pub(super) fn is_of_vector(from: &Type, to: &Type) -> bool {
-    let is_of_halves = |ty: &Type| matches!(ty, Type::Vector(_, of) if **of == Type::Half);
-    from != to && matches!(to, Type::Vector(..)) && (is_of_halves(from) || is_of_halves(to))
-}
-
-/// `fpext` and `fptrunc` of a vector.
+/// `fpext` and `fptrunc`, of a vector or a scalar.
 pub(super) fn convert(
     editor: &mut Editor<'_>,
     operation: CastOperation,
-    from: &Operand,
+    from: &mut Operand,
     to: &Type,
+    dialect: Dialect,
 ) -> Outcome {
+    let hides = dialect == Dialect::TypedPointers && operation == CastOperation::FloatExtend;
+    if hides && from.ty == Type::Half {
+        from.value = hidden(editor, &from.value);
+    }
     let (Type::Vector(count, from_element), Type::Vector(_, to_element)) = (&from.ty, to) else {
         return Outcome::Keep;
     };
+    if (**from_element == Type::Half) == (**to_element == Type::Half) {
+        return Outcome::Keep;
+    }
     let mut converted = Value::Constant(Constant::Zero);
     for index in 0..*count {
-        let element = extract(editor, from, index);
+        let mut element = extract(editor, from, index);
+        if hides {
+            element = hidden(editor, &element);
+        }
         let element = editor.cast(operation, from_element, &element, to_element);
         let element = Operand::new((**to_element).clone(), element);
         converted = insert(editor, to, converted, element, index);
     }
     Outcome::Replace(Some(converted))
+}
+
+/// A half that libNVVM does not know to be loaded: it would load several neighbours at once, as
+/// a vector of halves, and the older one then says `unsupported operation`.
+fn hidden(editor: &mut Editor<'_>, half: &Value) -> Value {
+    let bits = Type::Integer(16);
+    let number = editor.cast(CastOperation::Bitcast, &Type::Half, half, &bits);
+    let number = moved(editor, &bits, &number);
+    editor.cast(CastOperation::Bitcast, &bits, &number, &Type::Half)
 }
 
 fn place(index: u64) -> Operand {

@@ -93,9 +93,7 @@ pub(crate) fn legalize(module: &mut Module, dialect: Dialect) -> Result<()> {
                         from,
                         to,
                         ..
-                    } if halves::is_of_vector(&from.ty, to) => {
-                        halves::convert(&mut editor, *operation, from, to)
-                    }
+                    } => halves::convert(&mut editor, *operation, from, to, dialect),
                     Operation::Load { .. }
                     | Operation::Store { .. }
                     | Operation::AtomicUpdate { .. }
