@@ -1,5 +1,9 @@
 //! Compares what PTX computes with what the host does.
 
+use std::collections::HashSet;
+use std::panic::resume_unwind;
+use std::thread::ScopedJoinHandle;
+
 use anyhow::Result;
 
 use crate::compile::{Batch, Config};
@@ -64,7 +68,17 @@ pub fn functions_on_cpu(
     // A rejected function prevents the others from being compiled, so compile again without it.
     while !left.is_empty() {
         let batch = Batch::new(&left)?;
-        let ptx: Result<Vec<String>> = configs.iter().map(|config| batch.ptx(*config)).collect();
+        let ptx: Result<Vec<String>> = std::thread::scope(|scope| {
+            let ptx_for = |config: &Config| {
+                let (batch, config) = (&batch, *config);
+                scope.spawn(move || batch.ptx(config))
+            };
+            let compiling: Vec<_> = configs.iter().map(ptx_for).collect();
+            let ptx_of = |one: ScopedJoinHandle<'_, _>| {
+                one.join().unwrap_or_else(|panic| resume_unwind(panic))
+            };
+            compiling.into_iter().map(ptx_of).collect()
+        });
         match ptx {
             Ok(ptx) => {
                 let expected = batch.expected(inputs)?;
@@ -85,6 +99,7 @@ pub fn functions_on_cpu(
                 break;
             }
             Err(error) => {
+                drop(batch);
                 let text = format!("{error:#}");
                 let before = left.len();
                 left.retain(|(name, _)| {
@@ -99,8 +114,21 @@ pub fn functions_on_cpu(
                     }
                     !is_refused
                 });
-                if left.len() == before {
-                    return Err(error);
+                match left.len() == before {
+                    true if before == 1 => {
+                        outcome.refused.push((left.remove(0).0, text));
+                    }
+                    // The error names none: one of either half is the cause.
+                    true => {
+                        for half in left.chunks(before.div_ceil(2)) {
+                            let other = functions_on_cpu(half, inputs, configs, approximations)?;
+                            outcome.compared += other.compared;
+                            outcome.differences.extend(other.differences);
+                            outcome.refused.extend(other.refused);
+                        }
+                        break;
+                    }
+                    false => {}
                 }
             }
         }
@@ -161,25 +189,42 @@ fn compare(
     Ok(())
 }
 
-/// Whether this version of a function differs for the configuration.
+/// What is wrong with a function.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Fault {
+    /// It returns something else on the device.
+    Differs,
+    /// It is not compiled.
+    IsRefused,
+}
+
+/// Whether each of these versions of a function has the fault for the configuration.
 ///
 /// # Errors
 ///
 /// As for [`random`].
-pub fn differ(functions: &[Function], inputs: &[[u64; 8]], config: Config) -> Result<Vec<bool>> {
+pub fn have(
+    fault: Fault,
+    functions: &[Function],
+    inputs: &[[u64; 8]],
+    configs: &[Config],
+) -> Result<Vec<bool>> {
     let named: Vec<(String, String)> = functions
         .iter()
         .enumerate()
         .map(|(at, function)| (format!("f{at}"), function.rust(&format!("f{at}"))))
         .collect();
-    let outcome = functions_on_cpu(&named, inputs, &[config], &[Approximate(0)])?;
+    let outcome = functions_on_cpu(&named, inputs, configs, &[Approximate(0)])?;
+    let with_fault: HashSet<&String> = match fault {
+        Fault::Differs => {
+            let different = outcome.differences.iter();
+            let different = different.filter(|difference| difference.found.is_some());
+            different.map(|difference| &difference.name).collect()
+        }
+        Fault::IsRefused => outcome.refused.iter().map(|(name, _)| name).collect(),
+    };
     Ok(named
         .iter()
-        .map(|(name, _)| {
-            outcome
-                .differences
-                .iter()
-                .any(|difference| difference.name == *name && difference.found.is_some())
-        })
+        .map(|(name, _)| with_fault.contains(name))
         .collect())
 }

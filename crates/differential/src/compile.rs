@@ -1,14 +1,15 @@
-//! Compiles a batch of functions: for the host by rustc alone, for the device by `cuda_builder`,
-//! as a build script does.
+//! Compiles a batch of functions: for the host by rustc, for the device by `cuda_builder`, as a
+//! build script does.
 
+use std::any::Any;
 use std::env;
-use std::fs;
+use std::fs::{self, File};
+use std::mem::ManuallyDrop;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use cuda_builder::{CudaBuilder, NvvmArch};
-use tempfile::TempDir;
 
 /// Set for a process that plays a build script, to the folder of the kernels' crate.
 const PLAYS_BUILD_SCRIPT: &str = "DIFFERENTIAL_CRATE";
@@ -62,10 +63,22 @@ unsafe extern "C" {
 }
 "#;
 
+/// What a function names that uses `prelude.rs`: the 16-bit floats, what a device has of
+/// `cuda_std`, and the other threads.
+const USES_PRELUDE: [&str; 3] = ["f16", "mul_add", TOGETHER];
+const TOGETHER: &str = "block: &impl Together";
+
 /// Functions, each with the kernel that runs it, in a folder of their own.
 pub struct Batch {
-    folder: TempDir,
+    /// Of the crate.
+    folder: PathBuf,
+    /// The `OUT_DIR` of the build script.
+    out: PathBuf,
     names: Vec<String>,
+    needs_cargo: bool,
+    /// The folder, which is removed at last, or the lock on that of all batches that depend on
+    /// `cuda_std`. It is compiled once for all of them, and one at a time is there.
+    _place: Box<dyn Any + Send + Sync>,
 }
 
 impl Batch {
@@ -75,7 +88,34 @@ impl Batch {
     ///
     /// If the folder cannot be written.
     pub fn new(functions: &[(String, String)]) -> Result<Self> {
-        Self::with_dependencies(functions, "")
+        let uses_prelude =
+            |(_, rust): &(String, String)| USES_PRELUDE.iter().any(|name| rust.contains(name));
+        if !functions.iter().any(uses_prelude) {
+            return Self::with_dependencies(functions, "");
+        }
+        let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+        let root = workspace.join("target/differential");
+        // So `cuda_builder` finds the folder that its build scripts share.
+        let out = root.join("debug/build/functions/out");
+        fs::create_dir_all(&root)?;
+        let lock = File::create(root.join("lock"))?;
+        lock.lock()?;
+        if out.exists() {
+            fs::remove_dir_all(&out)?;
+        }
+        let dependencies = format!(
+            "cuda_std = {{ package = \"stable_cuda_std\", path = {:?}, features = [\"half\"] }}",
+            workspace.join("crates/cuda_std").canonicalize()?
+        );
+        let source = format!("{HEAD}{}", include_str!("prelude.rs"));
+        let batch = Self {
+            folder: root.join("functions"),
+            out,
+            names: Vec::new(),
+            needs_cargo: true,
+            _place: Box::new(lock),
+        };
+        batch.written(source, functions, &dependencies)
     }
 
     /// A batch of functions that use other crates: the lines of `[dependencies]`, in the versions
@@ -87,33 +127,64 @@ impl Batch {
     /// If the folder cannot be written.
     pub fn with_dependencies(functions: &[(String, String)], dependencies: &str) -> Result<Self> {
         let folder = tempfile::tempdir()?;
-        let mut source = HEAD.to_owned();
+        let batch = Self {
+            folder: folder.path().join("functions"),
+            out: folder.path().join("out"),
+            names: Vec::new(),
+            needs_cargo: false,
+            _place: Box::new(folder),
+        };
+        batch.written(HEAD.to_owned(), functions, dependencies)
+    }
+
+    fn written(
+        mut self,
+        mut source: String,
+        functions: &[(String, String)],
+        dependencies: &str,
+    ) -> Result<Self> {
         for (name, rust) in functions {
             source.push_str(rust);
+            let (block, on_host) = match rust.contains(TOGETHER) {
+                true => (
+                    ", &Block",
+                    format!(
+                        "model(inputs, outputs, |x, block| {name}(x, block))\n}}\n\
+                         #[cfg(not(cuda_device))]\n#[unsafe(no_mangle)]\n\
+                         pub extern \"C\" fn s_{name}(inputs: &[[u64; 8]], outputs: &mut [u64]) -> bool {{\n    \
+                         simulated(inputs, outputs, |x, block| {name}(x, block))"
+                    ),
+                ),
+                false => (
+                    "",
+                    format!(
+                        "for (output, x) in outputs.iter_mut().zip(inputs) {{ *output = {name}(x); }}\n    true"
+                    ),
+                ),
+            };
             source.push_str(&format!(
                 "#[cfg(cuda_device)]\n#[unsafe(no_mangle)]\n#[unsafe(link_section = \".nvvm.kernel\")]\n\
                  pub unsafe fn k_{name}(input: *const [u64; 8], output: *mut u64) {{\n    \
                  let thread = __nvvm_thread_idx_x() as usize;\n    \
-                 unsafe {{ *output.add(thread) = {name}(&*input.add(thread)) }}\n}}\n\
+                 unsafe {{ *output.add(thread) = {name}(&*input.add(thread){block}) }}\n}}\n\
                  #[cfg(not(cuda_device))]\n#[unsafe(no_mangle)]\n\
-                 pub unsafe extern \"C\" fn h_{name}(input: *const [u64; 8]) -> u64 {{\n    unsafe {{ {name}(&*input) }}\n}}\n"
+                 pub extern \"C\" fn h_{name}(inputs: &[[u64; 8]], outputs: &mut [u64]) -> bool {{\n    {on_host}\n}}\n"
             ));
         }
         let manifest = format!(
             "[package]\nname = \"functions\"\nversion = \"0.1.0\"\nedition = \"2024\"\n\n[workspace]\n\n\
              [dependencies]\n{dependencies}\n"
         );
-        let root = folder.path();
-        fs::create_dir_all(root.join("functions/src"))?;
-        fs::create_dir_all(root.join("out"))?;
-        fs::write(root.join("functions/Cargo.toml"), manifest)?;
-        fs::write(root.join("functions/src/lib.rs"), source)?;
+        fs::create_dir_all(self.folder.join("src"))?;
+        fs::create_dir_all(&self.out)?;
+        fs::write(self.folder.join("Cargo.toml"), manifest)?;
+        fs::write(self.folder.join("src/lib.rs"), source)?;
         let versions = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../Cargo.lock");
         if !dependencies.is_empty() {
-            fs::copy(versions, root.join("functions/Cargo.lock"))?;
+            fs::copy(versions, self.folder.join("Cargo.lock"))?;
         }
-        let names = functions.iter().map(|(name, _)| name.clone()).collect();
-        Ok(Self { folder, names })
+        self.names = functions.iter().map(|(name, _)| name.clone()).collect();
+        Ok(self)
     }
 
     pub fn names(&self) -> &[String] {
@@ -124,43 +195,76 @@ impl Batch {
     ///
     /// # Errors
     ///
-    /// If rustc does not take the functions.
+    /// If rustc does not take the functions, or if the simulator of `cuda_std` finds other results.
     pub fn expected(&self, inputs: &[[u64; 8]]) -> Result<Vec<Vec<u64>>> {
-        let library = self.folder.path().join("libfunctions.so");
-        let output = Command::new("rustc")
-            .args([
-                "--edition=2024",
-                "--crate-type=cdylib",
-                "-Copt-level=0",
-                "-Cdebuginfo=0",
-                "-Coverflow-checks=off",
-            ])
-            .arg("-o")
-            .arg(&library)
-            .arg(self.folder.path().join("functions/src/lib.rs"))
-            .stdin(Stdio::null())
-            .output()
-            .context("rustc cannot be started")?;
+        let folder = tempfile::tempdir()?;
+        let path = folder.path().join("libfunctions.so");
+        self.compile_for_host(&path)?;
+        // SAFETY: the library was made a moment ago of functions that touch nothing but what they
+        // are given. It is not unloaded, for the simulator's threads stay.
+        let library = ManuallyDrop::new(unsafe { libloading::Library::new(&path)? });
+        let run = |prefix: &str, name: &String| -> Result<Option<Vec<u64>>> {
+            // SAFETY: `written` declares it so, for the compiler that compiles this.
+            let function = unsafe {
+                library.get::<extern "C" fn(&[[u64; 8]], &mut [u64]) -> bool>(
+                    format!("{prefix}_{name}").as_bytes(),
+                )
+            };
+            let Ok(function) = function else {
+                return Ok(None);
+            };
+            let mut outputs = vec![0; inputs.len()];
+            ensure!(function(inputs, &mut outputs), "{prefix}_{name} fails");
+            Ok(Some(outputs))
+        };
+        let expected = |name: &String| -> Result<Vec<u64>> {
+            let expected = run("h", name)?.with_context(|| format!("no function h_{name}"))?;
+            if let Some(simulated) = run("s", name)?
+                && simulated != expected
+            {
+                bail!("the simulator says {simulated:x?} for `{name}`, the model {expected:x?}");
+            }
+            Ok(expected)
+        };
+        self.names.iter().map(expected).collect()
+    }
+
+    fn compile_for_host(&self, library: &Path) -> Result<()> {
+        let target = self.folder.with_file_name("host");
+        let flags = ["-Copt-level=0", "-Cdebuginfo=0", "-Coverflow-checks=off"];
+        let mut command = Command::new(if self.needs_cargo { "cargo" } else { "rustc" });
+        if self.needs_cargo {
+            command
+                .current_dir(&self.folder)
+                .args([
+                    "rustc",
+                    "--quiet",
+                    "--offline",
+                    "--lib",
+                    "--crate-type=cdylib",
+                ])
+                .env("CARGO_TARGET_DIR", &target)
+                .env_remove("CARGO_BUILD_TARGET")
+                .env_remove("CARGO_ENCODED_RUSTFLAGS")
+                .arg("--")
+                .args(flags);
+        } else {
+            command
+                .args(["--edition=2024", "--crate-type=cdylib"])
+                .args(flags)
+                .arg("-o")
+                .arg(library)
+                .arg(self.folder.join("src/lib.rs"));
+        }
+        let output = command.stdin(Stdio::null()).output();
+        let output = output.context("rustc cannot be started")?;
         if !output.status.success() {
             bail!("rustc: {}", String::from_utf8_lossy(&output.stderr));
         }
-        // SAFETY: the library was made a moment ago of functions that touch nothing but what they
-        // are given.
-        let library = unsafe { libloading::Library::new(&library)? };
-        let run = |name: &String| -> Result<Vec<u64>> {
-            // SAFETY: `Batch::new` declares it so.
-            let function = unsafe {
-                library.get::<unsafe extern "C" fn(*const [u64; 8]) -> u64>(
-                    format!("h_{name}").as_bytes(),
-                )?
-            };
-            // SAFETY: it reads one input.
-            Ok(inputs
-                .iter()
-                .map(|input| unsafe { function(input) })
-                .collect())
-        };
-        self.names.iter().map(run).collect()
+        if self.needs_cargo {
+            fs::copy(target.join("debug/libfunctions.so"), library)?;
+        }
+        Ok(())
     }
 
     /// The PTX of all functions: the kernel of `name` is `k_name`.
@@ -169,16 +273,15 @@ impl Batch {
     ///
     /// If a function is refused, with the reason.
     pub fn ptx(&self, config: Config) -> Result<String> {
-        let root = self.folder.path();
-        let file = root
-            .join("out")
+        let file = self
+            .out
             .join(format!("{}.{}.ptx", config.arch, config.optimized));
         let output = Command::new(env::current_exe()?)
-            .env(PLAYS_BUILD_SCRIPT, root.join("functions"))
+            .env(PLAYS_BUILD_SCRIPT, &self.folder)
             .env("DIFFERENTIAL_PTX", &file)
             .env("DIFFERENTIAL_ARCH", config.arch.to_string())
             .env("DIFFERENTIAL_OPTIMIZED", config.optimized.to_string())
-            .env("OUT_DIR", root.join("out"))
+            .env("OUT_DIR", &self.out)
             .env("HOST", host()?)
             .env("TARGET", host()?)
             .env("CARGO", "cargo")

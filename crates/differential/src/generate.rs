@@ -1,5 +1,8 @@
-//! Random functions `fn(&[u64; 8]) -> u64` in Rust: all widths of integers, floats, casts,
+//! Random functions `fn(&[u64; 8]) -> u64` in Rust: all widths of integers and floats, casts,
 //! branches, loops, memory, and of the standard library what `templates.rs` has.
+//!
+//! Some are run by a block of threads that vote, shuffle, and write to shared memory: never where
+//! only some of the threads arrive.
 //!
 //! No function panics, none depends on the bits of a NaN or on which zero a `min` returns, and
 //! none runs for long.
@@ -10,7 +13,8 @@ use rand::{RngExt as _, SeedableRng as _};
 use rand_pcg::Pcg64;
 
 use crate::templates::{
-    ADAPTERS, ALL_INTEGERS, BOOLEANS, CHANGES, ENDS, FLOATS, Part, RESULTS, SIGNED, UNSIGNED,
+    ADAPTERS, ALL_INTEGERS, BOOLEANS, CHANGES, ENDS, FLOATS, HALF_CHANGES, HALF_RESULTS, HALVES,
+    INTEGER_CHANGES, INTEGERS_TOGETHER, Part, RESULTS, SIGNED, TOGETHER, UNIFORM, UNSIGNED,
 };
 
 /// A type of the generated code.
@@ -19,6 +23,8 @@ pub enum Type {
     Bool,
     Integer { signed: bool, width: u32 },
     Float(u32),
+    F16,
+    Bf16,
 }
 
 /// An expression: Rust with `{0}`, `{1}` where its parts stand.
@@ -27,8 +33,9 @@ pub struct Expression {
     pub ty: Type,
     pub text: String,
     pub parts: Vec<Expression>,
-    /// Whether it is the body of a function, with variables of its own.
-    pub is_body: bool,
+    /// Whether it may not stand for the whole that it is a part of: the body of a function, with
+    /// variables of its own, and what a thread says where all must agree.
+    pub stays: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -77,6 +84,8 @@ impl Type {
             Type::Bool => "bool".to_owned(),
             Type::Integer { signed, width } => format!("{}{width}", if signed { 'i' } else { 'u' }),
             Type::Float(width) => format!("f{width}"),
+            Type::F16 => "f16".to_owned(),
+            Type::Bf16 => "bf16".to_owned(),
         }
     }
 
@@ -84,6 +93,7 @@ impl Type {
         match self {
             Type::Bool => 1,
             Type::Integer { width, .. } | Type::Float(width) => width,
+            Type::F16 | Type::Bf16 => 16,
         }
     }
 
@@ -99,6 +109,8 @@ struct Generator {
     random: Pcg64,
     variables: Vec<Type>,
     in_loop: bool,
+    /// Whether all threads of a block arrive here, and may do something together.
+    is_uniform: bool,
     /// How deep an expression is at most. Drawn for each function: a small one is compiled in a
     /// tenth of the time, so that more patterns are met in all.
     depth: u32,
@@ -110,8 +122,10 @@ pub fn function(seed: u64, number: u64) -> Function {
         random: Pcg64::seed_from_u64(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ number),
         variables: Vec::new(),
         in_loop: false,
+        is_uniform: false,
         depth: 0,
     };
+    let is_together = generator.random.random_range(0..4) == 0;
     generator.depth = generator.one_of(&[1, 2, 2, 2, 3, 4]);
     let mut variables = Vec::new();
     for _ in 0..generator.random.random_range(2..5) {
@@ -121,6 +135,7 @@ pub fn function(seed: u64, number: u64) -> Function {
         generator.variables.push(ty);
     }
     let count = generator.random.random_range(1..4);
+    generator.is_uniform = is_together;
     let body = generator.statements(count, generator.depth / 2);
     Function { variables, body }
 }
@@ -139,12 +154,23 @@ impl Generator {
         INTEGERS[at]
     }
 
-    fn any_type(&mut self) -> Type {
+    fn any_number(&mut self) -> Type {
         match self.random.random_range(0..8) {
             0 => Type::Float(32),
             1 => Type::Float(64),
             _ => self.any_integer(),
         }
+    }
+
+    fn any_type(&mut self) -> Type {
+        match self.random.random_range(0..16) {
+            0 | 1 => self.half(),
+            _ => self.any_number(),
+        }
+    }
+
+    fn half(&mut self) -> Type {
+        self.one_of(&[Type::F16, Type::Bf16])
     }
 
     fn statements(&mut self, count: u32, depth: u32) -> Vec<Statement> {
@@ -157,7 +183,56 @@ impl Generator {
         } else {
             self.random.random_range(0..9)
         };
+        let (is_uniform, agrees) = (self.is_uniform, self.random.random_range(0..2) == 0);
+        // All threads go the same way in a loop of a constant length, and where they agree.
+        self.is_uniform &= agrees || matches!(kind, 0..=3 | 7);
+        let statement = self.statement_of(kind, depth);
+        self.is_uniform = is_uniform;
+        statement
+    }
+
+    /// The condition of a branch: one that all threads agree on, if they may.
+    fn condition(&mut self, depth: u32) -> Expression {
+        if !self.is_uniform {
+            return self.expression(Type::Bool, depth);
+        }
+        let template = self.one_of(UNIFORM);
+        let mut condition = self.filled(Type::Bool, template, depth);
+        for part in &mut condition.parts {
+            part.stays = true;
+        }
+        condition
+    }
+
+    /// As a condition, of a `match`.
+    fn selector(&mut self) -> Expression {
+        let ty = INTEGERS[0];
+        match self.is_uniform {
+            true => Expression {
+                ty,
+                text: "({0} as u8)".to_owned(),
+                parts: vec![self.condition(2)],
+                stays: false,
+            },
+            false => self.expression(ty, 2),
+        }
+    }
+
+    fn together(&mut self, ty: Type) -> Expression {
+        let templates = match (ty, self.random.random_range(0..2)) {
+            (Type::Integer { .. }, 0) => INTEGERS_TOGETHER,
+            _ => TOGETHER,
+        };
+        let template = self.one_of(templates);
+        self.filled(ty, template, self.depth)
+    }
+
+    fn statement_of(&mut self, kind: u32, depth: u32) -> Statement {
         match kind {
+            0 | 1 if self.is_uniform => {
+                let variable = self.random.random_range(0..self.variables.len());
+                Statement::Assign(variable, self.together(self.variables[variable]))
+            }
             0..=2 => {
                 let variable = self.random.random_range(0..self.variables.len());
                 Statement::Assign(
@@ -178,13 +253,13 @@ impl Generator {
                     self.random.random_range(0..3),
                 );
                 Statement::If(
-                    self.expression(Type::Bool, self.depth.min(2)),
+                    self.condition(self.depth.min(2)),
                     self.statements(then, depth - 1),
                     self.statements(otherwise, depth - 1),
                 )
             }
             6 => Statement::Match(
-                self.expression(INTEGERS[0], 2),
+                self.selector(),
                 (0..4).map(|_| self.statements(1, depth - 1)).collect(),
             ),
             7 => {
@@ -197,10 +272,7 @@ impl Generator {
                 self.in_loop = outer;
                 Statement::For(count, body)
             }
-            _ => Statement::While(
-                self.expression(Type::Bool, 2),
-                self.statements(2, depth - 1),
-            ),
+            _ => Statement::While(self.condition(2), self.statements(2, depth - 1)),
         }
     }
 
@@ -220,6 +292,11 @@ impl Generator {
             Type::Bool => self.boolean(depth),
             Type::Integer { signed, .. } => self.integer(ty, signed, depth),
             Type::Float(_) => self.float(ty, depth),
+            Type::F16 | Type::Bf16 if self.random.random_range(0..6) == 0 => self.array(ty, depth),
+            Type::F16 | Type::Bf16 => {
+                let template = self.one_of(HALVES);
+                self.filled(ty, template, depth)
+            }
         }
     }
 
@@ -231,7 +308,7 @@ impl Generator {
                 .iter()
                 .map(|part| self.expression(*part, depth - 1))
                 .collect(),
-            is_body: false,
+            stays: false,
         }
     }
 
@@ -248,6 +325,15 @@ impl Generator {
                 self.one_of(&["0.0", "-0.0", "1.5", "-3.0", "1e10", "-32768.0", "65535.9"]),
                 ty.name()
             ),
+            (2, Type::F16 | Type::Bf16) => format!(
+                "{}::from_f32_const({})",
+                ty.name(),
+                self.one_of(&["0.0", "-0.0", "1.5", "-3.0", "1e-6", "65504.0", "1e-39"])
+            ),
+            (_, Type::F16 | Type::Bf16) => {
+                let place = self.random.random_range(0..8);
+                format!("{}::from_bits(x[{place}] as u16)", ty.name())
+            }
             (
                 3,
                 Type::Integer {
@@ -278,7 +364,7 @@ impl Generator {
             ty,
             text,
             parts: Vec::new(),
-            is_body: false,
+            stays: false,
         }
     }
 
@@ -330,7 +416,12 @@ impl Generator {
             elements.push(self.one_of(&["p", "p", "q", "r"]));
         }
         let count = self.random.random_range(1..5);
-        let changes: Vec<&str> = (0..count).map(|_| self.one_of(CHANGES)).collect();
+        let (own_changes, results) = match ty {
+            Type::F16 | Type::Bf16 => (HALF_CHANGES, HALF_RESULTS),
+            _ => (INTEGER_CHANGES, RESULTS),
+        };
+        let all_changes = [CHANGES, own_changes].concat();
+        let changes: Vec<&str> = (0..count).map(|_| self.one_of(&all_changes)).collect();
         // The parts are named once: in each change they would make long code.
         let text = format!(
             "{{ let (p, q, r, n): (@T, @T, @T, usize) = ({{0}}, {{1}}, {{2}}, {{3}} as usize); \
@@ -341,7 +432,7 @@ impl Generator {
                 .replace("{0}", "p")
                 .replace("@L", &length.to_string()),
             result = self
-                .one_of(RESULTS)
+                .one_of(results)
                 .replace("{0}", "q")
                 .replace("@L", &length.to_string()),
         );
@@ -377,7 +468,7 @@ impl Generator {
             std::mem::take(&mut self.in_loop),
         );
         let body = Expression {
-            is_body: true,
+            stays: true,
             ..self.expression(ty, depth - 1)
         };
         (self.variables, self.in_loop) = outer;
@@ -393,14 +484,24 @@ impl Generator {
             ty,
             text,
             parts,
-            is_body: false,
+            stays: false,
         }
+    }
+
+    /// The kind, the argument and the width of a shuffle.
+    fn shuffle(&mut self) -> String {
+        let (kind, argument) = (
+            self.random.random_range(0..4),
+            self.random.random_range(0..32),
+        );
+        let width = self.one_of(&[32, 32, 16, 8, 4, 2]);
+        format!("{kind}, {argument}, {width}")
     }
 
     /// A template with random parts.
     fn filled(&mut self, ty: Type, (text, parts): (&str, &[Part]), depth: u32) -> Expression {
         let other = self.any_integer();
-        let number = self.any_type();
+        let (number, half) = (self.any_number(), self.half());
         let types: Vec<Type> = parts
             .iter()
             .map(|part| match part {
@@ -408,8 +509,10 @@ impl Generator {
                 Part::Signed => ty.with_sign(true),
                 Part::Other => other,
                 Part::Number => number,
+                Part::Half => half,
                 Part::Bool => Type::Bool,
                 Part::U32 => integer(false, 32),
+                Part::I32 => integer(true, 32),
                 Part::U64 => integer(false, 64),
                 Part::F32 => Type::Float(32),
                 Part::F64 => Type::Float(64),
@@ -422,7 +525,13 @@ impl Generator {
             .replace("@U", &ty.with_sign(false).name())
             .replace("@S", &other.name())
             .replace("@W", &width.to_string())
-            .replace("@K", &small.to_string());
+            .replace("@K", &small.to_string())
+            .replace("@G", &self.shuffle())
+            .replace("@O", self.one_of(&["1", "5", "31", "63"]))
+            .replace(
+                "@P",
+                self.one_of(&["Add", "Min", "Max", "And", "Or", "Xor"]),
+            );
         self.node(ty, &text, &types, depth)
     }
 }
@@ -437,6 +546,7 @@ pub fn literal(ty: Type, value: u128) -> String {
             ty.name()
         ),
         Type::Float(_) => format!("({} as {})", value & 1, ty.name()),
+        Type::F16 | Type::Bf16 => format!("{}::from_f32_const({}.0)", ty.name(), value & 1),
     }
 }
 
@@ -472,9 +582,7 @@ impl Expression {
 impl Function {
     /// As Rust, under this name.
     pub fn rust(&self, name: &str) -> String {
-        let mut out = format!(
-            "#[inline(always)]\npub fn {name}(x: &[u64; 8]) -> u64 {{\n    let mut m = *x;\n"
-        );
+        let mut out = "    let mut m = *x;\n".to_owned();
         for (at, value) in self.variables.iter().enumerate() {
             _ = writeln!(
                 out,
@@ -488,6 +596,7 @@ impl Function {
         for (at, value) in self.variables.iter().enumerate() {
             let bits = match value.ty {
                 Type::Float(width) => format!("bits{width}(v{at}) as u64"),
+                Type::F16 | Type::Bf16 => format!("v{at}.bits16() as u64"),
                 Type::Integer { width: 128, .. } => format!("v{at} as u64 ^ (v{at} >> 64) as u64"),
                 _ => format!("v{at} as u64"),
             };
@@ -496,8 +605,11 @@ impl Function {
                 "    h = h.wrapping_mul(0x2545_F491_4F6C_DD1D).rotate_left(13) ^ ({bits});"
             );
         }
-        out.push_str("    h\n}\n");
-        out
+        let block = match out.contains("block.") {
+            true => ", block: &impl Together",
+            false => "",
+        };
+        format!("#[inline(always)]\npub fn {name}(x: &[u64; 8]{block}) -> u64 {{\n{out}    h\n}}\n")
     }
 }
 

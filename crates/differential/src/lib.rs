@@ -3,8 +3,10 @@
 //!
 //! ```text
 //!   templates.rs  calls of the standard library, as Rust with gaps
-//!   generate.rs   a seed becomes functions: all widths, floats, casts, branches, loops, memory
+//!   generate.rs   a seed becomes functions: all widths, floats, casts, branches, loops, memory,
+//!        |        and what a block of threads does together
 //!        |
+//!   prelude.rs    what they use: 16-bit floats; the other threads, or a model of them
 //!   compile.rs    each batch is a crate: a library for the host, and PTX by `cuda_builder`
 //!        |
 //!   ptx/          runs the PTX on this CPU, by its specification      gpu.rs  runs it on a GPU

@@ -5,6 +5,7 @@
 //!     differential pack --functions 10000 FILE   for a machine with a GPU
 //!     differential run FILE --minutes 30         there: no Rust, no CUDA but the driver
 
+use std::ops::Range;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
@@ -12,7 +13,8 @@ use std::time::Duration;
 use anyhow::Result;
 use clap::{Parser, Subcommand};
 use cuda_builder::NvvmArch;
-use differential::compile::{configs, play_build_script};
+use differential::check::Fault;
+use differential::compile::{Config, configs, play_build_script};
 use differential::{check, generate, gpu, pack, reduce};
 
 #[derive(Parser)]
@@ -28,6 +30,9 @@ enum Command {
     Check {
         #[arg(long, default_value_t = 1)]
         seed: u64,
+        /// The number of the first function of the seed
+        #[arg(long, default_value_t = 0)]
+        first: u64,
         #[arg(long, default_value_t = 100)]
         functions: u64,
         /// Functions that are compiled at a time
@@ -66,11 +71,12 @@ fn main() -> Result<ExitCode> {
     match Arguments::parse().command {
         Command::Check {
             seed,
+            first,
             functions,
             batch,
             archs,
             no_reduce,
-        } => check_on_cpu(seed, functions, batch, &archs, !no_reduce),
+        } => check_on_cpu(seed, first..first + functions, batch, &archs, !no_reduce),
         Command::Pack {
             file,
             seed,
@@ -111,18 +117,28 @@ fn main() -> Result<ExitCode> {
 
 fn check_on_cpu(
     seed: u64,
-    functions: u64,
+    functions: Range<u64>,
     batch: u64,
     archs: &[NvvmArch],
     reduces: bool,
 ) -> Result<ExitCode> {
     let (mut compared, mut refused, mut different) = (0, 0, 0);
-    for first in (0..functions).step_by(batch.max(1) as usize) {
-        let outcome = check::random(seed, first..functions.min(first + batch), &configs(archs))?;
+    for first in functions.clone().step_by(batch.max(1) as usize) {
+        let last = functions.end.min(first + batch);
+        let outcome = check::random(seed, first..last, &configs(archs))?;
         compared += outcome.compared;
         refused += outcome.refused.len();
+        let show = |name: &str, fault, configs: &[Config]| -> Result<()> {
+            let mut function = generate::function(seed, name.trim_start_matches('f').parse()?);
+            if reduces {
+                function = reduce::reduce(function, fault, &generate::inputs(seed), configs)?;
+            }
+            println!("{}", function.rust(name));
+            Ok(())
+        };
         for (name, reason) in &outcome.refused {
             println!("REFUSED: seed {seed}, {name}: {reason}");
+            show(name, Fault::IsRefused, &configs(archs))?;
         }
         let mut seen = Vec::new();
         for difference in outcome.differences {
@@ -137,13 +153,8 @@ fn check_on_cpu(
                 difference.problem
             );
             if difference.found.is_some() && !seen.contains(&difference.name) {
-                seen.push(difference.name.clone());
-                let number = difference.name.trim_start_matches('f').parse()?;
-                let mut function = generate::function(seed, number);
-                if reduces {
-                    function = reduce::reduce(function, &[difference.input], difference.config)?;
-                }
-                println!("{}", function.rust(&difference.name));
+                show(&difference.name, Fault::Differs, &[difference.config])?;
+                seen.push(difference.name);
             }
         }
     }

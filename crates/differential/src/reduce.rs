@@ -1,25 +1,30 @@
-//! Reduces a function that differs to the smallest version that still differs.
+//! Reduces a function that has a fault to the smallest version that still has it.
 
 use anyhow::Result;
 
-use crate::check::differ;
+use crate::check::{Fault, have};
 use crate::compile::Config;
 use crate::generate::{Expression, Function, Statement, literal};
 
 /// Candidates that are compiled at a time.
 const AT_A_TIME: usize = 24;
 
-/// Tries smaller versions until none differs.
+/// Tries smaller versions until none has the fault.
 ///
 /// # Errors
 ///
 /// If the required tools are not available.
-pub fn reduce(function: Function, inputs: &[[u64; 8]], config: Config) -> Result<Function> {
+pub fn reduce(
+    function: Function,
+    fault: Fault,
+    inputs: &[[u64; 8]],
+    configs: &[Config],
+) -> Result<Function> {
     let mut best = function;
     'smaller: loop {
         for candidates in candidates(&best).chunks(AT_A_TIME) {
-            let found = differ(candidates, inputs, config)?;
-            if let Some(at) = found.iter().position(|differs| *differs) {
+            let found = have(fault, candidates, inputs, configs)?;
+            if let Some(at) = found.iter().position(|has_it| *has_it) {
                 best = candidates[at].clone();
                 continue 'smaller;
             }
@@ -174,20 +179,20 @@ fn smaller_expressions(expression: &Expression) -> Vec<Expression> {
         ty: expression.ty,
         text: literal(expression.ty, 1),
         parts: Vec::new(),
-        is_body: expression.is_body,
+        stays: expression.stays,
     });
     found.extend(
         expression
             .parts
             .iter()
-            .filter(|part| part.ty == expression.ty && !part.is_body)
+            .filter(|part| part.ty == expression.ty && !part.stays)
             .cloned(),
     );
     for (at, part) in expression.parts.iter().enumerate() {
         for smaller in smaller_expressions(part) {
             let mut parts = expression.parts.clone();
-            let is_body = part.is_body;
-            parts[at] = Expression { is_body, ..smaller };
+            let stays = part.stays;
+            parts[at] = Expression { stays, ..smaller };
             found.push(Expression {
                 parts,
                 ..expression.clone()

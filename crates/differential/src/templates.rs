@@ -1,7 +1,9 @@
 //! Expressions of the standard library's, as Rust with gaps.
 //!
 //! `{0}`, `{1}` are the parts, `@T` the type of the whole, `@U` the same without a sign, `@W` its
-//! width, `@S` another integer type, `@K` a small number, and `@L` the length of an array.
+//! width, `@S` another integer type, `@K` a small number, and `@L` the length of an
+//! array; of what a block does together, `@G` is a shuffle's kind and width, `@P` a reduction, and
+//! `@O` an odd number.
 
 /// What a part is.
 #[derive(Clone, Copy, Debug)]
@@ -14,14 +16,17 @@ pub enum Part {
     Other,
     /// Any integer or float, the same one throughout a template.
     Number,
+    /// `f16` or `bf16`, the same one throughout a template.
+    Half,
     Bool,
     U32,
+    I32,
     U64,
     F32,
     F64,
 }
 
-use Part::{Bool, F32, F64, Number, Other, Same, Signed, U32, U64};
+use Part::{Bool, F32, F64, Half, I32, Number, Other, Same, Signed, U32, U64};
 
 pub type Template = (&'static str, &'static [Part]);
 
@@ -46,6 +51,12 @@ pub const BOOLEANS: &[Template] = &[
     ("matches!({0}, 3..=9 | 77)", &[Other]),
     ("{0}.checked_add({1}).is_none_or(|v| v > 3)", &[Other; 2]),
     ("({0} as u16).is_multiple_of({1} as u16)", &[Other; 2]),
+    ("({0} == {1})", &[Half; 2]),
+    ("({0} < {1})", &[Half; 2]),
+    ("({0} >= {1})", &[Half; 2]),
+    ("({0}..{1}).contains(&{2})", &[Half; 3]),
+    ("{0}.is_nan()", &[Half]),
+    ("{0}.is_finite()", &[Half]),
 ];
 
 /// Of all integers.
@@ -105,6 +116,8 @@ pub const ALL_INTEGERS: &[Template] = &[
     ("({0} as @T)", &[Other]),
     ("({0} as @T)", &[Number]),
     ("({0} as @T)", &[Bool]),
+    ("({0}.bits16() as @T)", &[Half]),
+    ("({0}.to_f32() as @T)", &[Half]),
     ("(bits32({0}) as @T)", &[F32]),
     ("(bits64({0}) as @T)", &[F64]),
     ("(m[({0} & 7) as usize] as @T)", &[U64]),
@@ -229,6 +242,45 @@ pub const FLOATS: &[Template] = &[
         "[{0}, {1}, {2}].iter().fold(1.5, |s: @T, v| s * *v + 0.5)",
         &[Same; 3],
     ),
+    ("{0}.to_f@W()", &[Half]),
+    ("{0}.to_f@W()", &[Half]),
+    ("{0}.mul_add({1}, {2})", &[Same; 3]),
+];
+
+/// Of floats of 16 bits. By which way `f16::from_f64` rounds is not promised: here both are one.
+pub const HALVES: &[Template] = &[
+    ("({0} + {1})", &[Same; 2]),
+    ("({0} - {1})", &[Same; 2]),
+    ("({0} * {1})", &[Same; 2]),
+    ("({0} / {1})", &[Same; 2]),
+    ("({0} % {1})", &[Same; 2]),
+    ("({0} * {1} + {2})", &[Same; 3]),
+    ("(-{0})", &[Same]),
+    ("@T::from_f32({0})", &[F32]),
+    ("@T::from_f32({0})", &[F32]),
+    ("@T::from_f64({0} as f64)", &[F32]),
+    ("@T::from_f32(bf16::from_f64({0}).to_f32())", &[F64]),
+    ("@T::from_f32({0} as f32)", &[Number]),
+    ("@T::from_bits({0} as u16)", &[Other]),
+    ("@T::from_f32({0}.to_f32())", &[Half]),
+    (
+        "@T::from_f32({0}.to_f32().mul_add({1}.to_f32(), {2}.to_f32()))",
+        &[Same; 3],
+    ),
+    (
+        "@T::from_f32({0}.to_f32() / {1}.to_f32() + {2})",
+        &[Same, Same, F32],
+    ),
+    ("(if {0} < {1} { {0} } else { {1} })", &[Same; 2]),
+    ("(if {0} > {1} { {0} } else { {1} })", &[Same; 2]),
+    ("{0}.max({1})", &[Same; 2]),
+    ("{0}.min({1})", &[Same; 2]),
+    ("{0}.signum()", &[Same]),
+    ("{0}.clamp(-@T::ONE, @T::MAX)", &[Same]),
+    (
+        "[{0}, {1}, {2}].iter().fold(@T::ONE, |s, v| s * *v + @T::EPSILON)",
+        &[Same; 3],
+    ),
 ];
 
 /// Changes of an array `a`; `n` is a `usize`.
@@ -242,13 +294,25 @@ pub const CHANGES: &[&str] = &[
     "a.copy_within(n % @L.., 0);",
     "{ let end = @L - n % @L; a.copy_within(..end, n % @L); }",
     "a.swap(n % 3, (n >> 2) % @L);",
-    "a.sort_unstable();",
-    "a.sort_unstable_by(|l, r| r.cmp(l));",
     "a[..3].reverse();",
     "a[1..].fill({0});",
-    "a[n % 3..].iter_mut().for_each(|e| *e = e.wrapping_mul(3));",
     "a[n % @L] = {0};",
+];
+
+/// Changes of an array of integers, also.
+pub const INTEGER_CHANGES: &[&str] = &[
+    "a.sort_unstable();",
+    "a.sort_unstable_by(|l, r| r.cmp(l));",
+    "a[n % 3..].iter_mut().for_each(|e| *e = e.wrapping_mul(3));",
     "for k in 1..@L { a[k] = a[k].wrapping_add(a[k - 1]); }",
+];
+
+/// Changes of an array of 16-bit floats, also.
+pub const HALF_CHANGES: &[&str] = &[
+    "for e in &mut a { *e = e.canonical(); } a.sort_unstable_by(|l, r| l.total_cmp(r));",
+    "a.sort_unstable_by_key(|e| core::cmp::Reverse(e.bits16()));",
+    "a[n % 3..].iter_mut().for_each(|e| *e *= @T::from_f32_const(-1.5));",
+    "for k in 1..@L { a[k] = a[k] + a[k - 1]; }",
 ];
 
 /// What becomes of the array.
@@ -263,6 +327,16 @@ pub const RESULTS: &[&str] = &[
     "a.iter().zip(a.iter().skip(1)).fold(0, |p: @T, (l, r)| p.wrapping_add(l.wrapping_mul(*r)))",
     "a.binary_search(&{0}).unwrap_or_else(|at| at) as @T",
     "(if a.iter().any(|e| *e == {0}) { 1 } else { a[1] })",
+];
+
+/// What becomes of an array of 16-bit floats.
+pub const HALF_RESULTS: &[&str] = &[
+    "@T::from_bits(a.iter().fold(0, |p: u16, q| p.wrapping_mul(7) ^ q.bits16()))",
+    "a.iter().rev().step_by(2).fold(@T::ONE, |p, q| p / *q)",
+    "a.iter().map(|e| e.to_f32()).fold(@T::ZERO, |p, q| @T::from_f32(p.to_f32() + q))",
+    "a[n % @L]",
+    "(if a.windows(2).any(|w| w[0] < w[1]) { {0} } else { a[1] })",
+    "@T::from_f32(a.iter().filter(|e| **e == {0}).count() as f32)",
 ];
 
 /// What is done with each number of a range of `u32`.
@@ -290,4 +364,45 @@ pub const ENDS: &[&str] = &[
     ".max_by_key(|e| e ^ 2).unwrap_or(1) as @T",
     ".last().unwrap_or(3) as @T",
     ".try_fold({0}, |p: @T, e| p.checked_add(e as @T)).unwrap_or(12)",
+];
+
+/// What the threads of a block do together with a value of any type.
+pub const TOGETHER: &[Template] = &[
+    ("block.shuffle({0}, @G)", &[Same]),
+    ("block.shuffle({0}, 2, {1}, 32)", &[Same, U32]),
+    (
+        "block.shared({0}, @O, {1}, || shared_array![@T; 64])",
+        &[Same, U32],
+    ),
+];
+
+/// With integers, also.
+pub const INTEGERS_TOGETHER: &[Template] = &[
+    ("(block.all({0}) as @T)", &[Bool]),
+    ("(block.any({0}) as @T)", &[Bool]),
+    ("(block.ballot({0}) as @T)", &[Bool]),
+    ("(block.match_any({0} & 3) as @T)", &[U32]),
+    ("(block.match_any({0}) as @T)", &[U64]),
+    ("(block.match_all({0} & 1) as @T)", &[U32]),
+    ("(block.match_all({0}) as @T)", &[U64]),
+    ("(block.reaches({0}, @G) as @T)", &[Other]),
+    ("(block.reduce({0}, WarpReductionOp::@P) as @T)", &[U32]),
+    ("(block.reduce({0}, WarpReductionOp::@P) as @T)", &[I32]),
+    (
+        "(block.block_reduce({0}, WarpReductionOp::@P) as @T)",
+        &[U32],
+    ),
+    (
+        "(block.block_reduce({0}, WarpReductionOp::@P) as @T)",
+        &[I32],
+    ),
+    ("(block.block_count({0}) as @T)", &[Bool]),
+];
+
+/// Booleans that are the same for all threads of a block.
+pub const UNIFORM: &[Template] = &[
+    ("block.block_all({0})", &[Bool]),
+    ("block.block_any({0})", &[Bool]),
+    ("(block.block_count({0}) & 1 == 0)", &[Bool]),
+    ("(block.block_reduce({0}, WarpReductionOp::@P) > 9)", &[U32]),
 ];

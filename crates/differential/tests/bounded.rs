@@ -28,7 +28,7 @@ fn main() -> ExitCode {
         eprintln!("The tests are ignored. {error}");
     }
     type Test = fn() -> Result<(), Failed>;
-    let tests: [(&str, Test); 17] = [
+    let tests: [(&str, Test); 19] = [
         ("remainders_of_f64_are_exact", remainders_of_f64),
         (
             "exhaustive::random_functions_mean_what_rust_means",
@@ -51,6 +51,7 @@ fn main() -> ExitCode {
             "constants_of_more_than_127_bits_are_positive",
             wide_constants,
         ),
+        ("neighbouring_halves_are_loaded_one_by_one", sums_of_halves),
         (
             "exhaustive::halves_are_converted_by_the_hardware",
             halves::test,
@@ -66,6 +67,10 @@ fn main() -> ExitCode {
         ("bytes_are_compared_in_order", comparisons_of_bytes),
         ("bytes_are_searched_for", searches),
         ("a_planted_error_is_found", planted_error),
+        (
+            "exhaustive::planted_errors_of_blocks_and_halves_are_found",
+            planted_errors_together,
+        ),
         (
             "what_was_wrong_on_a_gpu_is_generated_again",
             generated_kinds,
@@ -94,9 +99,79 @@ fn all_equal(outcome: &Outcome, functions: usize) -> Result<(), Failed> {
     Ok(())
 }
 
+/// A thousand, which take minutes.
 fn random_functions() -> Result<(), Failed> {
-    let outcome = check::random(7, 0..24, &configs(&DIALECTS))?;
-    all_equal(&outcome, 24)
+    const AT_A_TIME: u64 = 100;
+    for first in (0..1000).step_by(AT_A_TIME as usize) {
+        let outcome = check::random(7, first..first + AT_A_TIME, &configs(&DIALECTS))?;
+        all_equal(&outcome, AT_A_TIME as usize)?;
+        println!("{} of 1000 random functions", first + AT_A_TIME);
+    }
+    Ok(())
+}
+
+/// One changed instruction in what a block does together, and the wrong rounding to 16 bits, change
+/// what a function gives. What it gives on the host, a model and the simulator agree on.
+fn planted_errors_together() -> Result<(), Failed> {
+    let values = [
+        ("voted", "block.ballot(x[0] & 1 == 1)"),
+        ("shuffled", "block.shuffle(x[0], 3, 5, 16)"),
+        (
+            "in_shared_memory",
+            "block.shared(x[0], 5, x[1] as u32, || shared_array![u64; 64])",
+        ),
+        ("counted", "block.block_count(x[0] & 1 == 1)"),
+        (
+            "rounded",
+            "f16::from_f32(f32::from_bits(x[0] as u32)).bits16()",
+        ),
+    ];
+    let functions = values.map(|(name, value)| {
+        let rust = format!(
+            "#[inline(always)]\npub fn {name}(x: &[u64; 8], block: &impl Together) -> u64 {{ ({value}) as u64 }}\n"
+        );
+        (name.to_owned(), rust)
+    });
+    let inputs = generate::inputs(1);
+    let batch = Batch::new(&functions)?;
+    let expected = batch.expected(&inputs)?;
+    let ptx = batch.ptx(Config {
+        arch: NvvmArch::Compute90,
+        optimized: true,
+    })?;
+    let bytes = bytes_of(inputs.as_flattened());
+    for (name, expected) in batch.names().iter().zip(&expected) {
+        let differs = |ptx: &str| -> Result<bool, Failed> {
+            let module = Module::parse(ptx)?;
+            let found = run(
+                &module,
+                &format!("k_{name}"),
+                &bytes,
+                8 * 64,
+                64,
+                Approximate(0),
+            );
+            Ok(found.is_ok_and(|found| found != bytes_of(expected)))
+        };
+        assert!(!differs(&ptx)?, "{name}");
+        let changed = [
+            ("vote.sync.ballot", "vote.sync.any"),
+            ("shfl.sync.bfly", "shfl.sync.down"),
+            ("bar.sync", "membar.cta; //"),
+            ("bar.red.popc", "bar.red.or"),
+            ("cvt.rn.f16.f32", "cvt.rzi.f16.f32"),
+        ];
+        let caught: Vec<bool> = changed
+            .iter()
+            .map(|(from, to)| differs(&ptx.replace(from, to)))
+            .collect::<Result<_, _>>()?;
+        assert!(caught.contains(&true), "{name}: {caught:?}");
+    }
+    Ok(())
+}
+
+fn bytes_of(words: &[u64]) -> Vec<u8> {
+    words.iter().flat_map(|word| word.to_le_bytes()).collect()
 }
 
 /// A function of the input `x` with this value.
@@ -639,15 +714,8 @@ fn planted_error() -> Result<(), Failed> {
         arch: NvvmArch::Compute75,
         optimized: true,
     })?;
-    let bytes: Vec<u8> = inputs
-        .iter()
-        .flatten()
-        .flat_map(|word| word.to_le_bytes())
-        .collect();
-    let wanted: Vec<u8> = expected[0]
-        .iter()
-        .flat_map(|word| word.to_le_bytes())
-        .collect();
+    let bytes = bytes_of(inputs.as_flattened());
+    let wanted = bytes_of(&expected[0]);
     for (from, is_equal) in [("xor.b64", false), ("no such text", true)] {
         let module = Module::parse(&ptx.replace(from, "or.b64"))?;
         let threads = inputs.len();
@@ -677,11 +745,29 @@ fn generated_kinds() -> Result<(), Failed> {
         &["carrying_mul(u128::MAX"],
         &["carrying_mul_add("],
         &["&dyn F"],
+        &["bf16::from_f32(", "f16; ", "total_cmp"],
+        &["fuel > 0 && block.block_any(", "block.shuffle("],
+        &["block.shared(", "|| shared_array![f16; 64]"],
     ] {
         let is_found = |source: &String| wanted.iter().all(|part| source.contains(part));
         assert!(sources.iter().any(is_found), "{wanted:?}");
     }
     Ok(())
+}
+
+/// libNVVM 12.9 loads neighbouring halves at once, and then rejects what it has made.
+fn sums_of_halves() -> Result<(), Failed> {
+    let functions = [5, 8].map(|length| {
+        let value = format!(
+            "{{ let n = x[4] as usize % {length}; let mut a = [f16::ONE; {length}]; \
+             a[n] = f16::from_bits(x[0] as u16); a.iter().fold(f16::ZERO, |p, q| p + *q).bits16() }}"
+        );
+        function(&format!("sum{length}"), &value)
+    });
+    let inputs = generate::inputs(3);
+    let outcome =
+        check::functions_on_cpu(&functions, &inputs, &configs(&DIALECTS), &[Approximate(0)])?;
+    all_equal(&outcome, functions.len())
 }
 
 /// Arrays of a closure that is inlined, beside one that is in use all the time.

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use anyhow::{Context, Result, bail};
 
 use super::parse::{Address, Function, Instruction, Module, Operand};
+use super::together;
 use super::value::{Kind, Type, compare, convert, float_bits, permute};
 
 /// How far an approximate result may lie from the exact one, in its last place: the worst that
@@ -28,10 +29,12 @@ const NO_ADDRESS: u64 = 0xFFFF_0000_0000_0000;
 /// Runs the kernel `name(input, output)` for `threads` threads of one block, and returns what
 /// they have written.
 ///
+/// Each thread runs until it ends or comes to what it does together with others.
+///
 /// # Errors
 ///
-/// On an instruction that is not known, an access outside of the memory, and a thread that does
-/// not end.
+/// On an instruction that is not known, an access outside of the memory, a thread that does
+/// not end, and threads that wait for others in vain.
 pub fn run(
     module: &Module,
     name: &str,
@@ -82,23 +85,51 @@ pub fn run(
             (INPUT, input.to_vec()),
             (OUTPUT, vec![0; output_len]),
             (GLOBALS, globals),
-            (STACK, vec![0xAA; (STACK_END - STACK) as usize]),
+            (STACK, Vec::new()),
         ],
         thread: 0,
         threads,
-        steps: 0,
         approximate,
         carry: false,
     };
     let arguments = [INPUT, OUTPUT].map(|address| address.to_le_bytes().to_vec());
+    let mut waiting: Vec<Waiting<'_>> = Vec::new();
+    let mut stack = Vec::new();
     for thread in 0..threads {
+        // The stack of a thread that has ended serves the next one.
+        stack.resize((STACK_END - STACK) as usize, 0xAA);
+        machine.regions[3].1 = std::mem::take(&mut stack);
         machine.thread = thread;
-        machine.steps = 0;
-        machine
-            .call(kernel, &arguments, STACK)
-            .with_context(|| format!("thread {thread} of `{name}`"))?;
+        let first = machine.enter(kernel, &arguments, STACK, None)?;
+        waiting.extend(machine.resume(vec![first])?);
+        stack = std::mem::take(&mut machine.regions[3].1);
+    }
+    while !waiting.is_empty() {
+        let mut next = Vec::new();
+        for (thread, result) in together::results(&waiting, threads)? {
+            let place = waiting.iter().position(|other| other.thread == thread);
+            let mut one = waiting.swap_remove(place.context("a thread that does not wait")?);
+            machine.thread = thread;
+            machine.regions[3].1 = std::mem::take(&mut one.stack);
+            if let Some(frame) = one.frames.last_mut() {
+                together::receive(frame, one.instruction, result)?;
+            }
+            next.extend(machine.resume(one.frames)?);
+        }
+        waiting.extend(next);
+        waiting.sort_by_key(|one| one.thread);
     }
     Ok(std::mem::take(&mut machine.regions[1].1))
+}
+
+/// A thread that waits for others at an instruction.
+pub(super) struct Waiting<'m> {
+    pub(super) thread: u32,
+    frames: Vec<Frame<'m>>,
+    stack: Vec<u8>,
+    pub(super) instruction: &'m Instruction,
+    /// Of the operands that it reads.
+    pub(super) values: Vec<u64>,
 }
 
 struct Machine<'m> {
@@ -108,26 +139,32 @@ struct Machine<'m> {
     regions: Vec<(u64, Vec<u8>)>,
     thread: u32,
     threads: u32,
-    steps: u64,
     approximate: Approximate,
     carry: bool,
 }
 
-struct Frame<'f> {
-    function: &'f Function,
-    registers: Vec<u64>,
+pub(super) struct Frame<'f> {
+    pub(super) function: &'f Function,
+    pub(super) registers: Vec<u64>,
     variables: HashMap<&'f str, u64>,
+    /// The number of the next instruction.
+    at: usize,
+    /// The end of the frame, where that of a called function begins.
+    top: u64,
+    /// Where its result goes.
+    result: Option<u64>,
+    steps: u64,
 }
 
 impl<'m> Machine<'m> {
-    /// Runs a function; its frame begins at `stack`. Returns the bytes of its first variable,
-    /// which holds the result if it has one.
-    fn call(
+    /// A frame for a function; it begins at `stack`.
+    fn enter(
         &mut self,
         function: &'m Function,
         arguments: &[Vec<u8>],
         stack: u64,
-    ) -> Result<Vec<u8>> {
+        result: Option<u64>,
+    ) -> Result<Frame<'m>> {
         let mut top = stack;
         let mut variables = HashMap::new();
         for (name, size) in function.parameters.iter().chain(&function.variables) {
@@ -139,42 +176,75 @@ impl<'m> Machine<'m> {
             self.memory(address, *size)?
                 .copy_from_slice(argument.get(..*size).context("a short argument")?);
         }
-        let mut frame = Frame {
+        Ok(Frame {
             function,
             registers: vec![0; function.widths.len()],
             variables,
-        };
-        let mut at = 0;
-        while let Some(instruction) = function.body.get(at) {
-            self.steps += 1;
-            if self.steps > MOST_STEPS {
-                bail!("it does not end");
+            at: 0,
+            top,
+            result,
+            steps: 0,
+        })
+    }
+
+    /// Runs the thread of these frames until it ends or waits for others.
+    fn resume(&mut self, mut frames: Vec<Frame<'m>>) -> Result<Option<Waiting<'m>>> {
+        while let Some(frame) = frames.last_mut() {
+            let Some(instruction) = frame.function.body.get(frame.at) else {
+                self.leave(frame)?;
+                frames.pop();
+                continue;
+            };
+            frame.steps += 1;
+            if frame.steps > MOST_STEPS {
+                bail!(
+                    "thread {} does not end, at `{}`",
+                    self.thread,
+                    instruction.text
+                );
             }
-            at += 1;
+            frame.at += 1;
             if let Some((register, negated)) = instruction.guard
                 && (frame.registers[register] == 0) != negated
             {
                 continue;
             }
-            match self
-                .step(&mut frame, instruction, top)
-                .with_context(|| format!("at `{}`", instruction.text))?
-            {
+            let next = self
+                .step(frame, instruction)
+                .with_context(|| format!("at `{}`, thread {}", instruction.text, self.thread))?;
+            match next {
                 Next::Following => {}
                 Next::Label(label) => {
-                    at = *function
+                    frame.at = *frame
+                        .function
                         .labels
                         .get(&label)
                         .with_context(|| format!("no label `{label}`"))?;
                 }
-                Next::Return => break,
+                Next::Call(frame) => frames.push(frame),
+                Next::Return => frame.at = frame.function.body.len(),
+                Next::Wait(values) => {
+                    return Ok(Some(Waiting {
+                        thread: self.thread,
+                        frames,
+                        stack: std::mem::take(&mut self.regions[3].1),
+                        instruction,
+                        values,
+                    }));
+                }
             }
         }
-        let result = function.variables.first();
-        match result {
-            Some((name, size)) => Ok(self.memory(frame.variables[name.as_str()], *size)?.to_vec()),
-            None => Ok(Vec::new()),
+        Ok(None)
+    }
+
+    /// The first variable of a function holds its result, if it has one.
+    fn leave(&mut self, frame: &Frame<'_>) -> Result<()> {
+        if let (Some(place), Some((name, size))) = (frame.result, frame.function.variables.first())
+        {
+            let result = self.memory(frame.variables[name.as_str()], *size)?.to_vec();
+            self.memory(place, *size)?.copy_from_slice(&result);
         }
+        Ok(())
     }
 
     fn memory(&mut self, address: u64, size: usize) -> Result<&mut [u8]> {
@@ -200,6 +270,7 @@ impl<'m> Machine<'m> {
                 "%ntid.x" => self.threads.into(),
                 "%tid.y" | "%tid.z" | "%ctaid.x" | "%ctaid.y" | "%ctaid.z" => 0,
                 "%ntid.y" | "%ntid.z" | "%nctaid.x" => 1,
+                "%laneid" => (self.thread % 32).into(),
                 "%lanemask_eq" => 1 << (self.thread % 32),
                 "%lanemask_lt" => (1 << (self.thread % 32)) - 1,
                 "%lanemask_le" => (2 << (self.thread % 32)) - 1,
@@ -218,7 +289,7 @@ impl<'m> Machine<'m> {
         })
     }
 
-    fn step(&mut self, frame: &mut Frame<'m>, instruction: &Instruction, top: u64) -> Result<Next> {
+    fn step(&mut self, frame: &mut Frame<'m>, instruction: &'m Instruction) -> Result<Next<'m>> {
         let opcode = instruction.opcode.first().map_or("", String::as_str);
         let operands = instruction.operands.as_slice();
         match (opcode, operands) {
@@ -245,8 +316,12 @@ impl<'m> Machine<'m> {
                 return Ok(Next::Following);
             }
             ("call", operands) => {
-                self.call_instruction(frame, operands, top)?;
-                return Ok(Next::Following);
+                return Ok(Next::Call(self.call(frame, operands)?));
+            }
+            (opcode, [first, rest @ ..]) if together::OPCODES.contains(&opcode) => {
+                let read = together::read_operands(instruction, first, rest);
+                let values = read.iter().map(|operand| self.read(frame, operand));
+                return Ok(Next::Wait(values.collect::<Result<_>>()?));
             }
             ("ld" | "ldu", [target, address]) => {
                 self.load(frame, instruction, target, address)?;
@@ -308,12 +383,8 @@ impl<'m> Machine<'m> {
         Ok(Next::Following)
     }
 
-    fn call_instruction(
-        &mut self,
-        frame: &mut Frame<'m>,
-        operands: &[Operand],
-        top: u64,
-    ) -> Result<()> {
+    /// The frame of the function that is called.
+    fn call(&mut self, frame: &Frame<'m>, operands: &[Operand]) -> Result<Frame<'m>> {
         // A function, or a register with its address and, last, the name of its prototype.
         let (results, callee, arguments) = match operands {
             [Operand::List(results), callee, Operand::List(arguments), ..] => {
@@ -334,12 +405,8 @@ impl<'m> Machine<'m> {
             let address = self.read(frame, argument)?;
             bytes.push(self.memory(address, *size)?.to_vec());
         }
-        let result = self.call(function, &bytes, top)?;
-        if let Some(target) = results.first() {
-            let address = self.read(frame, target)?;
-            self.memory(address, result.len())?.copy_from_slice(&result);
-        }
-        Ok(())
+        let result = results.first().map(|target| self.read(frame, target));
+        self.enter(function, &bytes, frame.top, result.transpose()?)
     }
 
     fn load(
@@ -619,7 +686,8 @@ impl<'m> Machine<'m> {
             "sqrt" if instruction.has("rn") => float_bits(ty, x.sqrt()),
             "fma" if instruction.has("rn") => match ty.width {
                 32 => float_bits(ty, f64::from((x as f32).mul_add(y as f32, z as f32))),
-                _ => float_bits(ty, x.mul_add(y, z)),
+                64 => float_bits(ty, x.mul_add(y, z)),
+                _ => bail!("rounded twice"),
             },
             "fma" if instruction.has("rz") => fused_toward_zero(ty, x, y, z),
             "neg" => a ^ sign,
@@ -700,7 +768,7 @@ fn shift_left(value: i128, distance: u32, width: u32) -> u64 {
 }
 
 /// Writes a register, cut to its width; `_` takes anything.
-fn set(frame: &mut Frame<'_>, target: &Operand, value: u64) -> Result<()> {
+pub(super) fn set(frame: &mut Frame<'_>, target: &Operand, value: u64) -> Result<()> {
     match target {
         Operand::Register(register) => {
             let width = frame.function.widths[*register];
@@ -712,8 +780,11 @@ fn set(frame: &mut Frame<'_>, target: &Operand, value: u64) -> Result<()> {
     }
 }
 
-enum Next {
+enum Next<'m> {
     Following,
     Label(String),
+    Call(Frame<'m>),
     Return,
+    /// For other threads, with the values of the operands.
+    Wait(Vec<u64>),
 }

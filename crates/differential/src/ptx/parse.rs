@@ -49,7 +49,11 @@ pub(super) struct Function {
     /// Variables in local and parameter memory, with their sizes.
     pub(super) variables: Vec<(String, usize)>,
     pub(super) body: Vec<Instruction>,
+    /// Shared memory that only it uses.
+    shared: Vec<Global>,
     registers: HashMap<String, usize>,
+    /// For each inner scope the registers that it declares, and what had these names outside.
+    scopes: Vec<Vec<(String, Option<usize>)>>,
     prefixes: Vec<(String, u32)>,
 }
 
@@ -57,11 +61,11 @@ pub(super) struct Function {
 #[derive(Debug, Default)]
 pub struct Module {
     pub(super) functions: HashMap<String, Function>,
-    /// Variables in global and constant memory.
+    /// Variables in global, constant and shared memory.
     pub(super) globals: Vec<Global>,
 }
 
-/// A variable in global or constant memory.
+/// A variable in global, constant or shared memory.
 #[derive(Debug)]
 pub(super) struct Global {
     pub(super) name: String,
@@ -87,7 +91,7 @@ impl Module {
     ///
     /// # Errors
     ///
-    /// If the text is none that libNVVM writes for a function without shared memory.
+    /// If the text is none that libNVVM writes.
     pub fn parse(ptx: &str) -> Result<Self> {
         let text: String = ptx
             .lines()
@@ -120,8 +124,9 @@ impl Module {
                 continue; // a declaration
             }
             let close = matching_brace(rest, end).context("a function without an end")?;
-            let (name, function) = function(head, &rest[end + 1..close])
+            let (name, mut function) = function(head, &rest[end + 1..close])
                 .with_context(|| format!("in `{}`", head.replace('\n', " ")))?;
+            module.globals.append(&mut function.shared);
             module.functions.insert(name, function);
             rest = rest[close + 1..].trim_start();
         }
@@ -215,7 +220,13 @@ fn global(text: &str) -> Result<Global> {
         };
         bytes.extend(&value.to_le_bytes()[..unit]);
     }
-    bytes.resize(size, 0);
+    // Shared memory begins with anything.
+    let fill = if declared.contains(".shared") {
+        0xFF
+    } else {
+        0
+    };
+    bytes.resize(size, fill);
     Ok(Global {
         name,
         bytes,
@@ -273,14 +284,14 @@ fn function(head: &str, body: &str) -> Result<(String, Function)> {
     Ok((name.trim().to_owned(), function))
 }
 
-/// The statements of a body. Braces around scopes go, those of lists stay; a label is a statement.
+/// The statements of a body. A brace around a scope is one, and so is a label.
 fn statements(body: &str) -> Vec<String> {
     let mut found = Vec::new();
     let mut current = String::new();
     for c in body.chars() {
         match c {
             ';' => found.push(std::mem::take(&mut current)),
-            '{' | '}' if current.trim().is_empty() => {}
+            '{' | '}' if current.trim().is_empty() => found.push(c.to_string()),
             ':' if !current.contains(char::is_whitespace)
                 || !current.trim().contains(char::is_whitespace) =>
             {
@@ -298,6 +309,19 @@ fn statements(body: &str) -> Vec<String> {
 
 impl Function {
     fn statement(&mut self, text: &str) -> Result<()> {
+        if text == "{" {
+            self.scopes.push(Vec::new());
+            return Ok(());
+        }
+        if text == "}" {
+            for (name, outer) in self.scopes.pop().into_iter().flatten() {
+                match outer {
+                    Some(register) => self.registers.insert(name, register),
+                    None => self.registers.remove(&name),
+                };
+            }
+            return Ok(());
+        }
         if let Some(label) = text.strip_suffix(':') {
             self.labels.insert(label.to_owned(), self.body.len());
             return Ok(());
@@ -326,8 +350,10 @@ impl Function {
             };
             for name in names.split(',').map(str::trim) {
                 let prefix = name.split('<').next().unwrap_or(name);
-                // An inner scope's register may have an outer one's name, but never while that is
-                // in use here.
+                // An inner scope's register may have an outer one's name.
+                if let Some(scope) = self.scopes.last_mut() {
+                    scope.push((name.to_owned(), self.registers.remove(name)));
+                }
                 self.prefixes.retain(|(known, _)| known != prefix);
                 self.prefixes.push((prefix.to_owned(), width));
             }
@@ -338,6 +364,10 @@ impl Function {
             if !self.variables.contains(&found) {
                 self.variables.push(found);
             }
+            return Ok(());
+        }
+        if text.starts_with(".shared") {
+            self.shared.push(global(text)?);
             return Ok(());
         }
         if text.starts_with('.') {

@@ -166,6 +166,8 @@ pub(super) fn convert(parts: &[String], to: Type, from: Type, bits: u64) -> Resu
             return Ok(to.number(clamped as u64) as u64);
         }
         return Ok(match (to.width, rounding) {
+            // What `f64` does not hold is infinite.
+            (16, Some("rn")) => float_bits(to, value as f64),
             (32, Some("rn")) => u64::from((value as f32).to_bits()),
             (64, Some("rn")) => (value as f64).to_bits(),
             _ => bail!("rounding {rounding:?}"),
