@@ -68,13 +68,19 @@ pub(super) fn test() -> Result<(), Failed> {
         from_f64: |x| of_f16(half::f16::from_f64(f64::from(f32(x[3]))));
         bf16_to_f32: |x| of_f32(bf16(x[0]).to_f32());
     };
-    let operations: [OfHalves; 7] = of_halves! {
+    let operations: [OfHalves; 8] = of_halves! {
         sum: |x| of_f16(f16(x[0]) + f16(x[1]));
         difference: |x| of_f16(f16(x[0]) - f16(x[1]));
         product: |x| of_f16(f16(x[0]) * f16(x[1]));
         quotient: |x| of_f16(f16(x[0]) / f16(x[1]));
         // A product that is rounded, and then a sum.
         both: |x| of_f16(f16(x[0]) * f16(x[1]) + f16(x[5]));
+        // libNVVM 12.9 would load several at once, and then reject what it has made.
+        summed: |x| {
+            let mut halves = [half::f16::ONE; 8];
+            halves[x[0] as usize % 8] = f16(x[1]);
+            of_f16(halves.iter().fold(half::f16::ZERO, |sum, half| sum + *half))
+        };
         to_slice: |x| {
             let halves: [half::f16; 13] = core::array::from_fn(|at| f16(x[0] + 3 * at as u64));
             let mut floats = [0.0; 13];
