@@ -23,8 +23,8 @@ enum Rule {
     ModernOnly(Rewrite),
     /// It is written out for both.
     Everywhere(Rewrite),
-    /// It is of vectors, and written out for both by their elements.
-    Vectors(Rewrite),
+    /// It makes a vector of halves, and is written out for both by the elements.
+    Halves,
     /// Both dialects have it, but for 128 bits it is written out.
     Wide(Rewrite),
     /// Both dialects have it for 16, 32 and 64 bits; else it is written out.
@@ -39,8 +39,8 @@ enum Rule {
 type Rewrite = fn(&mut Editor<'_>, &str, &Call) -> Result<Value>;
 
 use Rule::{
-    Drop, Everywhere, False, FirstArgument, Funnel, Keep, ModernOnly, Overflow, Overlapping,
-    Vectors, Wide,
+    Drop, Everywhere, False, FirstArgument, Funnel, Halves, Keep, ModernOnly, Overflow,
+    Overlapping, Wide,
 };
 
 /// By base name: what stands between `llvm.` and the types.
@@ -106,8 +106,8 @@ const RULES: &[(&str, Rule)] = &[
     ("usub.with.overflow", Overflow),
     // `core::hint::spin_loop()`
     ("x86.sse2.pause", Drop),
-    ("x86.vcvtps2ph.128", Vectors(halves::from_floats)),
-    ("x86.vcvtps2ph.256", Vectors(halves::from_floats)),
+    ("x86.vcvtps2ph.128", Halves),
+    ("x86.vcvtps2ph.256", Halves),
 ];
 
 pub(super) fn rewrite(
@@ -185,7 +185,10 @@ pub(super) fn rewrite(
         Funnel => Ok(Outcome::Replace(Some(integers::funnel_shift(
             editor, base, call,
         )?))),
-        Vectors(rewrite) => Ok(Outcome::Replace(Some(rewrite(editor, base, call)?))),
+        Halves => {
+            let halves = halves::from_floats(editor, base, call, dialect)?;
+            Ok(Outcome::Replace(Some(halves)))
+        }
         ModernOnly(rewrite) | Everywhere(rewrite) | Wide(rewrite) => {
             if matches!(call.ty.result, Type::Vector(..)) {
                 return Err(editor.error(format!(

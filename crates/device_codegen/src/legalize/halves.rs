@@ -14,7 +14,12 @@ use crate::ir::{Call, CastOperation, Constant, Operand, Operation, Type, Value};
 
 /// `x86.vcvtps2ph`: each `float` rounded to the nearest half, ties to even, as the bits of the
 /// half. The result has eight elements, and zeros behind those that are converted.
-pub(super) fn from_floats(editor: &mut Editor<'_>, base: &str, call: &Call) -> Result<Value> {
+pub(super) fn from_floats(
+    editor: &mut Editor<'_>,
+    base: &str,
+    call: &Call,
+    dialect: Dialect,
+) -> Result<Value> {
     let (floats, rounding) = two(editor, base, call)?;
     let (Some(Type::Vector(count @ ..=8, _)), Some(0)) =
         (call.ty.parameters.first(), rounding.as_integer())
@@ -34,7 +39,10 @@ pub(super) fn from_floats(editor: &mut Editor<'_>, base: &str, call: &Call) -> R
             &Type::Half,
         );
         let bits = Type::Integer(16);
-        let half = editor.cast(CastOperation::Bitcast, &Type::Half, &half, &bits);
+        let mut half = editor.cast(CastOperation::Bitcast, &Type::Half, &half, &bits);
+        if dialect == Dialect::TypedPointers {
+            half = moved(editor, &bits, &half); // see `hidden`
+        }
         halves = insert(
             editor,
             &call.ty.result,
@@ -78,7 +86,8 @@ pub(super) fn convert(
 }
 
 /// A half that libNVVM does not know to be loaded: it would load several neighbours at once, as
-/// a vector of halves, and the older one then says `unsupported operation`.
+/// a vector of halves, and the older one then says `unsupported operation`. So it does if it knows
+/// that halves are stored.
 fn hidden(editor: &mut Editor<'_>, half: &Value) -> Value {
     let bits = Type::Integer(16);
     let number = editor.cast(CastOperation::Bitcast, &Type::Half, half, &bits);

@@ -492,6 +492,11 @@ impl<'m> Machine<'m> {
     ) -> Result<u64> {
         let parts = instruction.opcode.as_slice();
         let [a, b, c, d] = values;
+        if instruction.has("f16x2") && instruction.has("rn") && parts.len() == 4 {
+            let from = Type::of(parts)?;
+            let half = Type { width: 16, ..from };
+            return Ok(float_bits(half, from.float(a)) << 16 | float_bits(half, from.float(b)));
+        }
         if matches!(opcode, "cvt") {
             let mut types = parts.iter().rev().filter_map(|part| Type::parse(part));
             let (from, to) = (

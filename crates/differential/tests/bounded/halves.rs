@@ -68,7 +68,7 @@ pub(super) fn test() -> Result<(), Failed> {
         from_f64: |x| of_f16(half::f16::from_f64(f64::from(f32(x[3]))));
         bf16_to_f32: |x| of_f32(bf16(x[0]).to_f32());
     };
-    let operations: [OfHalves; 8] = of_halves! {
+    let operations: [OfHalves; 9] = of_halves! {
         sum: |x| of_f16(f16(x[0]) + f16(x[1]));
         difference: |x| of_f16(f16(x[0]) - f16(x[1]));
         product: |x| of_f16(f16(x[0]) * f16(x[1]));
@@ -80,6 +80,18 @@ pub(super) fn test() -> Result<(), Failed> {
             let mut halves = [half::f16::ONE; 8];
             halves[x[0] as usize % 8] = f16(x[1]);
             of_f16(halves.iter().fold(half::f16::ZERO, |sum, half| sum + *half))
+        };
+        // And so it did with what is stored.
+        scaled: |x| {
+            let mut halves: [half::f16; 8] = core::array::from_fn(|at| f16(x[0] + at as u64));
+            for at in 1..8 {
+                halves[at] *= halves[at - 1];
+            }
+            halves.reverse();
+            for half in &mut halves[x[1] as usize % 3..] {
+                *half *= f16(x[5]);
+            }
+            of_f16(halves[x[0] as usize % 8])
         };
         to_slice: |x| {
             let halves: [half::f16; 13] = core::array::from_fn(|at| f16(x[0] + 3 * at as u64));
