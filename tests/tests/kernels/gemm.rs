@@ -111,25 +111,28 @@ fn kernel_trials<T: Number>(variant: &'static Variant) -> Vec<Trial> {
             if represents_others || (index == 0 && tier == Tier::Quick) {
                 add(tier, Backend::Simulator, case);
             }
-            add(tier, Backend::Gpu, case);
+            // Beside an H200 367 of these tests took 190 s.
+            if represents_others || index == 0 || tier == Tier::Exhaustive {
+                add(tier, Backend::Gpu, case);
+            }
             if is_in_opencl(variant, tier) {
                 add(tier, Backend::OpenCl, case);
             }
         }
     }
-    for case in claims![
-        is_proven_at_large_sizes,
-        takes_more_rows_than_a_grid_has_blocks
-    ] {
-        add(Tier::Quick, Backend::Gpu, case);
+    let quick_if_it_represents = match represents_others {
+        true => Tier::Quick,
+        false => Tier::Exhaustive,
+    };
+    for case in claims![is_proven_at_large_sizes] {
+        add(quick_if_it_represents, Backend::Gpu, case);
+    }
+    for case in claims![takes_more_rows_than_a_grid_has_blocks] {
+        add(Tier::Exhaustive, Backend::Gpu, case);
     }
     if variant.grid.is_persistent() && variant.takes_batches() {
         for case in claims![multiplies_a_batch_in_one_launch] {
-            let tier = match represents_others {
-                true => Tier::Quick,
-                false => Tier::Exhaustive,
-            };
-            add(tier, Backend::Simulator, case);
+            add(quick_if_it_represents, Backend::Simulator, case);
             add(Tier::Quick, Backend::Gpu, case);
         }
     }
@@ -145,7 +148,7 @@ fn kernel_trials<T: Number>(variant: &'static Variant) -> Vec<Trial> {
         if is_first && !variant.grid.is_persistent() && represents_others {
             add(Tier::Exhaustive, Backend::Simulator, case);
         }
-        add(Tier::Quick, Backend::Gpu, case);
+        add(Tier::Exhaustive, Backend::Gpu, case);
     }
     // A million rows take the simulator a while. The host does the splitting, so one kernel
     // stands for all.
