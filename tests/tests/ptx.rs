@@ -199,7 +199,7 @@ fn assembles(built: &Built) -> Result<(), Failed> {
 /// yet. What the warp-specialised kernels keep there, they read between tiles: most of it the
 /// producer, which has 24 registers. On Hopper `double_buffer_sn16` keeps a word there in the loop
 /// at the edges of C.
-const SPILLS: [(NvvmArch, u32, &str); 18] = [
+const SPILLS: [(NvvmArch, u32, &str); 19] = [
     (
         NvvmArch::Compute90a,
         24,
@@ -264,7 +264,8 @@ const SPILLS: [(NvvmArch, u32, &str); 18] = [
          few_rows_1x64_f16_f32",
     ),
     (NvvmArch::Compute75, 16, "conflict_free_sn16"),
-    (NvvmArch::Compute75, 344, "double_buffer_sn16"),
+    (NvvmArch::Compute75, 24, "double_buffer_sn8"),
+    (NvvmArch::Compute75, 152, "double_buffer_sn16"),
     (
         NvvmArch::Compute80,
         16,
