@@ -1,4 +1,5 @@
-//! A 128-bit vector of four floats, or of four integers as long: one load or store instead of four of 32 bits.
+//! A 128-bit vector of four floats, or of four integers of 32 bits: one load or store instead of
+//! four.
 //!
 //! The elements are read and written one by one on purpose. Copied as a whole, a `Float4` passes
 //! through local memory that LLVM does not split into registers again. One by one, each is a

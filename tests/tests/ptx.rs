@@ -404,10 +404,13 @@ fn have_instructions(ladder: &Ladder) -> Result<(), Failed> {
         }
         if entry.name.starts_with("double_buffer") {
             for instruction in ["ld.global", "ld.shared", "st.global"] {
-                let moves_float4 = |word: &str| {
-                    word.starts_with(instruction)
-                        && (word.ends_with("v4.f32") || word.ends_with("v4.u32"))
+                // Global memory is accessed by inline PTX, which names f32 for any 32 bits.
+                let float4 = match entry.name.ends_with("_i32") && instruction == "ld.shared" {
+                    true => "v4.u32",
+                    false => "v4.f32",
                 };
+                let moves_float4 =
+                    |word: &str| word.starts_with(instruction) && word.ends_with(float4);
                 let has_one = entry.text.split_whitespace().any(moves_float4);
                 assert!(has_one, "{} has no {instruction} of a float4", entry.name);
             }

@@ -245,8 +245,8 @@ mod host {
         }
     }
 
-    /// Runs all threads from their start again for each thing that they do together: then its result
-    /// is known.
+    /// Runs all threads from their start again for each thing that they do together: then its
+    /// result is known.
     pub fn model(
         inputs: &[[u64; 8]],
         outputs: &mut [u64],

@@ -90,8 +90,8 @@ pub(super) struct Powers {
 }
 
 impl Powers {
-    /// Those of `data` up to the [`super::Number::LARGEST_POWER`] of A and B, for this many rows of A,
-    /// columns of B, and indices along k.
+    /// Those of `data` up to the [`super::Number::LARGEST_POWER`] of A and B, for this many rows of
+    /// A, columns of B, and indices along k.
     pub fn new(largest_power: i32, data: Data, seed: u64, [m, n, k]: [usize; 3]) -> Powers {
         let random = |largest: i32, count: usize, of: u64| {
             let mut generator = Pcg64::new(seed.into(), 0x9a3d_ed00 | u128::from(of));

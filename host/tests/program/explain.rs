@@ -129,6 +129,11 @@ fn auto_is_explained_by_what_it_chooses_and_why() {
         .collect();
     assert!(times.len() > 5 && times.is_sorted() && times[0] > 0.0);
     assert_eq!(found["auto"]["chosen"], candidates[0]["plan"]);
+    let text = explain("auto --dtype i32 --gpu h200 --size 4096").succeeded();
+    assert_contains(
+        &text,
+        &["auto: runs double-buffer-sn8 on NVIDIA H200\nwhy   it is predicted to be the fastest"],
+    );
 }
 
 #[test]

@@ -48,7 +48,7 @@ fn name_and_body(text: &str) -> Option<(&str, &str)> {
     let (head, body) = text.split_once("\n{\n")?;
     let is_header = |line: &&str| line.contains(".func ") || line.contains(".entry ");
     let (_, header) = head.lines().rfind(is_header)?.split_once(".func ")?;
-    // What it returns stands before its name.
+    // The parameter in which it returns comes before its name.
     let name = header.split_once(") ").map_or(header, |(_, name)| name);
     Some((name.split('(').next()?.trim(), body))
 }

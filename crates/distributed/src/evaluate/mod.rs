@@ -3,8 +3,8 @@
 //!
 //! As for one machine, a result passes the gates of [`host::verify`]: exact on integers, and within
 //! the bound of rounding, and below the alarm, on the data that was asked for. What is timed is
-//! compared with what was proven, bit for bit. A C that fits no single rank stays where it is computed: each rank says its
-//! sums, and rank 0 judges these.
+//! compared with what was proven, bit for bit. A C that fits no single rank stays where it is
+//! computed: each rank says its sums, and rank 0 judges these.
 
 mod known;
 
