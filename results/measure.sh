@@ -6,14 +6,15 @@
 #     results/measure.sh h100                                 # the shapes, on one H100
 #     results/measure.sh two-gpus                             # on two GPUs of one host
 #     results/measure.sh cpu                                  # by OpenCL on a CPU, beside the simulator
+#     results/measure.sh stalls                               # why warps wait: a profile by Nsight Compute
 #
 # RUST_GEMM names the program, if it is not to be built here; FOLDER the folder to write to.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
-sections="fp32 16-bits tensor-cores others h100 two-gpus cpu"
+sections="fp32 16-bits tensor-cores others h100 two-gpus cpu stalls"
 for section in "${@:-}"; do
     if [[ " $sections " != *" $section "* ]]; then
-        sed -n '2,10s/^# \{0,1\}//p' "$0" >&2
+        sed -n '2,11s/^# \{0,1\}//p' "$0" >&2
         exit 2
     fi
 done
@@ -81,6 +82,10 @@ two-gpus() {
 
 cpu() {
     bench opencl-2-cores --device sim,opencl --kernel double-buffer-sn8,register-blocked-sn8 --sizes 1024
+}
+
+stalls() {
+    python3 "$here/stalls.py" "$program" "$folder/h200-stalls.json" || failed=1
 }
 
 for section in "$@"; do

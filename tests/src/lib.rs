@@ -138,12 +138,17 @@ pub fn bits<T: Number>(elements: &[T]) -> Vec<u64> {
     elements.iter().map(|element| element.bits()).collect()
 }
 
-/// Runs the tests; with a GPU one at a time and on this thread, so that they share the device
-/// ([`devices::Backend::run`]).
+/// Runs the tests: first those on the GPU, where there is one, in turn and on this thread, so that
+/// they share the device ([`devices::Backend::run`]); then the others on all cores.
 pub fn run(trials: Vec<Trial>) -> ExitCode {
-    match devices::why_no_gpu() {
-        Some(_) => run_on(None, trials),
-        None => run_in_turn(trials),
+    if devices::why_no_gpu().is_some() {
+        return run_on(None, trials);
+    }
+    let is_on_gpu = |trial: &Trial| trial.name().split("::").any(|part| part == "gpu");
+    let (on_gpu, others) = trials.into_iter().partition(is_on_gpu);
+    match (run_in_turn(on_gpu), run_on(None, others)) {
+        (ExitCode::SUCCESS, others) => others,
+        (failed, _) => failed,
     }
 }
 

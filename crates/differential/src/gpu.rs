@@ -4,6 +4,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
+use cust::context::{CurrentContext, ResourceLimit};
 use cust::memory::{CopyDestination, DeviceBuffer};
 use cust::module::Module;
 use cust::stream::{Stream, StreamFlags};
@@ -28,6 +29,9 @@ pub struct Total {
 pub fn run(path: &Path, limit: Duration) -> Result<Total> {
     let start = Instant::now();
     let _context = cust::quick_init().context("no GPU")?;
+    // The driver knows how much stack a kernel itself takes, not what functions add that it calls
+    // through pointers.
+    CurrentContext::set_resource_limit(ResourceLimit::StackSize, 16 << 10)?;
     let stream = Stream::new(StreamFlags::NON_BLOCKING, None)?;
     let mut total = Total::default();
     pack::read(path, |packed| {
@@ -55,7 +59,8 @@ fn run_batch(packed: &Packed, stream: &Stream, total: &mut Total) -> Result<()> 
             unsafe {
                 cust::launch!(kernel<<<1, inputs.len() as u32, 0, stream>>>(input.as_device_ptr(), output.as_device_ptr()))?;
             }
-            stream.synchronize()?;
+            let crashes = || format!("seed {}, {name}, {config}\n{rust}", packed.seed);
+            stream.synchronize().with_context(crashes)?;
             output.copy_to(&mut found)?;
             let wrong: Vec<usize> = (0..inputs.len())
                 .filter(|at| found[*at] != expected[*at])

@@ -9,7 +9,7 @@ use gpu_kernels::spec::{Kernel, Unit};
 use host::listing::record::{self, Counts};
 use host::listing::sass;
 use host::listing::statistics::Statistics;
-use nvvm::{NvvmArch, Toolkit, nvdisasm, ptxas};
+use nvvm::{NvvmArch, Origin, Toolkit, nvdisasm, ptxas};
 
 use crate::figures;
 use crate::ladder::of_floats;
@@ -26,7 +26,8 @@ const ALSO: [&str; 5] = [
     "double-buffer-sn16",
 ];
 
-/// Counts again, where that is possible: `None` where ptxas or nvdisasm is missing.
+/// Counts again, where that is possible: `None` where ptxas or nvdisasm is missing, or is that of an
+/// SDK, which may be of another version than the wheel and count otherwise.
 ///
 /// # Errors
 ///
@@ -35,7 +36,8 @@ pub fn count() -> Result<Option<String>, String> {
     let (Some(toolkit), Some(nvdisasm)) = (Toolkit::find(), nvdisasm::find()) else {
         return Ok(None);
     };
-    if toolkit.ptxas.is_none() {
+    let is_of_sdk = matches!(toolkit.origin, Origin::Variable(_) | Origin::Folder(_));
+    if toolkit.ptxas.is_none() || is_of_sdk {
         return Ok(None);
     }
     let ptx = compiled("kernels.ptx")?;

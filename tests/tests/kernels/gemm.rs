@@ -19,7 +19,7 @@ use host::prove::compute_reference;
 use host::rung::Rung;
 use host::verify::computed::ComputedReference;
 use host::verify::{self, Coverage, ErrorModel};
-use libtest_mimic::{Failed, Trial};
+use libtest_mimic::{Arguments, Failed, Trial};
 use tests::devices::Backend;
 use tests::{Tier, bits, on_gpu};
 
@@ -86,8 +86,10 @@ fn kernel_trials<T: Number>(variant: &'static Variant) -> Vec<Trial> {
     let mut trials = Vec::new();
     let mut add = |tier: Tier, backend: Backend, (name, case): (&str, Case)| {
         let test = move || {
-            if backend == Backend::OpenCl {
-                prepare_opencl(tier);
+            match backend {
+                Backend::Simulator => (),
+                Backend::Gpu => prepare_gpu(),
+                Backend::OpenCl => prepare_opencl(tier),
             }
             backend.run(|device| {
                 case(&Bench {
@@ -125,7 +127,10 @@ fn kernel_trials<T: Number>(variant: &'static Variant) -> Vec<Trial> {
         false => Tier::Exhaustive,
     };
     for case in claims![is_proven_at_large_sizes] {
-        add(quick_if_it_represents, Backend::Gpu, case);
+        if represents_others {
+            add(Tier::Quick, Backend::Gpu, case);
+        }
+        add(Tier::Exhaustive, Backend::Gpu, case);
     }
     for case in claims![takes_more_rows_than_a_grid_has_blocks] {
         add(Tier::Exhaustive, Backend::Gpu, case);
@@ -196,6 +201,25 @@ fn is_in_opencl(variant: &'static Variant, tier: Tier) -> bool {
     });
     let takes_long = ["async_pipeline", "warp_tiled", "wide_thread_tile"];
     tier == Tier::Exhaustive || is_first && !takes_long.contains(&variant.entry.name)
+}
+
+/// Makes the PTX of all kernels together, side by side: one by one they take minutes. For a few
+/// tests that someone names it makes none.
+fn prepare_gpu() {
+    static PREPARED: OnceLock<()> = OnceLock::new();
+    PREPARED.get_or_init(|| {
+        if Arguments::from_args().filter.is_some() {
+            return;
+        }
+        // What does not compile fails where it is asked for.
+        let _ = Backend::Gpu.run(|device| -> Result<(), Failed> {
+            if let Device::Cuda(gpu) = device {
+                let entries: Vec<&str> = variants().map(|variant| variant.entry.name).collect();
+                compiled::module_for(gpu.properties().architecture())?.prepare(&entries)?;
+            }
+            Ok(())
+        });
+    });
 }
 
 /// Makes OpenCL C of all kernels of the tier together, which takes less time than one by one. What
@@ -753,16 +777,15 @@ fn k_zero_scales_c<T: Number>(bench: &Bench) -> Result<(), Failed> {
     Ok(())
 }
 
+/// The largest take the host seconds, for their random numbers and their check.
 fn is_proven_at_large_sizes<T: Number>(bench: &Bench) -> Result<(), Failed> {
-    for (m, n, k) in [
-        (1, 1, 1),
-        (17, 33, 129),
-        (1000, 1000, 1000),
-        (1024, 1024, 1024),
-        (4095, 4097, 4099),
-        (8192, 8192, 8192),
-    ] {
-        bench.all_gates::<T>(Shape { m, n, k }, 37)?;
+    let all = [[1000; 3], [1025, 1023, 1024], [4095, 4097, 4099], [8192; 3]];
+    let tried = match bench.tier {
+        Tier::Quick => &all[1..2],
+        Tier::Exhaustive => &all[..],
+    };
+    for extents in tried {
+        bench.all_gates::<T>(shape(*extents), 37)?;
     }
     Ok(())
 }

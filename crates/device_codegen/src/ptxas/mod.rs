@@ -57,6 +57,12 @@
 //! is unsigned. (Where x is signed, it writes `shr.s32`.) So such a field, which passes the last
 //! bit, is an unsigned shift, unless it is the programmer's own inline PTX.
 //!
+//! Where two neighbouring 16-bit halves are loaded, `ptxas` loads 32 bits. If one of them then gets
+//! another half above it by `bfi.b64`, and what comes out is the upper word of 64 bits, it is
+//! computed in a register that is overwritten at once, and the word is the half that was put in.
+//! (Seen in the machine code of `ptxas` 12.9 and 13.0 for `sm_90` and `sm_100`, not for `sm_75` and
+//! `sm_80`.) So what is inserted into the lower word is inserted by an instruction of 32 bits.
+//!
 //! If a function calls itself, directly or through others, and `ptxas` finds out that a kernel
 //! never reaches it, `ptxas` crashes. At opt level 0 that is so for a function that sorts a slice
 //! and is called once, with an array of four numbers: `ptxas` sees that quicksort, which is for
@@ -87,6 +93,10 @@
 //!                                     cvt.s16.s8 %rs1, %w8; }
 //!   bfe.s32 %r2, %r1, 28, 8;
 //!                         becomes   shr.u32 %r2, %r1, 28;
+//!   bfi.b64 %rd3, %rd2, %rd1, 16, 16;
+//!                         becomes   { .reg .b32 %i1, %i2, %i3, %i4; mov.b64 {%i1, %i2}, %rd2;
+//!                                     mov.b64 {%i3, %i4}, %rd1; bfi.b32 %i3, %i1, %i3, 16, 16;
+//!                                     mov.b64 %rd3, {%i3, %i4}; }
 //!   .func f() {           becomes   .func f() { { .reg .b64 %n64; mov.u64 %n64, f; }
 //! ```
 //!
@@ -125,7 +135,10 @@ pub fn avoid_ptxas_errors(ptx: &str) -> String {
                 "// end inline asm" => by_hand = false,
                 _ => {}
             }
-            let line = match known.rewritten(line) {
+            let line = match known
+                .rewritten(line)
+                .or_else(|| inserted_in_lower_word(line))
+            {
                 Some(line) => Cow::from(line),
                 None if by_hand => line.into(),
                 None => field_within(line).unwrap_or(line.into()),
@@ -319,6 +332,25 @@ fn field_within(line: &str) -> Option<Cow<'_, str>> {
     let space = if guard.is_empty() { "" } else { " " };
     (end > width)
         .then(|| format!("\t{guard}{space}shr.u{width} {target}, {source}, {first};\n").into())
+}
+
+/// `bfi.b64` of a field in the lower word, done in 32 bits.
+fn inserted_in_lower_word(line: &str) -> Option<String> {
+    let (guard, opcode, operands) = parts(line)?;
+    let operands: Vec<&str> = operands.split(',').map(str::trim).collect();
+    let ("bfi.b64", [target, field, into, first, length]) = (opcode, operands.as_slice()) else {
+        return None;
+    };
+    let end = first.parse::<u32>().ok()? + length.parse::<u32>().ok()?;
+    let are_registers = field.starts_with('%') && into.starts_with('%');
+    let space = if guard.is_empty() { "" } else { " " };
+    (end <= 32 && are_registers).then(|| {
+        format!(
+            "\t{{ .reg .b32 %i1, %i2, %i3, %i4; mov.b64 {{%i1, %i2}}, {field}; \
+             mov.b64 {{%i3, %i4}}, {into}; bfi.b32 %i3, %i1, %i3, {first}, {length}; \
+             {guard}{space}mov.b64 {target}, {{%i3, %i4}}; }}\n"
+        )
+    })
 }
 
 fn is_float(register: &str) -> bool {
@@ -536,6 +568,18 @@ mod tests {
         assert_eq!(avoid_ptxas_errors(ptx), expected);
         let kept = "\tbfe.s32 \t%r2, %r1, 24, 8;\n\tbfe.u32 \t%r2, %r1, 28, 8;\n\
                     // begin inline asm\n\tbfe.s32 %r2, %r1, 28, 8;\n// end inline asm\n";
+        assert_eq!(avoid_ptxas_errors(kept), kept);
+    }
+
+    #[test]
+    fn a_field_of_the_lower_word_is_inserted_in_32_bits() {
+        let ptx = "\t@%p1 bfi.b64 \t%rd3, %rd2, %rd1, 8, 24;\n";
+        let expected = "\t{ .reg .b32 %i1, %i2, %i3, %i4; mov.b64 {%i1, %i2}, %rd2; \
+                        mov.b64 {%i3, %i4}, %rd1; bfi.b32 %i3, %i1, %i3, 8, 24; \
+                        @%p1 mov.b64 %rd3, {%i3, %i4}; }\n";
+        assert_eq!(avoid_ptxas_errors(ptx), expected);
+        let kept = "\tbfi.b64 \t%rd3, %rd2, %rd1, 32, 32;\n\tbfi.b64 \t%rd3, %rd2, %rd1, 16, 32;\n\
+                    \tbfi.b32 \t%r3, %r2, %r1, 16, 16;\n\tbfi.b64 \t%rd3, %rd2, %rd1, %r1, %r2;\n";
         assert_eq!(avoid_ptxas_errors(kept), kept);
     }
 
