@@ -23,7 +23,7 @@ const THREADS: &str =
 /// What `--layout` takes for all of them.
 const ALL: &str = "all";
 
-/// Multiplies matrices on many ranks over MPI, in six layouts: proves each result, measures where
+/// Multiplies matrices on many ranks over MPI, in five layouts: proves each result, measures where
 /// the time of each rank goes and what it sends, and compares both with formulas.
 ///
 /// Start it with mpirun: `mpirun -n 4 gemm-mpi --layout summa --size 2048`. Rank 0 reads or fills
@@ -48,9 +48,8 @@ pub struct Arguments {
     #[arg(long, value_name = "MxNxK", value_delimiter = ',', conflicts_with_all = ["size", "m", "n", "k", "a"])]
     pub shapes: Vec<ShapeArgument>,
 
-    /// Columns of A and rows of B in one panel, for the layouts that have panels; columns of B for
-    /// `broadcast-b` [default: 256; where ranks multiply on GPUs, a quarter of n or k, whichever is
-    /// less, but at least 256]
+    /// Columns of A and rows of B in one panel, for the layouts that have panels [default: 256;
+    /// where ranks multiply on GPUs, a quarter of k, but at least 256]
     #[arg(long, value_parser = panel)]
     pub panel: Option<usize>,
 

@@ -1,4 +1,4 @@
-//! One product of matrices on many ranks, over MPI: six layouts, what each sends, what it should
+//! One product of matrices on many ranks, over MPI: five layouts, what each sends, what it should
 //! take and what it takes.
 //!
 //! The program is `gemm-mpi`:

@@ -27,7 +27,7 @@ use crate::clock::{Clock, Phase, Times};
 use crate::comm::Ranks;
 use crate::layout::LayoutError;
 use crate::local::LocalProduct;
-use crate::local::gpu::{Addend, Gpu, all_have_one};
+use crate::local::gpu::{Gpu, all_have_one};
 use crate::volume::Volume;
 
 /// A machine, as the model sees it: 1 / beta and 1 / gamma are the usual units.
@@ -46,8 +46,7 @@ pub struct Machine {
 pub struct Case {
     pub shape: Shape,
     pub ranks: usize,
-    /// Columns of A and rows of B in one panel, for the layouts that have panels; columns of B for
-    /// `broadcast-b`.
+    /// Columns of A and rows of B in one panel, for the layouts that have panels.
     pub panel: usize,
     /// Whether rank 0 collects C; else each rank keeps its block.
     pub gathers: bool,
@@ -173,7 +172,7 @@ pub fn measure<T: Element>(
         let own = match gpu {
             Some(gpu) => {
                 let (clock, mut block) = (Clock::default(), gpu.block_of_c(m, n)?);
-                block.add(&clock, Phase::Distribute, Addend::whole(a, b))?;
+                block.add(&clock, Phase::Distribute, a, b)?;
                 block.wait(&clock)?
             }
             None => {

@@ -10,15 +10,12 @@
 //! | [`scatter_blocks`] | about q M K + p K N, P = p q | P-1, in one collective |
 //! | [`overlapped`] | as `scatter_rows` | 2 (P-1) a panel |
 //! | [`summa`] | M K (q-1) / P + K N (p-1) / P | (q-1) + (p-1) a panel of its own |
-//! | [`broadcast_b`] | (P-1)/P M K, then (P-1) K N | P-1, then P-1 a panel |
 //!
 //! These are elements of A and B. Ranks add up products in the type of sums, f32 where A and B are
 //! of 16 bits, and each but rank 0 sends its block of C in it.
 //!
 //! Ranks that multiply on GPUs get and send the same, by way of the host's memory.
 
-pub mod broadcast_b;
-mod broadcasts;
 pub mod overlapped;
 pub mod point_to_point;
 mod product;
@@ -34,7 +31,7 @@ use thiserror::Error;
 use crate::Element;
 use crate::clock::{Clock, Phase};
 use crate::comm::Ranks;
-use crate::local::gpu::{Addend, Gpu};
+use crate::local::gpu::Gpu;
 use crate::local::{LocalError, LocalProduct};
 use crate::model::{Bytes, Case, Cost, Elements, Machine, Memory};
 use crate::share_out::{Block, Grid};
@@ -203,7 +200,7 @@ impl<T: Element> Job<'_, T> {
             return self.add_product(a, b, c);
         };
         let mut block = gpu.block_of_c(c.rows(), c.columns())?;
-        block.add(self.clock, Phase::Distribute, Addend::whole(a, b))?;
+        block.add(self.clock, Phase::Distribute, a, b)?;
         Ok(block.fetch(self.clock, c)?)
     }
 
@@ -262,7 +259,7 @@ pub fn panel(asked: Option<usize>, shape: Shape, on_gpus: bool) -> usize {
     const PANELS: usize = 4;
     asked.unwrap_or_else(|| match on_gpus {
         true => {
-            let part = shape.n.min(shape.k).div_ceil(PANELS);
+            let part = shape.k.div_ceil(PANELS);
             part.next_multiple_of(ON_CPUS).max(ON_CPUS)
         }
         false => ON_CPUS,
@@ -270,14 +267,13 @@ pub fn panel(asked: Option<usize>, shape: Shape, on_gpus: bool) -> usize {
 }
 
 /// Every layout, in teaching order.
-pub fn layouts<T: Element>() -> [&'static dyn Multiply<T>; 6] {
+pub fn layouts<T: Element>() -> [&'static dyn Multiply<T>; 5] {
     [
         &point_to_point::PointToPoint,
         &scatter_rows::ScatterRows,
         &scatter_blocks::ScatterBlocks,
         &overlapped::Overlapped,
         &summa::Summa,
-        &broadcast_b::BroadcastB,
     ]
 }
 

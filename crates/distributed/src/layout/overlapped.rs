@@ -30,7 +30,6 @@ use super::{Job, Layout, LayoutError, Multiply, scattered};
 use crate::Element;
 use crate::clock::Phase;
 use crate::comm::UnderWay;
-use crate::local::gpu::Addend;
 use crate::model::{Bytes, Case, Elements, Machine, Memory, not_hidden};
 use crate::share_out::{Block, Grid, largest_share, panels};
 use crate::volume::Volume;
@@ -174,7 +173,7 @@ fn first_rank<T: Element>(
         job.sent_in(Phase::Wait);
         let of_a = a.part(blocks[0].rows.clone(), panel.clone());
         let of_b = b.part(panel.clone(), 0..b.columns());
-        product.add(job, Phase::Wait, Addend::whole(of_a, of_b), || {
+        product.add(job, Phase::Wait, of_a, of_b, || {
             for (of_a, of_b) in under_way.iter_mut().flatten() {
                 of_a.progress();
                 of_b.progress();
@@ -224,7 +223,7 @@ fn other_rank<T: Element>(
         });
         let a = View::new(&of_a, rows, panel.len(), panel.len());
         let b = View::new(&of_b, panel.len(), n, n);
-        product.add(job, Phase::Wait, Addend::whole(a, b), || {
+        product.add(job, Phase::Wait, a, b, || {
             next.iter_mut().flatten().for_each(UnderWay::progress);
         })?;
         free.push([of_a, of_b]);

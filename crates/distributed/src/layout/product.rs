@@ -1,14 +1,12 @@
 //! C while it is computed: on rank 0 all of it, on another rank its block alone. If C is not
 //! gathered, so it is on rank 0.
 
-use std::ops::Range;
-
 use host::cpu::view::{View, ViewMut};
 
 use super::{Job, LayoutError};
 use crate::Element;
 use crate::clock::Phase;
-use crate::local::gpu::{Addend, BlockOfC};
+use crate::local::gpu::BlockOfC;
 use crate::share_out::{Block, Grid};
 use gpu_gemm::Shape;
 
@@ -49,22 +47,20 @@ impl<'j, T: Element> Product<'j, T> {
         })
     }
 
-    /// Adds `A * B` to these columns of this rank's block. On a CPU, strips of rows are multiplied,
+    /// Adds `A * B` to this rank's block. On a CPU, strips of rows are multiplied,
     /// and after each, `progress` lets MPI work on what travels. A GPU gets copies of both, which
     /// counts as `phase`, and multiplies while the host goes on.
     pub fn add(
         &mut self,
         job: &Job<'_, T>,
         phase: Phase,
-        addend: Addend<'_, T>,
+        a: View<'_, T>,
+        b: View<'_, T>,
         progress: impl FnMut(),
     ) -> Result<(), LayoutError> {
         match &mut self.on_gpu {
-            Some(block) => Ok(block.add(job.clock, phase, addend)?),
-            None => {
-                let Addend { a, b, columns, .. } = addend;
-                job.add_product_in_strips(a, b, self.columns(&columns), progress)
-            }
+            Some(block) => Ok(block.add(job.clock, phase, a, b)?),
+            None => job.add_product_in_strips(a, b, self.block(), progress),
         }
     }
 
@@ -76,7 +72,7 @@ impl<'j, T: Element> Product<'j, T> {
         b: View<'_, T>,
     ) -> Result<(), LayoutError> {
         match &mut self.on_gpu {
-            Some(block) => Ok(block.add(job.clock, Phase::Distribute, Addend::whole(a, b))?),
+            Some(block) => Ok(block.add(job.clock, Phase::Distribute, a, b)?),
             None => job.add_product(a, b, self.block()),
         }
     }
@@ -93,12 +89,6 @@ impl<'j, T: Element> Product<'j, T> {
             }
             false => ViewMut::new(&mut self.buffer, rows, columns, columns),
         }
-    }
-
-    /// Columns of it.
-    fn columns(&mut self, columns: &Range<usize>) -> ViewMut<'_, T::Sum> {
-        let (_, from_there) = self.block().split_columns(columns.start);
-        from_there.split_columns(columns.len()).0
     }
 
     /// Waits until all ranks have computed theirs, and returns C on rank 0: one collective, in

@@ -15,7 +15,6 @@
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::marker::PhantomData;
-use std::ops::Range;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
@@ -26,8 +25,8 @@ use cust::stream::{Stream, StreamFlags, StreamWaitEventFlags};
 use gpu_gemm::device::cuda::status::during;
 use gpu_gemm::device::cuda::{Direction, Stage, Staging, Transfer};
 use gpu_gemm::{
-    Batch, Bindings, Call, Chooser, CudaDevice, CudaStream, DataType, Device, DeviceError,
-    DeviceFacts, Operand, Plan, Shape, Transpose,
+    Bindings, Call, Chooser, CudaDevice, CudaStream, DataType, Device, DeviceError, DeviceFacts,
+    Plan, Shape, Transpose,
 };
 use host::cpu::view::{View, ViewMut};
 use host::rung::Rung;
@@ -175,7 +174,7 @@ impl Gpu {
             memory: vec![self.memory(rows * columns * size_of::<S>())?],
             rows,
             columns,
-            done: 0,
+            has_sums: false,
             a: Factor::default(),
             b: Factor::default(),
             workspace: None,
@@ -195,27 +194,6 @@ struct Factor {
     current: usize,
 }
 
-/// A product that is added to some columns of a block of C.
-pub struct Addend<'v, T> {
-    pub a: View<'v, T>,
-    /// A is that of the product before, which is on the GPU already.
-    pub same_a: bool,
-    pub b: View<'v, T>,
-    pub columns: Range<usize>,
-}
-
-impl<'v, T> Addend<'v, T> {
-    /// `A * B`, added to as many columns as B has, from the first on.
-    pub fn whole(a: View<'v, T>, b: View<'v, T>) -> Self {
-        Addend {
-            a,
-            same_a: false,
-            b,
-            columns: 0..b.columns(),
-        }
-    }
-}
-
 /// A rank's block of C, of sums, while products are added to it: compact, in the GPU's memory.
 pub struct BlockOfC<'g, S: Element> {
     gpu: &'g Gpu,
@@ -223,8 +201,8 @@ pub struct BlockOfC<'g, S: Element> {
     memory: Vec<DeviceBuffer<u8>>,
     rows: usize,
     columns: usize,
-    /// How many columns, from the first on, have a sum to add to. The others are undefined.
-    done: usize,
+    /// Whether there are sums to add to; if not, what C holds is undefined.
+    has_sums: bool,
     a: Factor,
     b: Factor,
     workspace: Option<DeviceBuffer<u8>>,
@@ -251,9 +229,8 @@ impl<S: Element> Drop for BlockOfC<'_, S> {
 }
 
 impl<S: Element> BlockOfC<'_, S> {
-    /// Copies the factors to the GPU, and launches `C += A * B`. The first product of columns is
-    /// `C = A * B`, so C is never zeroed. The factors may change when it returns. The copies count
-    /// as `phase`.
+    /// Copies the factors to the GPU, and launches `C += A * B`; the first product is `C = A * B`,
+    /// so C is never zeroed. The factors may change when it returns. The copies count as `phase`.
     ///
     /// # Errors
     ///
@@ -261,57 +238,35 @@ impl<S: Element> BlockOfC<'_, S> {
     ///
     /// # Panics
     ///
-    /// If the three do not fit each other, or a product of columns further left is missing.
+    /// If the three do not fit each other.
     pub fn add<T: Element<Sum = S>>(
         &mut self,
         clock: &Clock,
         phase: Phase,
-        addend: Addend<'_, T>,
+        a: View<'_, T>,
+        b: View<'_, T>,
     ) -> Result<(), LocalError> {
-        let Addend {
-            a,
-            same_a,
-            b,
-            columns,
-        } = addend;
-        let shape = Shape::new(self.rows, columns.len(), a.columns());
+        let shape = Shape::new(self.rows, self.columns, a.columns());
         let factors = (a.rows(), b.rows(), b.columns());
-        assert_eq!(factors, (self.rows, a.columns(), shape.n));
-        assert!(columns.end <= self.columns);
+        assert_eq!(factors, (shape.m, shape.k, shape.n));
         if shape.is_empty() || shape.k == 0 {
             return Ok(());
         }
-        let adds = columns.end <= self.done;
-        assert!(adds || columns.start == self.done);
-        let (a_start, b_start) = clock.time(phase, || {
-            let a = match same_a && self.done > 0 {
-                true => self.a.current(),
-                false => self.a.upload(self.gpu, &mut self.memory, a)?,
-            };
-            Ok::<_, DeviceError>((a, self.b.upload(self.gpu, &mut self.memory, b)?))
+        let (gpu, replaced) = (self.gpu, &mut self.memory);
+        let (a, b) = clock.time(phase, || {
+            let a = self.a.upload(gpu, replaced, a)?;
+            Ok::<_, DeviceError>((a, self.b.upload(gpu, replaced, b)?))
         })?;
-        clock.time(Phase::Compute, || {
-            let operand = |start: u64, view: View<'_, T>| {
-                Operand::at(start as usize, view.columns(), T::TYPE, Transpose::No)
-            };
-            let call = Call {
-                shape,
-                a: operand(a_start, a),
-                b: operand(b_start, b),
-                ldc: self.columns,
-                batch: Batch::ONE,
-            };
-            self.launch::<T>(call, (a_start, b_start), columns, adds)
-        })
+        clock.time(Phase::Compute, || self.launch::<T>(shape, (a, b)))
     }
 
+    /// Launches the product of compact factors at these addresses.
     fn launch<T: Element<Sum = S>>(
         &mut self,
-        call: Call,
+        shape: Shape,
         (a, b): (u64, u64),
-        columns: Range<usize>,
-        adds: bool,
     ) -> Result<(), LocalError> {
+        let call = Call::compact(shape, Transpose::No, Transpose::No, T::TYPE);
         let gpu = self.gpu;
         let plan = gpu.plan(T::PRODUCT, call)?;
         let bytes = plan.workspace_bytes();
@@ -326,10 +281,10 @@ impl<S: Element> BlockOfC<'_, S> {
         }
         let workspace = self.workspace.as_ref().map_or(0, start);
         let factor = |number| T::from_integer(number).scalar();
-        let c = start(&self.memory[0]) + (columns.start * size_of::<S>()) as u64;
+        let c = start(&self.memory[0]);
         let bindings = Bindings {
             alpha: factor(1),
-            beta: factor(i32::from(adds)),
+            beta: factor(i32::from(self.has_sums)),
             a: a as *mut _,
             b: b as *mut _,
             c: c as *mut _,
@@ -344,7 +299,7 @@ impl<S: Element> BlockOfC<'_, S> {
         for factor in [&mut self.a, &mut self.b] {
             factor.read[factor.current] = Some(gpu.multiplied()?);
         }
-        self.done = self.done.max(columns.end);
+        self.has_sums = true;
         Ok(())
     }
 
@@ -377,13 +332,12 @@ impl<S: Element> BlockOfC<'_, S> {
     ///
     /// # Panics
     ///
-    /// If they are not of the same size, or only some columns have a product.
+    /// If they are not of the same size.
     pub fn fetch(&mut self, clock: &Clock, mut to: ViewMut<'_, S>) -> Result<(), DeviceError> {
-        if self.done == 0 {
+        if !self.has_sums {
             return Ok(());
         }
         self.wait(clock)?;
-        assert_eq!(self.done, self.columns);
         assert_eq!((to.rows(), to.columns()), (self.rows, self.columns));
         let host = (to.as_mut_ptr().cast(), to.leading() * size_of::<S>());
         let size = (self.rows, self.columns * size_of::<S>());
@@ -423,11 +377,6 @@ impl Factor {
         // stream of copies waits for the product that reads it.
         unsafe { gpu.copy((host, to), (rows, width), Direction::ToDevice)? };
         Ok(to)
-    }
-
-    /// Where the last panel begins.
-    fn current(&self) -> u64 {
-        self.rooms[self.current].as_ref().map_or(0, start)
     }
 }
 

@@ -19,7 +19,7 @@ pub fn blocks_are_proven_where_they_lie_and_c_does_not_travel() {
              --alpha -2 --proof distributed --runs 2 --format json"
         );
         let report = end(job(4, &arguments)).report();
-        assert_eq!(records(&report).len(), 6 * 3 * 4);
+        assert_eq!(records(&report).len(), 5 * 3 * 4);
         for record in records(&report) {
             let name = format!("{dtype} {} on {}", record["layout"], record["ranks"]);
             assert_eq!(record["proven"], true, "{name}: {}", said(record));

@@ -1,7 +1,6 @@
 //! Jobs of the real program under a real `mpirun`.
 
-use std::io::{BufRead, BufReader, Read};
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use serde_json::Value;
 
@@ -66,41 +65,5 @@ pub fn end(mut command: Command) -> Ended {
         code: output.status.code(),
         out: String::from_utf8_lossy(&output.stdout).into_owned(),
         notes: String::from_utf8_lossy(&output.stderr).into_owned(),
-    }
-}
-
-/// Runs a job that says its ranks' processes, and kills one of them.
-pub fn end_with_a_kill(ranks: usize, victim: usize, arguments: &str) -> Ended {
-    let mut command = job(ranks, &format!("--show-ranks {arguments}"));
-    let mut child = command
-        .stdout(Stdio::null())
-        .stderr(Stdio::piped())
-        .spawn()
-        .expect("mpirun starts");
-    let mut lines = BufReader::new(child.stderr.take().expect("a pipe"));
-    let (mut notes, mut seen, mut process) = (String::new(), 0, None);
-    while seen < ranks {
-        let mut line = String::new();
-        assert!(
-            lines.read_line(&mut line).expect("text") > 0,
-            "it ended early: {notes}"
-        );
-        let words: Vec<&str> = line.split_whitespace().collect();
-        if let ["rank", rank, "of", _, "is", "process", id, ..] = words[..] {
-            seen += 1;
-            if rank == victim.to_string() {
-                process = Some(id.to_string());
-            }
-        }
-        notes += &line;
-    }
-    let process = process.expect("the victim said its number");
-    let killed = Command::new("kill").args(["-9", &process]).status();
-    assert!(killed.expect("kill starts").success());
-    lines.read_to_string(&mut notes).expect("text");
-    Ended {
-        code: child.wait().expect("mpirun ends").code(),
-        out: String::new(),
-        notes,
     }
 }

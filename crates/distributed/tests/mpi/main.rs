@@ -39,7 +39,6 @@ fn main() -> ExitCode {
         sent::the_formulas_are_what_is_counted_for_every_layout_rank_and_phase,
         sent::the_formulas_are_what_mpi_itself_counts,
         faults::a_rank_that_panics_ends_the_job_with_its_name,
-        faults::a_rank_that_is_killed_ends_the_job_with_its_name,
         faults::ranks_that_were_started_differently_do_not_start,
         faults::what_does_not_exist_is_refused_once_with_the_exit_code_for_usage,
         faults::a_file_that_cannot_be_read_ends_all_ranks,

@@ -76,7 +76,6 @@ pub fn the_formulas_are_what_mpi_itself_counts() {
         "scatter-blocks",
         "overlapped",
         "summa",
-        "broadcast-b",
     ] {
         let arguments = |shape: &str| format!("--layout {layout} --shapes {shape} --panel 16");
         let (bytes, report) = bytes_of_a_run(4, &arguments("70x90x50"));
