@@ -124,15 +124,6 @@ macro_rules! simulated {
     };
 }
 
-/// A test by OpenCL, reported as ignored where there is no device of it.
-pub fn on_opencl(
-    name: impl std::fmt::Display,
-    test: impl FnOnce() -> Result<(), Failed> + Send + 'static,
-) -> Trial {
-    let ignored = devices::why_no_opencl().is_some();
-    Trial::test(format!("opencl::{name}"), test).with_ignored_flag(ignored)
-}
-
 /// The elements as bits, which are equal only where NaNs are, too.
 pub fn bits<T: Number>(elements: &[T]) -> Vec<u64> {
     elements.iter().map(|element| element.bits()).collect()

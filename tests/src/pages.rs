@@ -1,14 +1,11 @@
 //! Memory with fences: pages beside it that nobody can access. What accesses them ends the
-//! process, with a message that names the memory.
+//! process; on one thread (`--test-threads 1`), the test is the last that was named.
 //!
 //! ```text
 //!   | fence ........ | poison  elements | fence ........ |      Edge::End
 //!   | fence ........ | elements  poison | fence ........ |      Edge::Start
 //! ```
 
-use std::mem::MaybeUninit;
-use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
 use std::{io, ptr, slice};
 
 use host::data::Number;
@@ -37,33 +34,25 @@ pub struct Fenced<T: Number> {
     /// Where among these elements the first is that was given.
     first: usize,
     length: usize,
-    entry: &'static Entry,
 }
 
 impl<T: Number> Fenced<T> {
-    /// A copy of these elements that begins at a multiple of `alignment` bytes. Where the process
-    /// ends because something beside them was accessed, the message says so of `name`.
+    /// A copy of these elements that begins at a multiple of `alignment` bytes.
     ///
     /// # Errors
     ///
-    /// There is no memory, or there are too many fences at once.
+    /// There is no memory.
     ///
     /// # Panics
     ///
     /// If `alignment` is no multiple of an element's size, or more than a page.
-    pub fn new(
-        name: String,
-        elements: &[T],
-        edge: Edge,
-        alignment: usize,
-    ) -> io::Result<Fenced<T>> {
+    pub fn new(elements: &[T], edge: Edge, alignment: usize) -> io::Result<Fenced<T>> {
         let size = size_of::<T>();
         // SAFETY: it reads no memory.
         let page = unsafe { libc::sysconf(libc::_SC_PAGESIZE) }.cast_unsigned() as usize;
         assert!(alignment.is_multiple_of(size) && page.is_multiple_of(alignment));
         let pages_bytes = size_of_val(elements).next_multiple_of(page);
         let map_bytes = pages_bytes + 2 * FENCE_BYTES;
-        report_accesses_of_fences()?;
 
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
         // SAFETY: a new mapping, wherever there is room.
@@ -87,11 +76,6 @@ impl<T: Number> Fenced<T> {
                 last_possible / alignment * alignment / size
             }
         };
-        let fences = Fences {
-            first: map.addr(),
-            pages: pages.addr(),
-            end: map.addr() + map_bytes,
-        };
         let mut fenced = Fenced {
             map,
             map_bytes,
@@ -99,7 +83,6 @@ impl<T: Number> Fenced<T> {
             pages_length,
             first,
             length: elements.len(),
-            entry: Entry::claim(name, fences)?,
         };
         let memory = fenced.memory_mut();
         memory.fill(T::POISON);
@@ -137,112 +120,7 @@ impl<T: Number> Fenced<T> {
 
 impl<T: Number> Drop for Fenced<T> {
     fn drop(&mut self) {
-        self.entry.release();
         // SAFETY: it is the mapping of `new`, and nothing that is borrowed from it is left.
         unsafe { libc::munmap(self.map.cast(), self.map_bytes) };
-    }
-}
-
-/// The addresses of two fences, and of the pages between them.
-struct Fences {
-    first: usize,
-    pages: usize,
-    end: usize,
-}
-
-/// What the signal handler knows of one [`Fenced`].
-#[derive(Debug)]
-struct Entry {
-    is_taken: AtomicBool,
-    first: AtomicUsize,
-    pages: AtomicUsize,
-    /// 0 while there are no fences.
-    end: AtomicUsize,
-    name: AtomicPtr<String>,
-}
-
-static ENTRIES: [Entry; 256] = [const {
-    Entry {
-        is_taken: AtomicBool::new(false),
-        first: AtomicUsize::new(0),
-        pages: AtomicUsize::new(0),
-        end: AtomicUsize::new(0),
-        name: AtomicPtr::new(ptr::null_mut()),
-    }
-}; 256];
-
-impl Entry {
-    /// Tells the signal handler of fences.
-    fn claim(name: String, fences: Fences) -> io::Result<&'static Entry> {
-        let take = |entry: &&Entry| !entry.is_taken.swap(true, Ordering::AcqRel);
-        let entry = ENTRIES.iter().find(take);
-        let entry = entry.ok_or_else(|| io::Error::other("too many fences"))?;
-        let name = Box::into_raw(Box::new(name));
-        entry.name.store(name, Ordering::Release);
-        entry.first.store(fences.first, Ordering::Release);
-        entry.pages.store(fences.pages, Ordering::Release);
-        entry.end.store(fences.end, Ordering::Release);
-        Ok(entry)
-    }
-
-    fn release(&self) {
-        self.end.store(0, Ordering::Release);
-        let name = self.name.swap(ptr::null_mut(), Ordering::AcqRel);
-        // SAFETY: `claim` made it. The signal handler reads the names of fences that are
-        // accessed, and nobody accesses these any more.
-        drop(unsafe { Box::from_raw(name) });
-        self.is_taken.store(false, Ordering::Release);
-    }
-}
-
-/// What was done about the signal before.
-static PREVIOUS: OnceLock<libc::sigaction> = OnceLock::new();
-
-/// Makes an access of a fence end the process with a message.
-fn report_accesses_of_fences() -> io::Result<()> {
-    static DONE: OnceLock<Option<i32>> = OnceLock::new();
-    let error = DONE.get_or_init(|| {
-        // SAFETY: zeros are a valid `sigaction`. The previous one is kept before ours, which
-        // relies on it, is installed; a thread has a stack for signals, or its own is used.
-        let results = unsafe {
-            let mut previous = MaybeUninit::zeroed();
-            let read = libc::sigaction(libc::SIGSEGV, ptr::null(), previous.as_mut_ptr());
-            PREVIOUS.get_or_init(|| previous.assume_init());
-            let mut ours: libc::sigaction = MaybeUninit::zeroed().assume_init();
-            ours.sa_sigaction = report as *const () as usize;
-            ours.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK;
-            [read, libc::sigaction(libc::SIGSEGV, &ours, ptr::null_mut())]
-        };
-        match results {
-            [0, 0] => None,
-            _ => io::Error::last_os_error().raw_os_error(),
-        }
-    });
-    error.map_or(Ok(()), |code| Err(io::Error::from_raw_os_error(code)))
-}
-
-/// The signal handler. It neither allocates nor locks.
-extern "C" fn report(_: libc::c_int, info: *mut libc::siginfo_t, _: *mut libc::c_void) {
-    // SAFETY: the kernel passes what belongs to the signal, which has an address.
-    let address = unsafe { (*info).si_addr() }.addr();
-    let is_in = |entry: &&Entry| {
-        (entry.first.load(Ordering::Acquire)..entry.end.load(Ordering::Acquire)).contains(&address)
-    };
-    if let Some(entry) = ENTRIES.iter().find(is_in) {
-        let place = match address < entry.pages.load(Ordering::Acquire) {
-            true => "\nerror: an access before the start of ",
-            false => "\nerror: an access past the end of ",
-        };
-        // SAFETY: the thread that accesses them is stopped here, so fences and name live.
-        let name = unsafe { &*entry.name.load(Ordering::Acquire) };
-        for text in [place, name, "\n"] {
-            // SAFETY: the text is as long as that. Whether it arrives changes nothing.
-            unsafe { libc::write(libc::STDERR_FILENO, text.as_ptr().cast(), text.len()) };
-        }
-    }
-    // The access is made again, and handled as it would have been without us.
-    if let Some(previous) = PREVIOUS.get() {
-        // SAFETY: it was the action before.
-        unsafe { libc::sigaction(libc::SIGSEGV, previous, ptr::null_mut()) };
     }
 }

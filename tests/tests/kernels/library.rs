@@ -1,22 +1,20 @@
 //! The library call: `C = alpha * op(A) * op(B) + beta * C`, for every data type, transposed or not,
-//! by the plan that it chooses and by every other, whatever the shape and the layout, on the
-//! simulator, on the GPU and by OpenCL. What is compared with are sums in f64: they are exact where
-//! the elements are integers.
+//! whatever the shape and the layout, on the simulator, on the GPU and by OpenCL, compared with
+//! sums in f64 ([`super::problem`]).
 
-use gpu_gemm::choose::candidates;
 use gpu_gemm::device::compiled::{self, Module};
 use gpu_gemm::device::driver;
 use gpu_gemm::{
-    Batch, Bf16, Bindings, Call, Context, CudaDevice, DataType, Device, DeviceFacts, Element,
-    ElementType, F16, GemmError, Input, MultipliesInto, Operand, Output, Plan, Scalar, Shape,
-    Simulator, Transpose, WORKSPACE, gemm, gemm_strided_batched,
+    Bf16, Context, CudaDevice, DataType, Device, Element, ElementType, F16, GemmError, Input,
+    MultipliesInto, Output, Shape, Transpose, WORKSPACE, gemm, gemm_strided_batched,
 };
-use host::data::{Arithmetic, Number};
-use host::run::guard::{self, GUARD};
+use host::data::Number;
 use libtest_mimic::{Failed, Trial};
 use tests::built::{LADDER, built};
 use tests::devices::Backend;
 use tests::{Tier, bits, on_gpu};
+
+use super::problem::{Case, Elements, Problem, Strides, scrambled};
 
 pub fn trials() -> Vec<Trial> {
     let mut trials = trials_of::<f32, f32>();
@@ -30,11 +28,6 @@ pub fn trials() -> Vec<Trial> {
         let test = move || backend.run(names_the_argument_that_is_wrong);
         let name = "library::names_the_argument_that_is_wrong";
         trials.extend(tests::trial(Tier::Quick, backend, name, test));
-    }
-    for tier in [Tier::Quick, Tier::Exhaustive] {
-        let name = "library::every_plan_is_right";
-        let test = move || every_plan(tier);
-        trials.extend(tests::trial(tier, Backend::Simulator, name, test));
     }
     trials.push(on_gpu("library::is_right_at_large_sizes", || {
         Backend::Gpu.run(|device| large(device, WORKSPACE))
@@ -70,7 +63,6 @@ fn trials_of<T: Number + MultipliesInto<C>, C: Number>() -> Vec<Trial> {
         takes_any_leading_dimension_and_offset,
         follows_alpha_and_beta_and_never_reads_what_they_forbid,
         takes_sums_without_products_and_matrices_without_elements,
-        repeats_bit_for_bit,
         multiplies_batches_at_any_strides,
         cuts_what_the_workspace_is_too_small_for,
     ];
@@ -139,225 +131,13 @@ impl Library<'_> {
     }
 }
 
-/// What is multiplied, and how it lies in memory.
-#[derive(Clone, Copy, Debug)]
-struct Case {
-    shape: Shape,
-    transposes: (Transpose, Transpose),
-    elements: Elements,
-    /// Elements between rows, and before the first matrix.
-    padding: usize,
-    offset: usize,
-    batch: usize,
-    strides: Strides,
-    alpha: i32,
-    beta: i32,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Elements {
-    /// Results are rounded once, where C has fewer bits than its sums.
-    Integers,
-    Fractions,
-}
-
-/// Where the next matrices of a batch begin.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Strides {
-    /// So many elements after the end of those before.
-    Gap(usize),
-    /// All products have one A.
-    OneA,
-    /// All products have one B, and each row of C is followed by that of the next product.
-    OneB,
-}
-
-impl Case {
-    fn of((m, n, k): (usize, usize, usize), transposes: (Transpose, Transpose)) -> Case {
-        Case {
-            shape: Shape::new(m, n, k),
-            transposes,
-            elements: Elements::Integers,
-            padding: 0,
-            offset: 0,
-            batch: 1,
-            strides: Strides::Gap(0),
-            alpha: 1,
-            beta: 0,
-        }
-    }
-}
-
-/// Matrices of a batch in one memory. Whatever is no element of theirs is poison.
-struct Matrices<T> {
-    elements: Vec<T>,
-    leading: usize,
-    stride: usize,
-    offset: usize,
-}
-
-impl<T: Number> Matrices<T> {
-    /// With these values, of which the first is number 1; or poison, where nothing is read.
-    fn new(
-        case: &Case,
-        (rows, columns): (usize, usize),
-        [leading, stride]: [usize; 2],
-        value: Option<impl Fn(usize) -> T>,
-    ) -> Matrices<T> {
-        let end = case.offset + case.batch.saturating_sub(1) * stride + rows * leading;
-        let mut matrices = Matrices {
-            // Poison behind them, too.
-            elements: vec![T::POISON; end + 3],
-            leading,
-            stride,
-            offset: case.offset,
-        };
-        let Some(value) = value else {
-            return matrices;
-        };
-        let mut number = 0;
-        for product in 0..case.batch {
-            for (row, column) in pairs(rows, columns) {
-                let place = matrices.place(product, row, column);
-                number += 1;
-                matrices.elements[place] = value(number);
-            }
-        }
-        matrices
-    }
-
-    fn place(&self, product: usize, row: usize, column: usize) -> usize {
-        self.offset + product * self.stride + row * self.leading + column
-    }
-
-    /// An element of the matrix as it is multiplied.
-    fn element(&self, product: usize, transpose: Transpose, place: (usize, usize)) -> f64 {
-        let (row, column) = transpose.of(place);
-        self.elements[self.place(product, row, column)].to_f64()
-    }
-}
-
-fn pairs(rows: usize, columns: usize) -> impl Iterator<Item = (usize, usize)> {
-    (0..rows).flat_map(move |row| (0..columns).map(move |column| (row, column)))
-}
-
-/// Small integers, most of them positive, so that long sums have more bits than elements of 16
-/// bits. Those of A have more bits than f32 has where the type is wider than that, and as integers
-/// their sums wrap.
-fn a_value<T: Number>(elements: Elements, number: usize) -> T {
-    let small = scrambled(number) % 7 - 1;
-    match (elements, T::TYPE) {
-        (Elements::Fractions, _) => fraction(number),
-        (_, ElementType::F64 | ElementType::I32) => T::from_integer(small * ((1 << 27) + 1)),
-        _ => T::from_integer(small),
-    }
-}
-
-/// The same of B and of C.
-fn b_value<T: Number>(elements: Elements, number: usize) -> T {
-    let number = number + 1_000_000;
-    match elements {
-        Elements::Fractions => fraction(number),
-        Elements::Integers => T::from_integer(scrambled(number) % 6 - 1),
-    }
-}
-
-/// Between -1 and 1.
-fn fraction<T: Number>(number: usize) -> T {
-    T::nearest(f64::from(scrambled(number)) / 32767.5 - 1.0)
-}
-
-/// 16 bits that look random.
-fn scrambled(number: usize) -> i32 {
-    let word = (number as u32).wrapping_mul(0x9e37_79b9);
-    ((word ^ word >> 15).wrapping_mul(0x85eb_ca6b) >> 16) as i32
-}
-
 /// An integer as alpha or beta of matrices of `T`.
 fn scalar<T: Number>(value: i32) -> Result<T::Scalar, Failed> {
     let scalar = T::from_integer(value).scalar();
     Ok(T::Scalar::of(scalar).ok_or("alpha is no scalar of the type")?)
 }
 
-/// The relative error of one operation, rounded or cut off.
-fn unit(arithmetic: Arithmetic) -> f64 {
-    match arithmetic {
-        Arithmetic::Float { unit_roundoff, .. } => 2.0 * unit_roundoff,
-        Arithmetic::WrappingInteger { .. } => 0.0,
-    }
-}
-
-struct Problem<T, C> {
-    case: Case,
-    a: Matrices<T>,
-    b: Matrices<T>,
-    c: Matrices<C>,
-}
-
 impl<T: Number + MultipliesInto<C>, C: Number> Problem<T, C> {
-    fn new(case: Case) -> Problem<T, C> {
-        let Case {
-            shape: Shape { m, n, k },
-            transposes,
-            elements,
-            batch,
-            strides,
-            ..
-        } = case;
-        let (of_a, of_b) = (transposes.0.of((m, k)), transposes.1.of((k, n)));
-        let apart = |(rows, columns)| {
-            // A leading dimension is at least 1, as in BLAS.
-            let leading = usize::max(columns + case.padding, 1);
-            let gap = if let Strides::Gap(gap) = strides {
-                gap
-            } else {
-                0
-            };
-            [leading, rows * leading + gap]
-        };
-        let one = |shape| [apart(shape)[0], 0];
-        let side_by_side = [batch.max(1) * (n + 1), n + 1];
-        let (in_a, in_b, in_c) = match strides {
-            Strides::Gap(_) => (apart(of_a), apart(of_b), apart((m, n))),
-            Strides::OneA => (one(of_a), apart(of_b), apart((m, n))),
-            Strides::OneB => (apart(of_a), one(of_b), side_by_side),
-        };
-        let reads = case.alpha != 0;
-        let a = reads.then_some(|number| a_value::<T>(elements, number));
-        let b = reads.then_some(|number| b_value::<T>(elements, number));
-        let c = (case.beta != 0).then_some(|number| b_value::<C>(elements, number));
-        Problem {
-            a: Matrices::new(&case, of_a, in_a, a),
-            b: Matrices::new(&case, of_b, in_b, b),
-            c: Matrices::new(&case, (m, n), in_c, c),
-            case,
-        }
-    }
-
-    fn name(&self) -> String {
-        format!("{} {:?}", T::DATA_TYPE, self.case)
-    }
-
-    /// What a plan needs to know about it, with memory at these addresses.
-    fn call(&self, [a, b]: [usize; 2]) -> Call {
-        let operand = |address, matrices: &Matrices<T>, transpose| {
-            let address = address + matrices.offset * size_of::<T>();
-            Operand::at(address, matrices.leading, T::TYPE, transpose)
-        };
-        let batch = Batch {
-            count: self.case.batch,
-            strides: [self.a.stride, self.b.stride, self.c.stride],
-        };
-        Call {
-            shape: self.case.shape,
-            a: operand(a, &self.a, self.case.transposes.0),
-            b: operand(b, &self.b, self.case.transposes.1),
-            ldc: self.c.leading,
-            batch: Batch::ONE,
-        }
-        .batched(batch, T::TYPE)
-    }
-
     /// The memory of C after the call, and what the call said.
     fn got(&self, context: &Context) -> Result<(Vec<C>, Result<(), GemmError>), Failed> {
         let Problem { case, a, b, c } = self;
@@ -420,68 +200,6 @@ impl<T: Number + MultipliesInto<C>, C: Number> Problem<T, C> {
         }
         said.map_err(|error| format!("{name}: {error}"))?;
         self.is_right(&got)
-    }
-
-    /// This memory holds the products, and everything around them is as it was.
-    fn is_right(&self, got: &[C]) -> Result<(), Failed> {
-        let mut expected = self.c.elements.clone();
-        for product in 0..self.case.batch {
-            for place in pairs(self.case.shape.m, self.case.shape.n) {
-                let in_memory = self.c.place(product, place.0, place.1);
-                let found = got[in_memory];
-                let (want, bound) = self.want(product, place);
-                // Nor is a NaN within the bound.
-                let is_near = (found.to_f64() - want.to_f64()).abs() <= bound;
-                if found != want && !is_near {
-                    let name = self.name();
-                    let message =
-                        format!("{name}: {found} in place of {want} at {place:?} of {product}");
-                    return Err(message.into());
-                }
-                expected[in_memory] = found;
-            }
-        }
-        let (got, expected) = (bits(got), bits(&expected));
-        let wrong = got
-            .iter()
-            .zip(&expected)
-            .position(|(got, want)| got != want);
-        assert_eq!(wrong, None, "{}: an element beside C", self.name());
-        Ok(())
-    }
-
-    /// An element of the result, rounded once, and how far off it may be.
-    fn want(&self, product: usize, (row, column): (usize, usize)) -> (C, f64) {
-        let Case {
-            shape: Shape { k, .. },
-            transposes,
-            elements,
-            alpha,
-            beta,
-            ..
-        } = self.case;
-        let (alpha, beta) = (f64::from(alpha), f64::from(beta));
-        let (mut sum, mut magnitude) = (0.0, 0.0);
-        if beta != 0.0 {
-            sum = beta * self.c.element(product, Transpose::No, (row, column));
-            magnitude = sum.abs();
-        }
-        for l in 0..if alpha == 0.0 { 0 } else { k } {
-            let a = self.a.element(product, transposes.0, (row, l));
-            let term = alpha * a * self.b.element(product, transposes.1, (l, column));
-            sum += term;
-            magnitude += term.abs();
-        }
-        if T::TYPE == ElementType::I32 {
-            return (C::from_integer(sum as i64 as i32), 0.0);
-        }
-        let bound = match elements {
-            Elements::Integers => 0.0,
-            Elements::Fractions => {
-                (k + 4) as f64 * unit(T::SUMS) * magnitude + unit(C::ARITHMETIC) * sum.abs()
-            }
-        };
-        (C::nearest(sum), bound)
     }
 }
 
@@ -598,33 +316,6 @@ fn rounds_as_its_type_does<T: Number + MultipliesInto<C>, C: Number>(
     }))
 }
 
-fn repeats_bit_for_bit<T: Number + MultipliesInto<C>, C: Number>(
-    library: &Library,
-) -> Result<(), Failed> {
-    if library.lacks_tensor_cores::<T>() {
-        return Ok(());
-    }
-    let context = library.context()?;
-    let cases = grid(&[(140, 100, 503)]);
-    for case in cases.step_by(library.tier.step(3)) {
-        let problem = Problem::<T, C>::new(Case {
-            elements: Elements::Fractions,
-            beta: 1,
-            ..case
-        });
-        let run = || -> Result<Vec<u64>, Failed> {
-            let (c, said) = problem.got(&context)?;
-            said?;
-            Ok(bits(&c))
-        };
-        let first = run()?;
-        for _ in 0..2 {
-            assert!(run()? == first, "{}: two runs differ", problem.name());
-        }
-    }
-    Ok(())
-}
-
 fn multiplies_batches_at_any_strides<T: Number + MultipliesInto<C>, C: Number>(
     library: &Library,
 ) -> Result<(), Failed> {
@@ -723,64 +414,6 @@ fn refuses_long_sums_that_the_workspace_is_too_small_for<
     let enough = Context::new(library.device, needed)?;
     assert!(enough.plan(T::DATA_TYPE, problem.call([0; 2])).is_ok());
     Ok(())
-}
-
-/// Every candidate, not only the chosen one, with guard bands around C and the workspace.
-fn every_plan(tier: Tier) -> Result<(), Failed> {
-    let facts = DeviceFacts::simulator();
-    // In the last, tiles of 192 leave an N remainder.
-    let cases = grid(&[(257, 140, 45), (128, 128, 40), (130, 300, 20)]);
-    // Every shape, every transposition, and either place.
-    for (index, case) in cases.enumerate().step_by(tier.step(3)) {
-        let (padding, offset) = [(0, 1), (3, 4)][index % 2];
-        let problem = Problem::<f32, f32>::new(Case {
-            padding,
-            offset,
-            alpha: 2,
-            beta: 1,
-            ..case
-        });
-        let addresses =
-            [&problem.a, &problem.b].map(|matrices| matrices.elements.as_ptr() as usize);
-        let plans = candidates(problem.call(addresses), &facts);
-        assert!(!plans.is_empty());
-        for plan in plans {
-            let name = format!("{} {:?}", plan.variant().name, plan.decomposition());
-            let named = |failed| format!("{name}: {failed:?}");
-            let c = simulated(&problem, &plan).map_err(named)?;
-            problem.is_right(&c).map_err(named)?;
-        }
-    }
-    Ok(())
-}
-
-/// The memory of C, by this plan on the simulator.
-fn simulated(problem: &Problem<f32, f32>, plan: &Plan) -> Result<Vec<f32>, Failed> {
-    let Problem { case, a, b, c } = problem;
-    let mut c_there = guard::surround(&c.elements);
-    let floats = plan.workspace_bytes().div_ceil(size_of::<f32>());
-    // Its start is a multiple of 16 bytes, as kernels require of copies.
-    let mut workspace = guard::surround(&vec![f32::POISON; floats + 4]);
-    let skew = workspace[GUARD..].as_ptr().align_offset(16);
-    let first = |of: &Matrices<f32>| of.elements[of.offset..].as_ptr().cast_mut().cast::<u8>();
-    let bindings = Bindings {
-        alpha: Scalar::F32(case.alpha as f32),
-        beta: Scalar::F32(case.beta as f32),
-        a: first(a),
-        b: first(b),
-        c: c_there[GUARD + c.offset..].as_mut_ptr().cast(),
-        workspace: workspace[GUARD + skew..].as_mut_ptr().cast(),
-    };
-    // SAFETY: the matrices are those of the plan's call, the workspace is as large as the plan
-    // requires, and all of them outlive the launches.
-    unsafe { gpu_gemm::run(&Simulator::default().observed(&|| ()), plan, &bindings)? };
-    let bands = |name, buffer: &[f32], length| {
-        guard::check_bands(name, &buffer[..GUARD], &buffer[GUARD + length..])
-            .map_err(|trespass| trespass.to_string())
-    };
-    bands('C', &c_there, c.elements.len())?;
-    bands('W', &workspace, floats + 4)?;
-    Ok(c_there[GUARD..GUARD + c.elements.len()].to_vec())
 }
 
 /// The first GPU, with kernels that its driver compiles, whether the build has assembled them or

@@ -9,8 +9,8 @@ mod fix_up;
 mod gemm;
 mod library;
 mod npy;
-mod opencl_barriers;
 mod parameters;
+mod problem;
 mod reads;
 mod yardsticks;
 
@@ -23,7 +23,6 @@ fn main() -> ExitCode {
         divisions::trials,
         reads::trials,
         barriers::trials,
-        opencl_barriers::trials,
         gemm::trials,
         fix_up::trials,
         copies::trials,

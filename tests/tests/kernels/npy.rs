@@ -26,13 +26,9 @@ pub fn trials() -> Vec<Trial> {
         .into_iter()
         .filter(|one| one.inputs != ElementType::Bf16)
     {
-        for orders in ["CC", "CF", "FC", "FF"] {
-            let name = format!("{data_type}::a_and_b_in_order_{orders}_give_its_own_product");
-            add(name, Box::new(move || products_agree(data_type, orders, 1)));
-        }
-        for version in [2, 3] {
-            let name = format!("{data_type}::version_{version}_is_read");
-            let test = move || products_agree(data_type, "CF", version);
+        for (orders, version) in [("CC", 1), ("CF", 2), ("FC", 3), ("FF", 1)] {
+            let name = format!("{data_type}::{orders}_version_{version}_gives_its_own_product");
+            let test = move || products_agree(data_type, orders, version);
             add(name, Box::new(test));
         }
         let name = format!("{data_type}::empty_products_are_read");
@@ -182,39 +178,18 @@ assert d.dtype == '{of_c}' and d.shape == ({m}, {n}) and not d.any(), d
 
 /// What NumPy writes and the program does not read: a name, the array, and what is said of its
 /// file.
-const REFUSED: [(&str, &str, &str); 8] = [
+const REFUSED: [(&str, &str, &str); 3] = [
     (
         "big_endian_f32",
         "np.ones((2, 2), '>f4')",
         "is big-endian (>f4)",
     ),
     (
-        "an_array_of_objects",
-        "np.array([[1, None], [2, 3]], dtype=object)",
-        "holds Python objects",
-    ),
-    (
         "a_structured_array",
         "np.zeros((2, 2), [('x', '<f4'), ('y', '<i4', (2, 3))])",
         "holds elements of the type [(",
     ),
-    (
-        "an_array_of_complex_numbers",
-        "np.ones((2, 2), 'complex64')",
-        "holds elements of the type '<c8'",
-    ),
-    (
-        "an_array_of_booleans",
-        "np.ones((2, 2), bool)",
-        "holds elements of the type '|b1'",
-    ),
-    ("a_scalar", "np.float32(1)", "is of dimension 0, but"),
     ("a_vector", "np.ones(4, 'f4')", "is of dimension 1, but"),
-    (
-        "a_cube",
-        "np.ones((2, 2, 2), 'f4')",
-        "is of dimension 3, but",
-    ),
 ];
 
 fn refused(array: &str, refusal: &str) -> Result<(), Failed> {

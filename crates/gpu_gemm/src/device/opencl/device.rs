@@ -239,8 +239,6 @@ pub struct OpenClDevice {
     /// Buffers keep it, too, so that they may outlive the device.
     session: Arc<Session>,
     kernels: Mutex<HashMap<&'static str, Arc<Compiled>>>,
-    /// Programs that stand for those of the build.
-    replaced: HashMap<&'static str, &'static str>,
 }
 
 impl OpenClDevice {
@@ -276,21 +274,7 @@ impl OpenClDevice {
             properties,
             session: Arc::new(Session { context, queue }),
             kernels: Mutex::default(),
-            replaced: HashMap::new(),
         })
-    }
-
-    /// The same device with another program for a kernel, so that a test can change one.
-    ///
-    /// # Safety
-    ///
-    /// It has the parameters of the kernel, and accesses no other memory.
-    pub unsafe fn with_program(mut self, entry: &'static str, program: &'static str) -> Self {
-        self.replaced.insert(entry, program);
-        let kernels = self.kernels.get_mut();
-        let kernels = kernels.unwrap_or_else(PoisonError::into_inner);
-        kernels.remove(entry);
-        self
     }
 
     pub fn properties(&self) -> &OpenClProperties {
@@ -337,18 +321,14 @@ impl OpenClDevice {
     /// The program of a kernel, if the device has what it needs.
     fn source(&self, entry: &str) -> Result<&'static str, DeviceError> {
         let kernel = || entry.to_owned();
-        let embedded = || source::of(entry);
-        let replaced = self.replaced.get(entry).copied();
-        let source = replaced
-            .map_or_else(embedded, Ok)
-            .map_err(|absent| match absent {
-                Absent::Refused(reason) => DeviceError::NotInOpenCl {
-                    kernel: kernel(),
-                    reason: reason.to_owned(),
-                },
-                Absent::NotBuilt => DeviceError::NoSuchEntry { entry: kernel() },
-                Absent::Failed(error) => error,
-            })?;
+        let source = source::of(entry).map_err(|absent| match absent {
+            Absent::Refused(reason) => DeviceError::NotInOpenCl {
+                kernel: kernel(),
+                reason: reason.to_owned(),
+            },
+            Absent::NotBuilt => DeviceError::NoSuchEntry { entry: kernel() },
+            Absent::Failed(error) => error,
+        })?;
         match self.properties.lacks(entry, source) {
             Some(error) => Err(error),
             None => Ok(source),
@@ -468,37 +448,30 @@ mod tests {
     }
 
     #[test]
-    fn a_device_without_f64_or_right_division_says_so_of_the_kernels_that_need_them() {
-        let doubles =
-            "// k\n// options: -cl-std=CL1.2\n#pragma OPENCL EXTENSION cl_khr_fp64 : enable\n";
-        let divides = "// k\n// options: -cl-std=CL1.2 -cl-fp32-correctly-rounded-divide-sqrt\n";
+    fn a_device_says_what_it_lacks_for_a_kernel() {
+        let doubles = "// k\n// options: x\n#pragma OPENCL EXTENSION cl_khr_fp64 : enable\n";
+        let divides = "// k\n// options: -cl-fp32-correctly-rounded-divide-sqrt\n";
         let floats = "// k\n// options: -cl-std=CL1.2\n";
         let unable = OpenClProperties {
             has_doubles: false,
             divides_correctly: false,
             ..able()
         };
-        let said = |source| unable.lacks("k", source).map(|error| error.to_string());
-        assert_eq!(
-            said(doubles).as_deref(),
-            Some(
-                "Kernel `k` computes with f64, which the OpenCL device small does not have (cl_khr_fp64). Use a kernel for f32, or another device."
-            )
+        let lacks = |of: &OpenClProperties, source| of.lacks("k", source);
+        assert!(matches!(
+            lacks(&unable, doubles),
+            Some(DeviceError::NoDoubles { .. })
+        ));
+        assert!(matches!(
+            lacks(&unable, divides),
+            Some(DeviceError::NoCorrectDivision { .. })
+        ));
+        assert!(lacks(&unable, floats).is_none());
+        assert!(
+            [doubles, divides, floats]
+                .iter()
+                .all(|source| lacks(&able(), source).is_none())
         );
-        assert_eq!(
-            said(divides).as_deref(),
-            Some(
-                "Kernel `k` divides, which the OpenCL device small does not round correctly in f32. Use another device."
-            )
-        );
-        assert_eq!(said(floats), None);
-        for source in [doubles, divides, floats] {
-            assert!(able().lacks("k", source).is_none());
-        }
-    }
-
-    #[test]
-    fn a_device_without_room_for_a_work_group_says_how_much_it_has() {
         let said = |threads, local_bytes| {
             let group = WorkGroup {
                 threads,
@@ -507,17 +480,11 @@ mod tests {
             able().no_room("k", group).map(|error| error.to_string())
         };
         assert_eq!(said(256, 1 << 15), None);
-        assert_eq!(
-            said(256, (1 << 15) + 4).as_deref(),
-            Some(
-                "Kernel `k` needs 32772 bytes of local memory for a work-group, but the OpenCL device small has 32768. Use a kernel with smaller tiles."
-            )
+        assert!(
+            said(256, (1 << 15) + 4)
+                .unwrap()
+                .contains("needs 32772 bytes of local memory")
         );
-        assert_eq!(
-            said(257, 0).as_deref(),
-            Some(
-                "Kernel `k` needs 257 work-items in a work-group, but the OpenCL device small runs at most 256 of it. Use a kernel with smaller blocks."
-            )
-        );
+        assert!(said(257, 0).unwrap().contains("needs 257 work-items"));
     }
 }
