@@ -50,12 +50,11 @@ pub struct Block {
     pub columns: Range<usize>,
 }
 
-/// What a device does while its own panels arrive from elsewhere.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// A step of a device whose own panels arrive from elsewhere.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Piece {
     /// The part of a panel that arrives: rows of A, or columns of B.
-    pub panel: Panel,
-    pub lines: Range<usize>,
+    pub arrives: Option<(Panel, Range<usize>)>,
     /// What can be multiplied then, and not before; none if it is empty.
     pub block: Option<Block>,
 }
@@ -191,33 +190,34 @@ impl Split {
             if let Some(lines) = cuts_of_a.get(index).cloned() {
                 rows.end = lines.end;
                 pieces.push(Piece {
-                    panel: Panel::A(device),
                     block: own(lines.clone(), columns.clone()),
-                    lines,
+                    arrives: Some((Panel::A(device), lines)),
                 });
             }
             if let Some(lines) = cuts_of_b.get(index).cloned() {
                 columns.end = lines.end;
                 pieces.push(Piece {
-                    panel: Panel::B(device),
                     block: own(rows.clone(), lines.clone()),
-                    lines,
+                    arrives: Some((Panel::B(device), lines)),
                 });
             }
         }
         pieces
     }
 
-    /// What a device multiplies with panels of others, in order, in parts of at least so many
-    /// columns.
-    pub fn blocks_with_others(&self, device: usize, least_lines: usize) -> Vec<Block> {
+    /// What a device multiplies with panels of others after that, in order, in parts of at least so
+    /// many columns.
+    pub fn pieces_with_others(&self, device: usize, least_lines: usize) -> Vec<Piece> {
         let blocks = self.blocks(device).into_iter();
         let others = blocks.filter(|block| (block.a, block.b) != (device, device));
         let parts = others.flat_map(|block| {
             let parts = coarse(&block.columns, least_lines).into_iter();
-            parts.map(move |columns| Block {
-                columns,
-                ..block.clone()
+            parts.map(move |columns| Piece {
+                arrives: None,
+                block: Some(Block {
+                    columns,
+                    ..block.clone()
+                }),
             })
         });
         parts.collect()
@@ -405,13 +405,14 @@ mod tests {
                     assert!(block.columns.end <= columns.end);
                 };
                 for piece in split.pieces(device, least) {
-                    let lines = match piece.panel {
+                    let (panel, arriving) = piece.arrives.unwrap();
+                    let lines = match panel {
                         Panel::A(_) => &mut arrived[0],
                         Panel::B(_) => &mut arrived[1],
                     };
-                    assert_eq!(piece.lines.start, lines.end);
-                    assert!(piece.lines.len() >= least || piece.lines.start == lines.start);
-                    lines.end = piece.lines.end;
+                    assert_eq!(arriving.start, lines.end);
+                    assert!(arriving.len() >= least || arriving.start == lines.start);
+                    lines.end = arriving.end;
                     if let Some(block) = piece.block {
                         assert!(block.rows.end <= arrived[0].end);
                         assert!(block.columns.end <= arrived[1].end);
@@ -419,7 +420,8 @@ mod tests {
                     }
                 }
                 assert_eq!(arrived, own, "{split:?}");
-                for block in split.blocks_with_others(device, least) {
+                for piece in split.pieces_with_others(device, least) {
+                    let block = piece.block.unwrap();
                     let (of_a, of_b) = (split.rows_of_a(block.a), split.columns_of_b(block.b));
                     assert_eq!(block.rows, of_a);
                     assert!(of_b.start <= block.columns.start && block.columns.end <= of_b.end);
@@ -440,7 +442,7 @@ mod tests {
             .map(|block| (block.rows.len(), block.columns.len()))
             .collect();
         assert_eq!(sizes, [(2048, 2048), (2048, 2048), (4096, 2048)]);
-        assert_eq!(split.blocks_with_others(1, 2048).len(), 2);
+        assert_eq!(split.pieces_with_others(1, 2048).len(), 2);
         assert_eq!(split.pieces(1, 1).len(), 2 * MOST_PIECES);
         assert_eq!(split.pieces(1, 8192).len(), 2);
     }

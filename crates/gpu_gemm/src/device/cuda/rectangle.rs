@@ -6,7 +6,7 @@ use cust::device::Device;
 use cust::stream::Stream;
 use cust::sys::{
     CUDA_MEMCPY2D_st, CUDA_MEMCPY3D_PEER_st, CUcontext, CUdeviceptr,
-    CUmemorytype_enum as MemoryType, cuCtxEnablePeerAccess, cuDeviceCanAccessPeer, cuMemcpy2D_v2,
+    CUmemorytype_enum as MemoryType, cuCtxEnablePeerAccess, cuDeviceCanAccessPeer,
     cuMemcpy2DAsync_v2, cuMemcpy3DPeerAsync, cuMemcpyDtoDAsync_v2, cuMemcpyPeerAsync,
 };
 
@@ -48,25 +48,6 @@ impl Side {
             Side::Host(_, pitch) | Side::Device(_, pitch) => pitch,
         }
     }
-}
-
-/// Copies `height` rows of `width` bytes, where at most one side is the host's.
-///
-/// # Errors
-///
-/// The driver fails.
-///
-/// # Safety
-///
-/// Both sides have that much, and the context of the device's side is current.
-pub unsafe fn copy(from: Side, to: Side, width: usize, height: usize) -> Result<(), DeviceError> {
-    if width == 0 || height == 0 {
-        return Ok(());
-    }
-    let rectangle = rectangle(from, to, width, height);
-    // SAFETY: the caller vouches for both sides.
-    let status = unsafe { cuMemcpy2D_v2(&rectangle) };
-    checked(status as u32).map_err(during("Copying rows to or from the GPU"))
 }
 
 /// Starts to copy `height` rows of `width` bytes on a stream, where at most one side is the

@@ -16,18 +16,12 @@
 //! | file | what it is about |
 //! | --- | --- |
 //! | `part.rs` | one of the devices: its streams, and what waits for what |
-//! | `located.rs` | where a matrix, or a panel of one, lies |
-//! | `product.rs` | what lies where in a product, and what each device launches for it |
-//! | `multiply.rs` | a product whose matrices are on the devices |
-//! | `exchange.rs` | copies between them and the host's memory |
-//! | `streamed.rs` | a product that begins and ends there, and multiplies while matrices arrive |
+//! | `product.rs` | what lies where, what each device launches, and what travels between them |
+//! | `host.rs` | copies from and to the host's memory, beside a product or without |
 
-mod exchange;
-mod located;
-mod multiply;
+mod host;
 mod part;
 mod product;
-mod streamed;
 
 use std::collections::BTreeSet;
 use std::sync::Mutex;
@@ -48,8 +42,8 @@ use crate::split::Split;
 
 use part::Part;
 
+pub use host::Streamed;
 pub use product::Product;
-pub use streamed::Streamed;
 
 /// Devices of one kind, GPUs or simulators, that multiply one product together. A GPU may be
 /// several of them.
@@ -218,40 +212,9 @@ impl Devices {
     ) -> Result<Product<'_, T, C>, DeviceError> {
         let transposes = [problem.a.2, problem.b.2];
         let product = (problem.shape, transposes);
-        let mut product = self.allocated(product, count, starts, (alpha, beta))?;
+        let mut product = Product::allocated(self, product, count, starts, (alpha, beta))?;
         product.write(&problem)?;
         product.plan(plan, Split::blocks)?;
-        Ok(product)
-    }
-
-    /// A product with memory for its matrices, and without launches.
-    fn allocated<T: Element, C: Element>(
-        &self,
-        (shape, transposes): (Shape, [Transpose; 2]),
-        count: usize,
-        starts: [Start; 3],
-        (alpha, beta): (Scalar, Scalar),
-    ) -> Result<Product<'_, T, C>, DeviceError> {
-        assert!((1..=self.count()).contains(&count));
-        // What must not be read does not travel.
-        let shape = match alpha.is_zero() {
-            true => Shape { k: 0, ..shape },
-            false => shape,
-        };
-        let mut product = Product {
-            devices: self,
-            split: Split::of(shape, count),
-            transposes,
-            starts,
-            alpha,
-            beta,
-            a: Vec::new(),
-            b: Vec::new(),
-            c: Vec::new(),
-            received: Vec::new(),
-            work: Vec::new(),
-        };
-        product.allocate()?;
         Ok(product)
     }
 

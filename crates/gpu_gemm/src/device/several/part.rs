@@ -7,14 +7,12 @@ use cust::event::{Event, EventFlags};
 use cust::stream::{Stream, StreamWaitEventFlags};
 
 use super::product::Step;
-use crate::backend::run;
-use crate::buffer::Buffer;
+use crate::backend::{Allocated, run};
 use crate::device::Device;
 use crate::device::cuda::CudaDevice;
 use crate::device::cuda::staged::Stage;
 use crate::device::cuda::status::during;
 use crate::error::DeviceError;
-use crate::launch::Element;
 
 /// One of the devices.
 pub(super) struct Part {
@@ -38,11 +36,11 @@ impl Part {
         }
     }
 
-    /// Elements in the device's memory, whose content does not matter.
-    pub(super) fn allocate<T: Element>(&self, length: usize) -> Result<Buffer<T>, DeviceError> {
+    /// Bytes in the device's memory, whose content does not matter.
+    pub(super) fn allocate(&self, bytes: usize) -> Result<Allocated, DeviceError> {
         let backend = self.device.as_backend(&|| ())?;
         backend.enter()?;
-        Buffer::new(&*backend, length.max(1))
+        backend.allocate(bytes.max(1))
     }
 
     /// Makes the device's context current.

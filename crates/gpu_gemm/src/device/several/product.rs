@@ -1,47 +1,118 @@
-//! A product on several devices: what lies where, and what each device launches.
+//! A product on several devices: what lies where, what each device launches, and how panels travel
+//! from device to device.
 
-use std::collections::BTreeMap;
+use std::marker::PhantomData;
 use std::ops::Range;
+use std::time::Instant;
 
-use gpu_kernels::spec::DataType;
+use cust::context::CurrentContext;
+use gpu_kernels::spec::{DataType, ElementType};
 
-use super::located::Located;
-use super::{Devices, Planner, Start};
-use crate::buffer::Buffer;
+use super::{Devices, Done, Planner, Start};
+use crate::backend::Allocated;
 use crate::call::{Batch, Shape, Transpose};
+use crate::device::cuda::rectangle::copy_between;
 use crate::error::DeviceError;
 use crate::launch::{Bindings, Element, Scalar};
 use crate::plan::Plan;
+use crate::product::Stored;
 use crate::split::{Block, Panel, Split};
+
+/// The place of A, of B and of C in arrays of three.
+pub(super) const A: usize = 0;
+pub(super) const B: usize = 1;
+pub(super) const C: usize = 2;
+
+/// Bytes that rows of a device's matrices begin at multiples of: the vectors of kernels.
+const ROW_ALIGNMENT: usize = 16;
 
 /// A product on several devices: the matrices where they lie, and what each device launches.
 /// A and B are of `T`.
-pub struct Product<'devices, T: Element, C: Element> {
+pub struct Product<'devices, T: Element, S: Element> {
     pub(super) devices: &'devices Devices,
     pub(super) split: Split,
-    pub(super) transposes: [Transpose; 2],
-    pub(super) starts: [Start; 3],
-    pub(super) alpha: Scalar,
+    starts: [Start; 3],
+    pub(super) transposes: [Transpose; 3],
+    alpha: Scalar,
     pub(super) beta: Scalar,
-    /// The panels, one a device, or all of A, or of B, on the first.
-    pub(super) a: Vec<Buffer<T>>,
-    pub(super) b: Vec<Buffer<T>>,
-    /// The blocks, one a device; if C starts on the first device, its own is all of C.
-    pub(super) c: Vec<Buffer<C>>,
-    /// For each device the panels that it receives.
-    pub(super) received: Vec<BTreeMap<Panel, Buffer<T>>>,
-    /// What each device launches, with the memory for it.
-    pub(super) work: Vec<(Vec<Step>, Buffer<f64>)>,
+    /// For each device, room for its rows of A, its columns of B and its block of C; on the first,
+    /// for all of a matrix that starts there.
+    memory: Vec<[Allocated; 3]>,
+    /// What each device launches, with the workspace for it.
+    pub(super) work: Vec<(Vec<Step>, Allocated)>,
+    types: PhantomData<(T, S)>,
 }
 
 /// A block of C, the panels for it, and its launches.
 pub(super) struct Step {
-    pub(super) panels: [Panel; 2],
+    panels: [Panel; 2],
     pub(super) plan: Plan,
     pub(super) bindings: Bindings,
 }
 
-impl<T: Element, C: Element> Product<'_, T, C> {
+/// A rectangle of a matrix, with rows and columns as they are multiplied.
+#[derive(Clone, Debug)]
+pub(super) struct Area {
+    pub(super) matrix: usize,
+    rows: Range<usize>,
+    columns: Range<usize>,
+}
+
+/// Rows in the memory of a device or of the host: where the first begins, the bytes of each, and
+/// those from one to the next.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Rows {
+    pub(super) start: *mut u8,
+    pub(super) height: usize,
+    pub(super) width: usize,
+    pub(super) pitch: usize,
+}
+
+impl Rows {
+    pub(super) fn bytes(&self) -> usize {
+        self.height * self.width
+    }
+}
+
+impl<T: Element, S: Element> Product<'_, T, S> {
+    /// A product with memory for its matrices, and without launches.
+    pub(super) fn allocated(
+        devices: &Devices,
+        (shape, [a, b]): (Shape, [Transpose; 2]),
+        count: usize,
+        starts: [Start; 3],
+        (alpha, beta): (Scalar, Scalar),
+    ) -> Result<Product<'_, T, S>, DeviceError> {
+        assert!((1..=devices.count()).contains(&count));
+        // What must not be read does not travel.
+        let shape = match alpha.is_zero() {
+            true => Shape { k: 0, ..shape },
+            false => shape,
+        };
+        let mut product = Product {
+            devices,
+            split: Split::of(shape, count),
+            starts,
+            transposes: [a, b, Transpose::No],
+            alpha,
+            beta,
+            memory: Vec::new(),
+            work: Vec::new(),
+            types: PhantomData,
+        };
+        for device in 0..count {
+            let allocate = |matrix| {
+                let (rows, columns) = product.held(device, matrix);
+                let (rows, _) = product.transposes[matrix].of((rows.len(), columns.len()));
+                devices.parts[device].allocate(rows * product.pitch(device, matrix))
+            };
+            let memory = || Ok([allocate(A)?, allocate(B)?, allocate(C)?]);
+            let memory = memory().map_err(devices.named(device))?;
+            product.memory.push(memory);
+        }
+        Ok(product)
+    }
+
     /// How it is divided.
     pub fn split(&self) -> &Split {
         &self.split
@@ -52,168 +123,101 @@ impl<T: Element, C: Element> Product<'_, T, C> {
         self.work[device].0.iter().map(|step| &step.plan)
     }
 
-    /// Makes room for the matrices, and for what travels.
-    pub(super) fn allocate(&mut self) -> Result<(), DeviceError> {
-        let (devices, Shape { m, n, k }) = (self.devices, self.split.shape());
-        for device in 0..self.split.devices() {
-            let named = devices.named(device);
-            let part = &devices.parts[device];
-            let allocate = |elements| part.allocate::<T>(elements).map_err(&named);
-            let whole = |start, elements: usize, part| match (start, device) {
-                (Start::Spread, _) => part,
-                (Start::First, 0) => elements,
-                (Start::First, _) => 0,
-            };
-            let (rows, columns) = self.split.block_of_c(device);
-            let of_a = self.split.elements(Panel::A(device));
-            let of_b = self.split.elements(Panel::B(device));
-            self.a.push(allocate(whole(self.starts[0], m * k, of_a))?);
-            self.b.push(allocate(whole(self.starts[1], k * n, of_b))?);
-            let is_whole = self.starts[2] == Start::First && device == 0;
-            let block = rows.len() * columns.len();
-            let of_c = if is_whole { m * n } else { block };
-            self.c.push(part.allocate(of_c).map_err(&named)?);
-            let needed = self.panels_of(device).into_iter();
-            let elsewhere = needed.filter(|&panel| self.origin(panel).device != device);
-            let received =
-                elsewhere.map(|panel| Ok((panel, allocate(self.split.elements(panel))?)));
-            let received: Result<_, DeviceError> = received.collect();
-            self.received.push(received?);
-        }
-        Ok(())
-    }
-
-    /// The panels that a device reads.
-    fn panels_of(&self, device: usize) -> Vec<Panel> {
-        let mut panels = Vec::new();
-        for block in self.split.blocks(device) {
-            for panel in [Panel::A(block.a), Panel::B(block.b)] {
-                if !panels.contains(&panel) {
-                    panels.push(panel);
-                }
-            }
-        }
-        panels
-    }
-
-    /// The rows and columns of a panel, as stored.
-    fn size(&self, panel: Panel) -> (usize, usize) {
-        let k = self.split.shape().k;
-        match panel {
-            Panel::A(of) => self.transposes[0].of((self.split.rows_of_a(of).len(), k)),
-            Panel::B(of) => self.transposes[1].of((k, self.split.columns_of_b(of).len())),
+    fn element(&self, matrix: usize) -> ElementType {
+        match matrix {
+            C => S::TYPE,
+            _ => T::TYPE,
         }
     }
 
-    /// Where a panel begins in its matrix, as stored: row and column.
-    pub(super) fn position(&self, panel: Panel) -> (usize, usize) {
-        match panel {
-            Panel::A(of) => self.transposes[0].of((self.split.rows_of_a(of).start, 0)),
-            Panel::B(of) => self.transposes[1].of((0, self.split.columns_of_b(of).start)),
-        }
-    }
-
-    /// The part of a panel, which lies there, with these rows of A or columns of B.
-    pub(super) fn lines_of(
-        &self,
-        located: Located<T>,
-        panel: Panel,
-        lines: &Range<usize>,
-    ) -> Located<T> {
-        let k = self.split.shape().k;
-        let (first, size) = match panel {
-            Panel::A(of) => {
-                let first = lines.start - self.split.rows_of_a(of).start;
-                ((first, 0), (lines.len(), k))
-            }
-            Panel::B(of) => {
-                let first = lines.start - self.split.columns_of_b(of).start;
-                ((0, first), (k, lines.len()))
-            }
-        };
-        let transpose = match panel {
-            Panel::A(_) => self.transposes[0],
-            Panel::B(_) => self.transposes[1],
-        };
-        located.part(transpose.of(first), transpose.of(size))
-    }
-
-    /// Where a panel lies before the product.
-    pub(super) fn origin(&self, panel: Panel) -> Located<T> {
+    /// The rows and columns of a matrix that a device has room for.
+    fn held(&self, device: usize, matrix: usize) -> (Range<usize>, Range<usize>) {
         let Shape { m, n, k } = self.split.shape();
-        let (index, memory, start, whole) = match panel {
-            Panel::A(of) => (of, &self.a, self.starts[0], self.transposes[0].of((m, k))),
-            Panel::B(of) => (of, &self.b, self.starts[1], self.transposes[1].of((k, n))),
+        let (rows, columns) = match device == 0 && self.starts[matrix] == Start::First {
+            true => (0..m, 0..n),
+            false => self.split.block_of_c(device),
         };
-        let size = self.size(panel);
-        match start {
-            // While memory is made, that of a later device does not exist yet.
-            Start::Spread => Located {
-                device: index,
-                start: memory
-                    .get(index)
-                    .map_or(std::ptr::null_mut(), Buffer::start),
-                size,
-                leading: size.1.max(1),
-            },
-            Start::First => Located {
-                device: 0,
-                start: memory[0].start(),
-                size: whole,
-                leading: whole.1.max(1),
-            }
-            .part(self.position(panel), size),
+        match matrix {
+            A => (rows, 0..k),
+            B => (0..k, columns),
+            _ => (rows, columns),
         }
     }
 
-    /// Where a device reads a panel: where it lies, or where it arrives.
-    pub(super) fn seen_from(&self, device: usize, panel: Panel) -> Located<T> {
-        match self.received[device].get(&panel) {
-            None => self.origin(panel),
-            Some(memory) => {
-                let size = self.size(panel);
-                Located {
-                    device,
-                    start: memory.start(),
-                    size,
-                    leading: size.1.max(1),
-                }
-            }
+    /// Bytes from a row to the next in a device's memory.
+    fn pitch(&self, device: usize, matrix: usize) -> usize {
+        let (rows, columns) = self.held(device, matrix);
+        let (_, columns) = self.transposes[matrix].of((rows.len(), columns.len()));
+        (columns * self.element(matrix).bytes()).next_multiple_of(ROW_ALIGNMENT)
+    }
+
+    /// Where an area lies in rows `pitch` bytes apart, of which the first element is that at
+    /// `origin`.
+    fn rows(&self, area: &Area, start: *mut u8, pitch: usize, origin: (usize, usize)) -> Rows {
+        let transpose = self.transposes[area.matrix];
+        let bytes = self.element(area.matrix).bytes();
+        let first = (area.rows.start - origin.0, area.columns.start - origin.1);
+        let (row, column) = transpose.of(first);
+        let (height, width) = transpose.of((area.rows.len(), area.columns.len()));
+        Rows {
+            start: start.wrapping_add(row * pitch + column * bytes),
+            height,
+            width: width * bytes,
+            pitch,
         }
     }
 
-    /// Where a device computes its block of C.
-    pub(super) fn c_of(&self, device: usize) -> Located<C> {
-        if device == 0 && self.starts[2] == Start::First {
-            return self.c_at_first(0);
-        }
-        let (rows, columns) = self.split.block_of_c(device);
-        Located {
-            device,
-            start: self.c[device].start(),
-            size: (rows.len(), columns.len()),
-            leading: columns.len().max(1),
-        }
+    /// Where an area lies in a device's memory.
+    pub(super) fn at(&self, device: usize, area: &Area) -> Rows {
+        let (rows, columns) = self.held(device, area.matrix);
+        let start = self.memory[device][area.matrix].start();
+        let pitch = self.pitch(device, area.matrix);
+        self.rows(area, start, pitch, (rows.start, columns.start))
     }
 
-    /// The block of a device in the C that lies on the first.
-    fn c_at_first(&self, device: usize) -> Located<C> {
-        let Shape { m, n, .. } = self.split.shape();
-        let (rows, columns) = self.split.block_of_c(device);
-        let whole = Located {
-            device: 0,
-            start: self.c[0].start(),
-            size: (m, n),
-            leading: n.max(1),
+    /// Where an area lies in the host's memory, where the matrix begins at `start`.
+    pub(super) fn in_host(&self, area: &Area, (start, pitch): (*mut u8, usize)) -> Rows {
+        self.rows(area, start, pitch, (0, 0))
+    }
+
+    /// All of a panel, and the device on which it starts.
+    pub(super) fn panel(&self, panel: Panel) -> (usize, Area) {
+        let (of, lines) = match panel {
+            Panel::A(of) => (of, self.split.rows_of_a(of)),
+            Panel::B(of) => (of, self.split.columns_of_b(of)),
         };
-        whole.part((rows.start, columns.start), (rows.len(), columns.len()))
+        let area = self.lines(panel, lines);
+        (self.home(area.matrix, of), area)
     }
 
-    /// Where the block of a device lies before and after the product.
-    pub(super) fn home_of_c(&self, device: usize) -> Located<C> {
-        match self.starts[2] {
-            Start::Spread => self.c_of(device),
-            Start::First => self.c_at_first(device),
+    /// Rows of A, or columns of B.
+    pub(super) fn lines(&self, panel: Panel, lines: Range<usize>) -> Area {
+        let k = self.split.shape().k;
+        let (matrix, rows, columns) = match panel {
+            Panel::A(_) => (A, lines, 0..k),
+            Panel::B(_) => (B, 0..k, lines),
+        };
+        Area {
+            matrix,
+            rows,
+            columns,
+        }
+    }
+
+    /// A block of C.
+    pub(super) fn block(&self, (rows, columns): (Range<usize>, Range<usize>)) -> Area {
+        Area {
+            matrix: C,
+            rows,
+            columns,
+        }
+    }
+
+    /// Where a device's part of a matrix lies before the product; of C, also after it.
+    pub(super) fn home(&self, matrix: usize, device: usize) -> usize {
+        match self.starts[matrix] {
+            Start::Spread => device,
+            Start::First => 0,
         }
     }
 
@@ -225,81 +229,215 @@ impl<T: Element, C: Element> Product<'_, T, C> {
         blocks: impl Fn(&Split, usize) -> Vec<Block>,
     ) -> Result<(), DeviceError> {
         for device in 0..self.split.devices() {
-            let part = &self.devices.parts[device];
-            let named = self.devices.named(device);
-            let mut steps = Vec::new();
-            let c = self.c_of(device);
-            let (rows, columns) = self.split.block_of_c(device);
-            for block in blocks(&self.split, device) {
-                let panels = [Panel::A(block.a), Panel::B(block.b)];
-                let [a, b] = [(panels[0], &block.rows), (panels[1], &block.columns)].map(
-                    |(panel, lines)| self.lines_of(self.seen_from(device, panel), panel, lines),
-                );
-                let first = (
-                    block.rows.start - rows.start,
-                    block.columns.start - columns.start,
-                );
-                let c = c.part(first, (block.rows.len(), block.columns.len()));
-                let block = crate::product::Product {
-                    data_type: DataType {
-                        inputs: T::TYPE,
-                        c: C::TYPE,
-                    },
-                    shape: Shape::new(c.size.0, c.size.1, self.split.shape().k),
-                    alpha: self.alpha,
-                    beta: self.beta,
-                    a: a.stored(self.transposes[0]),
-                    b: b.stored(self.transposes[1]),
-                    c: c.stored(Transpose::No),
-                    batch: Batch::ONE,
-                };
-                let call = block.call();
-                let plan = plan(device, call).map_err(|error| named(error.into()))?;
-                assert_eq!(
-                    plan.variant().types.data_type(),
-                    block.data_type,
-                    "a plan for these types"
-                );
-                assert_eq!(*plan.call(), call, "a plan for this call");
-                let facts = self.devices.facts(device);
-                if let Some(error) = DeviceError::lacks_tensor_cores(&facts, plan.variant()) {
-                    return Err(named(error));
-                }
-                steps.push(Step {
-                    panels,
-                    plan,
-                    bindings: block.bindings(std::ptr::null_mut()),
-                });
-            }
-            let most = steps.iter().map(|step| step.plan.workspace_bytes()).max();
-            // One block after the other: one workspace is enough for all.
-            let words = most.unwrap_or(0).div_ceil(size_of::<f64>());
-            let workspace = part.allocate::<f64>(words).map_err(&named)?;
-            for step in &mut steps {
-                step.bindings.workspace = workspace.start().cast();
-                let backend = part.device.as_backend(&|| ())?;
-                backend.compile(&step.plan).map_err(&named)?;
-            }
-            self.work.push((steps, workspace));
+            let blocks = blocks(&self.split, device);
+            let work = self.plan_device(device, plan, blocks);
+            self.work.push(work.map_err(self.devices.named(device))?);
         }
         Ok(())
     }
+
+    fn plan_device(
+        &self,
+        device: usize,
+        plan: &Planner<'_>,
+        blocks: Vec<Block>,
+    ) -> Result<(Vec<Step>, Allocated), DeviceError> {
+        let part = &self.devices.parts[device];
+        let stored = |area: Area| {
+            let rows = self.at(device, &area);
+            Stored {
+                start: rows.start,
+                leading: rows.pitch / self.element(area.matrix).bytes(),
+                transpose: self.transposes[area.matrix],
+            }
+        };
+        let mut steps = Vec::new();
+        for block in blocks {
+            let panels = [Panel::A(block.a), Panel::B(block.b)];
+            let shape = Shape::new(block.rows.len(), block.columns.len(), self.split.shape().k);
+            let product = crate::product::Product {
+                data_type: DataType {
+                    inputs: T::TYPE,
+                    c: S::TYPE,
+                },
+                shape,
+                alpha: self.alpha,
+                beta: self.beta,
+                a: stored(self.lines(panels[A], block.rows.clone())),
+                b: stored(self.lines(panels[B], block.columns.clone())),
+                c: stored(self.block((block.rows, block.columns))),
+                batch: Batch::ONE,
+            };
+            let call = product.call();
+            let plan = plan(device, call)?;
+            let types = plan.variant().types.data_type();
+            assert_eq!(types, product.data_type, "a plan for these types");
+            assert_eq!(*plan.call(), call, "a plan for this call");
+            if let Some(error) = part.device.lacks_tensor_cores(plan.variant()) {
+                return Err(error);
+            }
+            steps.push(Step {
+                panels,
+                plan,
+                bindings: product.bindings(std::ptr::null_mut()),
+            });
+        }
+        // One block after the other: one workspace is enough for all.
+        let most = steps.iter().map(|step| step.plan.workspace_bytes()).max();
+        let workspace = part.allocate(most.unwrap_or(0))?;
+        let backend = part.device.as_backend(&|| ())?;
+        for step in &mut steps {
+            step.bindings.workspace = workspace.start();
+            backend.compile(&step.plan)?;
+        }
+        Ok((steps, workspace))
+    }
+
+    /// Runs the product, and waits for it. It may run again: then it starts from the C that it
+    /// left.
+    ///
+    /// # Errors
+    ///
+    /// A device fails; it is named.
+    pub fn multiply(&mut self) -> Result<Done, DeviceError> {
+        let began = Instant::now();
+        let enqueued = self.enqueue();
+        // Whatever happened, nothing may lose its memory while it is used.
+        let ended = self.finish();
+        let time = began.elapsed();
+        let received = enqueued?;
+        ended.map(|()| Done { time, received })
+    }
+
+    /// Starts everything, on all devices in turn: what is launched is short beside what it
+    /// computes. Returns the bytes that each device receives.
+    fn enqueue(&self) -> Result<Vec<usize>, DeviceError> {
+        let count = self.split.devices();
+        let mut received = vec![0; count];
+        let mut arrived: Vec<Vec<Panel>> = vec![Vec::new(); count];
+        let away = || (0..count).filter(|&device| self.home(C, device) != device);
+        let block = |device| self.block(self.split.block_of_c(device));
+        if !self.beta.is_zero() {
+            for device in away() {
+                let sent = self.send((self.home(C, device), device), &block(device), device);
+                let waits = sent.and_then(|bytes| {
+                    self.devices.parts[device].arrived()?;
+                    Ok(bytes)
+                });
+                received[device] += waits.map_err(self.devices.named(device))?;
+            }
+        }
+        let most = self.work.iter().map(|(steps, _)| steps.len()).max();
+        for index in 0..most.unwrap_or(0) {
+            for device in 0..count {
+                if let Some(step) = self.work[device].0.get(index) {
+                    let bytes = self.multiply_block(device, step, &mut arrived[device]);
+                    received[device] += bytes.map_err(self.devices.named(device))?;
+                }
+            }
+        }
+        for device in away() {
+            let home = self.home(C, device);
+            let computed = self.devices.parts[device].computed();
+            let sent = computed.and_then(|()| self.send((device, home), &block(device), device));
+            received[home] += sent.map_err(self.devices.named(device))?;
+        }
+        Ok(received)
+    }
+
+    /// Starts to copy the panels that a block needs and that are not on their way yet, and the
+    /// launches that wait for them. Returns the bytes that are copied.
+    pub(super) fn multiply_block(
+        &self,
+        device: usize,
+        step: &Step,
+        arrived: &mut Vec<Panel>,
+    ) -> Result<usize, DeviceError> {
+        let part = &self.devices.parts[device];
+        let mut received = 0;
+        for panel in step.panels {
+            let (home, area) = self.panel(panel);
+            if home == device || arrived.contains(&panel) {
+                continue;
+            }
+            received += self.send((home, device), &area, device)?;
+            part.arrived()?; // launches from here on wait for this copy
+            arrived.push(panel);
+        }
+        part.launch(step)?;
+        Ok(received)
+    }
+
+    /// Starts to copy an area from one device to another, on the stream for copies of device `of`,
+    /// which is one of the two. Returns its bytes.
+    fn send(
+        &self,
+        (from, to): (usize, usize),
+        area: &Area,
+        of: usize,
+    ) -> Result<usize, DeviceError> {
+        let (source, target) = (self.at(from, area), self.at(to, area));
+        let gpus = (self.devices.gpu(from), self.devices.gpu(to));
+        let part = &self.devices.parts[of];
+        if let ((Some(from), Some(to)), Some(stream)) = (gpus, &part.copies) {
+            part.enter()?;
+            let from = (from, source.start, source.pitch);
+            let to = (to, target.start, target.pitch);
+            // SAFETY: both lie in memory of this product, which outlives the last wait of
+            // `multiply`, and which has room for that many rows; the stream is of this device.
+            unsafe { copy_between(from, to, (source.width, source.height), stream)? };
+        } else {
+            // SAFETY: both lie in memory of this product, and simulators run one launch after the
+            // other.
+            unsafe { copy_in_host(source, target) };
+        }
+        Ok(source.bytes())
+    }
+
+    /// Waits for everything that all devices do.
+    pub(super) fn finish(&self) -> Result<(), DeviceError> {
+        let mut ended = Ok(());
+        for device in 0..self.split.devices() {
+            let part = &self.devices.parts[device];
+            let last = self.work.get(device).and_then(|(steps, _)| steps.last());
+            let waited = match (part.gpu(), last) {
+                (Some(gpu), Some(step)) => {
+                    let crashed = gpu.after(step.plan.variant().name);
+                    match gpu.enter() {
+                        Err(DeviceError::ContextLost(error)) => Err(crashed(error)),
+                        Err(error) => Err(error),
+                        Ok(()) => CurrentContext::synchronize().map_err(crashed),
+                    }
+                }
+                _ => part.synchronize(),
+            };
+            ended = ended.and(waited.map_err(self.devices.named(device)));
+        }
+        ended
+    }
 }
 
-impl<T: Element, C: Element> Drop for Product<'_, T, C> {
+/// # Safety
+///
+/// Both sides are memory of this process with these rows, and do not overlap; nothing else uses
+/// them meanwhile.
+pub(super) unsafe fn copy_in_host(from: Rows, to: Rows) {
+    for row in 0..from.height {
+        let at = |rows: Rows| rows.start.wrapping_add(row * rows.pitch);
+        // SAFETY: as the caller vouches.
+        unsafe { std::ptr::copy_nonoverlapping(at(from), at(to), from.width) };
+    }
+}
+
+impl<T: Element, S: Element> Drop for Product<'_, T, S> {
     /// Waits, so that no kernel and no copy loses its memory while it runs; then frees the memory
     /// of each device in that device's context.
     fn drop(&mut self) {
-        for part in &self.devices.parts {
-            // After a crash nothing can still be running.
-            let _ = part.synchronize();
-        }
+        // After a crash nothing can still be running.
+        let _ = self.finish();
         for device in (0..self.split.devices()).rev() {
             let _ = self.devices.parts[device].enter();
-            self.a.truncate(device);
-            self.b.truncate(device);
-            self.c.truncate(device);
-            self.received.truncate(device);
+            self.memory.truncate(device);
             self.work.truncate(device);
         }
     }

@@ -1,0 +1,423 @@
+//! Matrices in the host's memory: how they get to the devices and back, and a product of them that
+//! multiplies what has arrived while the next piece travels, and sends back what has been
+//! multiplied while the others are.
+//!
+//! ```text
+//!     host to GPU    | a0 | b0 | a1 | b1 |
+//!     launches                 | a0 b0 | a1 b0 | a b1 | a b' |      time ---->
+//!     GPU to host                             | c  |  c |  c | c |
+//! ```
+//!
+//! The host walks through these in order. A copy by several threads
+//! ([`Stage`](crate::device::cuda::Stage)) returns when it has read the host's memory, a launch at
+//! once. Panels of other devices, such as `b'`, come from their memory, when all that arrives from
+//! the host has arrived there.
+
+use std::collections::{BTreeSet, VecDeque};
+use std::sync::PoisonError;
+use std::time::Instant;
+
+use super::product::{A, Area, B, C, Product, Rows, copy_in_host};
+use super::{Devices, Done, HostProblem, Planner, Start};
+use crate::call::{Shape, Transpose, extent};
+use crate::device::cuda::staged::{Direction, Job, Transfer, copy_all};
+use crate::error::DeviceError;
+use crate::launch::{Element, Scalar};
+use crate::split::{Block, Panel, Piece, Split};
+
+/// A matrix in the host's memory: where it begins, and the bytes from a row to the next.
+type Host = (*mut u8, usize);
+
+/// A matrix that is read, with so many rows and columns as stored.
+///
+/// # Panics
+///
+/// If it is shorter.
+fn source<E>((elements, leading): (&[E], usize), size: (usize, usize)) -> Host {
+    assert!(extent(size, leading) <= elements.len());
+    let start = elements.as_ptr().cast_mut().cast();
+    (start, leading * size_of::<E>())
+}
+
+/// The same of one that is written.
+fn target<E>((elements, leading): (&mut [E], usize), size: (usize, usize)) -> Host {
+    assert!(extent(size, leading) <= elements.len());
+    (elements.as_mut_ptr().cast(), leading * size_of::<E>())
+}
+
+impl<T: Element, S: Element> Product<'_, T, S> {
+    /// Copies a problem's matrices, of the same shape and stored alike, to where they start.
+    ///
+    /// # Errors
+    ///
+    /// A device fails; it is named.
+    ///
+    /// # Panics
+    ///
+    /// If a matrix is shorter than the shape says.
+    pub fn write(&mut self, problem: &HostProblem<'_, T, S>) -> Result<(), DeviceError> {
+        let (a, b) = ((problem.a.0, problem.a.1), (problem.b.0, problem.b.1));
+        self.write_factors(a, b)?;
+        self.write_c(problem.c.0, problem.c.1)
+    }
+
+    /// Copies A and B to where they start.
+    fn write_factors(&self, a: (&[T], usize), b: (&[T], usize)) -> Result<(), DeviceError> {
+        let devices = 0..self.split.devices();
+        let [size_of_a, size_of_b] = self.sizes_of_factors();
+        let hosts = [source(a, size_of_a), source(b, size_of_b)];
+        let panels = devices.flat_map(|device| [Panel::A(device), Panel::B(device)]);
+        let copies = panels.map(|panel| {
+            let (home, area) = self.panel(panel);
+            let host = hosts[area.matrix];
+            (home, area, host)
+        });
+        // SAFETY: the rows are in the slices, which nothing writes meanwhile.
+        unsafe { self.exchange(copies.collect(), Direction::ToDevice) }
+    }
+
+    /// Copies a new C, as it is stored in host memory, to where it starts.
+    ///
+    /// # Errors
+    ///
+    /// A device fails; it is named.
+    ///
+    /// # Panics
+    ///
+    /// If it is shorter than the shape says.
+    pub fn write_c(&mut self, c: &[S], ldc: usize) -> Result<(), DeviceError> {
+        let Shape { m, n, .. } = self.split.shape();
+        let copies = self.blocks_of_c(source((c, ldc), (m, n)));
+        // SAFETY: the rows are in the slice, which nothing writes meanwhile.
+        unsafe { self.exchange(copies, Direction::ToDevice)? };
+        // A GPU may still be writing what it was sent, and the others do not wait for its stream.
+        self.finish()
+    }
+
+    /// Copies C to host memory; what lies between its rows stays as it is.
+    ///
+    /// # Errors
+    ///
+    /// A device fails; it is named.
+    ///
+    /// # Panics
+    ///
+    /// If there is less room than the shape needs.
+    pub fn read_c(&self, c: &mut [S], ldc: usize) -> Result<(), DeviceError> {
+        let Shape { m, n, .. } = self.split.shape();
+        let copies = self.blocks_of_c(target((c, ldc), (m, n)));
+        // SAFETY: the rows are in the slice, and blocks do not overlap.
+        unsafe { self.exchange(copies, Direction::ToHost) }
+    }
+
+    fn blocks_of_c(&self, c: Host) -> Vec<(usize, Area, Host)> {
+        let block = |device| {
+            (
+                self.home(C, device),
+                self.block(self.split.block_of_c(device)),
+                c,
+            )
+        };
+        (0..self.split.devices()).map(block).collect()
+    }
+
+    /// The rows and columns of A and of B, as stored.
+    fn sizes_of_factors(&self) -> [(usize, usize); 2] {
+        let Shape { m, n, k } = self.split.shape();
+        [self.transposes[A].of((m, k)), self.transposes[B].of((k, n))]
+    }
+
+    /// Copies areas from the host's memory to devices, or to it, on all devices at the same time;
+    /// small ones one after the other. To the host they are done when it returns.
+    ///
+    /// # Safety
+    ///
+    /// The areas are in the host's matrices; nothing writes what is read, and for a copy to the
+    /// host no one else uses them. Sources of GPUs are complete, or the streams for copies wait for
+    /// them.
+    unsafe fn exchange(
+        &self,
+        copies: Vec<(usize, Area, Host)>,
+        direction: Direction,
+    ) -> Result<(), DeviceError> {
+        let mut staged = Vec::new();
+        for (device, area, host) in copies {
+            let (on_device, in_host) = (self.at(device, &area), self.in_host(&area, host));
+            let part = &self.devices.parts[device];
+            let transfer = transfer(on_device, in_host, direction);
+            match (part.gpu(), &part.copies, direction) {
+                (Some(_), ..) if on_device.bytes() >= self.devices.staging.least_bytes => {
+                    staged.push((device, transfer));
+                }
+                (Some(gpu), Some(stream), _) => {
+                    let mut stage = part.stage.lock().unwrap_or_else(PoisonError::into_inner);
+                    // SAFETY: as the caller vouches.
+                    let copied = unsafe { stage.copy((gpu, stream), transfer) };
+                    copied.map_err(self.devices.named(device))?;
+                }
+                // SAFETY: the caller vouches for the host's rows; the others are this product's.
+                (.., Direction::ToDevice) => unsafe { copy_in_host(in_host, on_device) },
+                // SAFETY: as above.
+                (.., Direction::ToHost) => unsafe { copy_in_host(on_device, in_host) },
+            }
+        }
+        // SAFETY: the same; the memory of devices is this product's, which waits before it frees
+        // it.
+        unsafe { self.devices.stage(staged) }
+    }
+}
+
+/// A copy between memory of a GPU and of the host.
+fn transfer(device: Rows, host: Rows, direction: Direction) -> Transfer {
+    Transfer {
+        direction,
+        host: (host.start, host.pitch),
+        device: (device.start as u64, device.pitch),
+        width: device.width,
+        height: device.height,
+    }
+}
+
+impl Devices {
+    /// Carries out copies between host and GPUs, of all GPUs at the same time; those to GPUs are on
+    /// the streams for copies when it returns.
+    ///
+    /// # Safety
+    ///
+    /// As [`copy_all`]; each is of a part that is a GPU.
+    unsafe fn stage(&self, transfers: Vec<(usize, Transfer)>) -> Result<(), DeviceError> {
+        let mut transfers = transfers;
+        transfers.retain(|(_, transfer)| transfer.width * transfer.height > 0);
+        while !transfers.is_empty() {
+            // A device has one set of buffers, and so one copy after the other.
+            let mut busy = BTreeSet::new();
+            let (now, later): (Vec<_>, Vec<_>) = transfers
+                .into_iter()
+                .partition(|(device, _)| busy.insert(*device));
+            transfers = later;
+            // Buffers are as good as before even if a thread that held the lock panicked.
+            let lock = |(device, _): &(usize, _)| {
+                let stage = self.parts[*device].stage.lock();
+                stage.unwrap_or_else(PoisonError::into_inner)
+            };
+            let mut stages: Vec<_> = now.iter().map(lock).collect();
+            let jobs = now.iter().zip(&mut stages).filter_map(|(copy, stage)| {
+                let part = &self.parts[copy.0];
+                Some(Job {
+                    stage,
+                    gpu: part.gpu()?,
+                    stream: part.copies.as_ref()?,
+                    transfer: copy.1,
+                })
+            });
+            // SAFETY: as the caller vouches.
+            let failed = unsafe { copy_all(jobs.collect()) };
+            if let Some((index, error)) = failed.into_iter().next() {
+                return Err(self.named(now[index].0)(error));
+            }
+        }
+        Ok(())
+    }
+
+    /// Prepares the product of matrices in memory of the host, A and B stored transposed or not, on
+    /// the first `count` devices: `plan` makes the plans of a device's parts.
+    ///
+    /// # Errors
+    ///
+    /// A device has not enough memory, or fails; it is named.
+    ///
+    /// # Panics
+    ///
+    /// If there are fewer devices, or a plan is not that of its call, or not for these types.
+    pub fn streamed<T: Element, S: Element>(
+        &self,
+        product: (Shape, [Transpose; 2]),
+        count: usize,
+        scalars: (Scalar, Scalar),
+        plan: &Planner<'_>,
+    ) -> Result<Streamed<'_, T, S>, DeviceError> {
+        let spread = [Start::Spread; 3];
+        let mut product = Product::<T, S>::allocated(self, product, count, spread, scalars)?;
+        let (split, least_lines) = (&product.split, self.staging.least_lines);
+        let Shape { m, n, k } = split.shape();
+        let of_factor = (m * k).max(k * n) * size_of::<T>();
+        let largest = of_factor.max(m * n * size_of::<S>()) / count;
+        let is_staged = self.gpus() > 0 && largest >= self.staging.least_bytes;
+        let schedules = is_staged.then(|| schedules(split, least_lines));
+        product.plan(plan, |split, device| match &schedules {
+            Some((schedules, _)) => {
+                let blocks = schedules[device].iter().map(|piece| piece.block.clone());
+                blocks.flatten().collect()
+            }
+            None => split.blocks(device),
+        })?;
+        Ok(Streamed { product, schedules })
+    }
+}
+
+/// What each device does, in order, and how many pieces arrive from the host; before the others
+/// all panels have.
+fn schedules(split: &Split, least_lines: usize) -> (Vec<Vec<Piece>>, usize) {
+    let devices = 0..split.devices();
+    let arriving = devices.map(|device| split.pieces(device, least_lines));
+    let mut schedules: Vec<Vec<Piece>> = arriving.collect();
+    let most = schedules.iter().map(Vec::len).max().unwrap_or(0);
+    for (device, schedule) in schedules.iter_mut().enumerate() {
+        schedule.resize(most, Piece::default());
+        schedule.extend(split.pieces_with_others(device, least_lines));
+    }
+    (schedules, most)
+}
+
+/// A product of matrices in memory of the host, on several devices.
+pub struct Streamed<'devices, T: Element, S: Element> {
+    product: Product<'devices, T, S>,
+    /// `None` for small matrices and for simulators, which copy everything and then multiply.
+    schedules: Option<(Vec<Vec<Piece>>, usize)>,
+}
+
+impl<T: Element, S: Element> Streamed<'_, T, S> {
+    /// How it is divided.
+    pub fn split(&self) -> &Split {
+        self.product.split()
+    }
+
+    /// Multiplies matrices, each given with its leading dimension, and waits. What lies between the
+    /// rows of C stays as it is. The time is that of everything, copies included.
+    ///
+    /// # Errors
+    ///
+    /// A device fails; it is named. Then C is as it was, or incomplete.
+    ///
+    /// # Panics
+    ///
+    /// If a matrix is shorter than the shape says.
+    pub fn multiply(
+        &mut self,
+        a: (&[T], usize),
+        b: (&[T], usize),
+        (c, ldc): (&mut [S], usize),
+    ) -> Result<Done, DeviceError> {
+        let began = Instant::now();
+        let product = &mut self.product;
+        let received = match &self.schedules {
+            None => {
+                product.write_factors(a, b)?;
+                // Also waits for A and B.
+                match product.beta.is_zero() {
+                    true => product.finish()?,
+                    false => product.write_c(c, ldc)?,
+                }
+                let received = product.multiply()?.received;
+                product.read_c(c, ldc)?;
+                received
+            }
+            Some((schedules, arriving)) => {
+                let Shape { m, n, .. } = product.split.shape();
+                let [size_of_a, size_of_b] = product.sizes_of_factors();
+                let factors = [source(a, size_of_a), source(b, size_of_b)];
+                let hosts = [factors[A], factors[B], target((c, ldc), (m, n))];
+                // SAFETY: these are the matrices, which nobody else uses meanwhile.
+                let streamed = unsafe { product.stream(schedules, *arriving, hosts) };
+                // Whatever happened, nothing may lose its memory while it is used; and a kernel
+                // that crashed is named, not the copy that found out.
+                product.finish().and(streamed)?
+            }
+        };
+        let time = began.elapsed();
+        Ok(Done { time, received })
+    }
+}
+
+impl<T: Element, S: Element> Product<'_, T, S> {
+    /// Starts everything, and copies to the host what is complete. Returns the bytes that each
+    /// device receives from others.
+    ///
+    /// # Safety
+    ///
+    /// The host's A and B are not written meanwhile, nor is its C used.
+    unsafe fn stream(
+        &self,
+        schedules: &[Vec<Piece>],
+        arriving: usize,
+        hosts: [Host; 3],
+    ) -> Result<Vec<usize>, DeviceError> {
+        let count = schedules.len();
+        let parts = &self.devices.parts;
+        let named = |device| self.devices.named(device);
+        let to_device = |device, area: Area| {
+            let (to, from) = (
+                self.at(device, &area),
+                self.in_host(&area, hosts[area.matrix]),
+            );
+            (device, transfer(to, from, Direction::ToDevice))
+        };
+        let of_c = |block: &Block| self.block((block.rows.clone(), block.columns.clone()));
+        // Blocks that are being computed, each with an event after that.
+        let mut launched: Vec<VecDeque<_>> = (0..count).map(|_| VecDeque::new()).collect();
+        let mut arrived = vec![Vec::new(); count];
+        let mut received = vec![0; count];
+        for index in 0..schedules.iter().map(Vec::len).max().unwrap_or(0) {
+            if index == arriving {
+                // Panels travel from device to device when they have arrived from the host.
+                self.arrived_everywhere()?;
+            }
+            let now = schedules.iter().enumerate();
+            let now = now.filter_map(|(device, pieces)| Some((device, pieces.get(index)?)));
+            let now: Vec<(usize, &Piece)> = now.collect();
+            let mut copies = Vec::new();
+            for (device, piece) in &now {
+                let arrives = piece.arrives.clone();
+                copies.extend(arrives.map(|of| to_device(*device, self.lines(of.0, of.1))));
+                if let (Some(block), false) = (&piece.block, self.beta.is_zero()) {
+                    copies.push(to_device(*device, of_c(block)));
+                }
+            }
+            // SAFETY: the host's rows are in its matrices, which nothing writes meanwhile; the
+            // device's are this product's.
+            unsafe { self.devices.stage(copies)? };
+            for (device, piece) in now {
+                parts[device].arrived().map_err(named(device))?;
+                let Some(block) = &piece.block else { continue };
+                let step = &self.work[device].0[launched[device].len()];
+                let bytes = self.multiply_block(device, step, &mut arrived[device]);
+                received[device] += bytes.map_err(named(device))?;
+                let ended = parts[device].after_launches().map_err(named(device))?;
+                launched[device].push_back((block, ended));
+            }
+        }
+        // What is complete goes back, while the others are multiplied.
+        while launched.iter().any(|queue| !queue.is_empty()) {
+            let mut transfers = Vec::new();
+            for (device, queue) in launched.iter_mut().enumerate() {
+                if let Some((block, ended)) = queue.pop_front() {
+                    parts[device]
+                        .copies_wait_for(ended)
+                        .map_err(named(device))?;
+                    let area = of_c(block);
+                    let (from, to) = (self.at(device, &area), self.in_host(&area, hosts[C]));
+                    transfers.push((device, transfer(from, to, Direction::ToHost)));
+                }
+            }
+            // SAFETY: the rows are in the host's C, and blocks do not overlap; the streams wait for
+            // the launches.
+            unsafe { self.devices.stage(transfers)? };
+        }
+        Ok(received)
+    }
+
+    /// Lets the streams for copies of all devices wait for each other.
+    fn arrived_everywhere(&self) -> Result<(), DeviceError> {
+        let parts = &self.devices.parts[..self.split.devices()];
+        for (device, part) in parts.iter().enumerate() {
+            for (other, waiting) in parts.iter().enumerate() {
+                if other != device {
+                    let event = part.after_copies().map_err(self.devices.named(device))?;
+                    let waits = waiting.copies_wait_for(event);
+                    waits.map_err(self.devices.named(other))?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
