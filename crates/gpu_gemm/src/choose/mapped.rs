@@ -6,22 +6,20 @@
 
 use std::collections::BTreeSet;
 
-use gpu_kernels::spec::{DataType, Grid, Variant};
+use gpu_kernels::spec::Variant;
 use gpu_kernels::stream_k::StreamK;
-use gpu_kernels::{KERNELS, fix_up};
+use gpu_kernels::{fix_up, split};
 
-use super::choice::Choice;
-use crate::call::{Call, Factor, Shape};
+use super::model;
+use crate::call::{Call, Shape};
 use crate::gpu::DeviceFacts;
-use crate::plan::Decomposition;
 use crate::plan::decomposition::{splits, tiles};
-use crate::plan::takes_batch;
+use crate::plan::{Decomposition, OperandCopy, Panel};
 
 /// The clocks of an SM in a second.
-pub(super) const CLOCK_HZ: f64 = 1.98e9;
+const CLOCK_HZ: f64 = 1.98e9;
 
-/// Threads of a warpgroup. A kernel of one alone multiplies only while it does not wait for tiles,
-/// and is never the fastest.
+/// Threads of a warpgroup.
 const WARPGROUP: u32 = 128;
 
 /// From a launch to its first product, and after its last is stored.
@@ -33,29 +31,25 @@ const OF_ONE_CONSUMER: (f64, f64) = (282.0, 67.0);
 const OF_TWO_CONSUMERS: (f64, f64) = (66.0, 29.0);
 
 /// By how much longer it takes if all SMs are at work.
-const TOGETHER: f64 = 0.1;
+const ALL_SM_PENALTY: f64 = 0.1;
 
 /// Sums of a tile that are stored in a clock.
-pub(super) const STORED: f64 = 9.0;
+const STORED: f64 = 9.0;
 
-/// Bytes that come from memory in a clock while so many are on their way, at most and half of that;
-/// of matrices that do not stay in the L2, which is so large for an SM.
+/// Peak bytes a clock from memory; bytes in flight at half of that; and bytes of A and B that the L2
+/// keeps, so that memory is no limit.
 const MEMORY_BYTES: f64 = 2700.0;
-const HALF_ON_THEIR_WAY: f64 = 5.3e6;
+const IN_FLIGHT_AT_HALF: f64 = 5.3e6;
 const L2: f64 = 25e6;
 
 /// The share of them that tiles of 64 columns get of a wide B, whose rows lie far apart.
 const NARROW: f64 = 0.8;
 const WIDE: usize = 1024;
 
-/// What dividing the last round of several has to save at least, as predicted: where power holds
-/// back a product, SMs that wait let the others run faster.
-const WORTH_DIVIDING: f64 = 0.99;
-
 /// Bytes of the rows and columns of tiles that are divided after whole ones, all of which stay in
 /// the L2; of more, the part beyond comes from memory again for each CTA, as they are all elsewhere
 /// along K.
-const KEPT: f64 = 50e6;
+const L2_RESIDENT_BYTES: f64 = 50e6;
 
 /// Bytes of a matrix that is in the L2 when CTAs that are elsewhere along K read it again.
 const REREAD: f64 = 10e6;
@@ -66,80 +60,37 @@ const FIX_UP: f64 = 5000.0;
 const PARTIAL_BYTES: f64 = 800.0;
 const IN_GROUPS: f64 = 1.4;
 
-/// The kernels for this type that run here and read A and B as they lie, each with its fastest
-/// decomposition and the seconds that it is predicted to take, the fastest first.
-pub(super) fn predictions(
-    data_type: DataType,
-    call: &Call,
-    facts: &DeviceFacts,
-) -> Vec<(Choice, f64)> {
-    let lies = [Factor::A, Factor::B].map(|factor| call.operand(factor).major(factor));
-    let variants = KERNELS.iter().flat_map(|kernel| kernel.variants);
-    let mut predictions: Vec<(Choice, f64)> = variants
-        .filter(|one| one.types.data_type() == data_type && [one.a.major, one.b.major] == lies)
-        .filter(|one| one.grid.is_persistent() && one.block.threads() > WARPGROUP)
-        .filter(|one| facts.runs(one))
-        .map(|variant| {
-            let at_once = facts.ctas_at_once(variant);
-            let of_batch = call.batch.count;
-            let (decomposition, clocks) = fastest(variant, call.shape, 1, at_once);
-            let mut best = (decomposition, clocks * of_batch as f64);
-            if takes_batch(variant, call) {
-                let together = fastest(variant, call.shape, of_batch, at_once);
-                // Persistent CTAs that split no tiles always take all products together.
-                if variant.grid == Grid::Persistent || together.1 < best.1 {
-                    best = together;
-                }
-            }
-            let (decomposition, clocks) = best;
-            let is_stream_k = variant.grid == Grid::PersistentStreamK;
-            let choice = Choice {
-                variant,
-                decomposition: is_stream_k.then_some(decomposition),
-            };
-            (choice, clocks / CLOCK_HZ)
-        })
-        .collect();
-    predictions.sort_by(|one, other| one.1.total_cmp(&other.1));
-    predictions
-}
+/// Seconds of `split-fp32` from a launch to its first product, and after its last is stored.
+const SPLIT_LAUNCH: f64 = 3.2e-6;
+/// Seconds of a k-iteration: 128 x 128 x 64 products three times over. Fitted, with what splitting
+/// takes, to 1024, 2048, 4096 and 8192 on an H200 (`docs/src/tuning.md`, "On tensor cores"), of which
+/// it predicts each within a twentieth.
+const SPLIT_ITERATION: f64 = 1.13e-6;
+/// Seconds in which a CTA of `split_columns` splits one element of each of its columns. It is a
+/// chain of latencies: two CTAs on an SM take no longer.
+const OF_COLUMNS: f64 = 18.8e-9;
+const COLUMN_CTAS: usize = 2;
+/// The same of a CTA of `split_rows`, which has one row.
+const OF_ROW: f64 = 2.4e-9;
+const ROW_CTAS: usize = 8;
 
-/// The decomposition of the tiles of `products` among persistent CTAs that is predicted to be the
-/// fastest, and its clocks: tiles of several products are not split. `at_once` CTAs fit the GPU.
-pub(super) fn fastest(
-    variant: &Variant,
-    shape: Shape,
-    products: usize,
-    at_once: u32,
-) -> (Decomposition, f64) {
-    let all = tiles(shape, variant.tile).saturating_mul(products);
-    let at_once = at_once.max(1);
-    let rounds = Decomposition::rounds(all, at_once);
-    let mut best = (rounds, clocks(variant, shape, products, rounds, at_once));
-    if variant.grid != Grid::PersistentStreamK || all == 0 || products > 1 {
-        return best;
+/// The seconds that a panel of a kernel whose tiles the copy engine brings takes.
+pub(super) fn seconds(panel: &Panel, facts: &DeviceFacts) -> f64 {
+    let variant = panel.variant();
+    if variant.splits_operands {
+        return of_split(panel, facts);
     }
-    let waves = all / at_once as usize;
-    // The same number of CTAs for each tile, if there are fewer tiles; or all CTAs.
-    let each = at_once as usize / all;
-    let divisions = (2..=each).map(|each| ((all * each) as u32, 0));
-    let most = (at_once, u32::try_from(waves).unwrap_or(u32::MAX));
-    for (ctas, data_parallel_waves) in divisions.chain([most]) {
-        let divided = Decomposition {
-            ctas,
-            data_parallel_waves,
-        };
-        let divided = divided.limited(shape, variant.tile);
-        let clocks = clocks(variant, shape, 1, divided, at_once);
-        let enough = match divided.data_parallel_waves {
-            0 => 1.0,
-            _ => WORTH_DIVIDING,
-        };
-        if clocks < enough * best.1 {
-            best = (divided, clocks);
-        }
-    }
-    best
+    let Call { shape, batch, .. } = *panel.call();
+    let products = if panel.is_one_launch() {
+        batch.count
+    } else {
+        1
+    };
+    let at_once = facts.ctas_at_once(variant);
+    let rounds = || Decomposition::rounds(panel.tiles().saturating_mul(products), at_once);
+    let decomposition = panel.decomposition().unwrap_or_else(rounds);
+    let clocks = clocks(variant, shape, products, decomposition, at_once);
+    clocks / CLOCK_HZ + model::copies(panel, facts)
 }
 
 /// The clocks that `products` of one shape take in one launch.
@@ -159,7 +110,7 @@ fn clocks(
         true => OF_TWO_CONSUMERS,
         false => OF_ONE_CONSUMER,
     };
-    let together = 1.0 + TOGETHER * ctas as f64 / f64::from(at_once);
+    let together = 1.0 + ALL_SM_PENALTY * ctas as f64 / f64::from(at_once);
     let multiply = |iterations: usize| {
         let clocks = iteration + sums / of_sums;
         iterations as f64 * clocks * together
@@ -220,7 +171,7 @@ fn reread(variant: &Variant, shape: Shape, stream_k: &StreamK) -> f64 {
         let along_k = rows * tile.m as usize + cols * tile.n as usize;
         (along_k * shape.k * variant.types.a.bytes()) as f64
     };
-    let beyond = (1.0 - KEPT / bytes_of(rows.len(), cols.len())).max(0.0);
+    let beyond = (1.0 - L2_RESIDENT_BYTES / bytes_of(rows.len(), cols.len())).max(0.0);
     beyond * divided as f64 * bytes_of(1, 1) / bytes_a_clock(variant, shape, stream_k.ctas)
 }
 
@@ -230,30 +181,54 @@ fn bytes_a_clock(variant: &Variant, shape: Shape, ctas: usize) -> f64 {
     let (tile_m, tile_n) = (f64::from(variant.tile.m), f64::from(variant.tile.n));
     // What lies outside of a matrix does not come from memory.
     let inside = (m.min(tile_m) + n.min(tile_n)) / (tile_m + tile_n);
-    let on_their_way = ctas as f64 * f64::from(variant.ring_bytes()) * inside;
-    MEMORY_BYTES * on_their_way / (on_their_way + HALF_ON_THEIR_WAY)
+    let in_flight = ctas as f64 * f64::from(variant.ring_bytes()) * inside;
+    MEMORY_BYTES * in_flight / (in_flight + IN_FLIGHT_AT_HALF)
+}
+
+/// Splitting, and the k-iterations of the CTA that has the most tiles.
+fn of_split(panel: &Panel, facts: &DeviceFacts) -> f64 {
+    let variant = panel.variant();
+    let tile = variant.tile;
+    let tiles = tiles(panel.call().shape, tile);
+    let rounds = Decomposition::rounds(tiles, facts.ctas_at_once(variant)).data_parallel_waves;
+    let store = f64::from(tile.m * tile.n) / STORED / CLOCK_HZ;
+    let of_tile = panel.k_iterations() as f64 * SPLIT_ITERATION + store;
+    let splitting: f64 = panel.copies().map(|copy| splitting(&copy, facts)).sum();
+    splitting + SPLIT_LAUNCH + f64::from(rounds) * of_tile
+}
+
+/// A split copy: what its bytes take, and no less than its CTAs, each of which goes through all of k.
+fn splitting(copy: &OperandCopy, facts: &DeviceFacts) -> f64 {
+    let (lines, depth) = copy.target;
+    let (ctas, of_element, on_sm) = match copy.transposed {
+        true => (lines.div_ceil(split::COLUMNS), OF_COLUMNS, COLUMN_CTAS),
+        false => (lines, OF_ROW, ROW_CTAS),
+    };
+    let waves = ctas.div_ceil(on_sm * facts.sms as usize);
+    let of_latency = (waves * depth) as f64 * of_element;
+    model::LAUNCH + of_latency.max(model::copying(copy, facts))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::call::Transpose;
-    use crate::tests::h200;
+    use crate::choose::Choice;
+    use crate::choose::candidates::candidates;
+    use crate::tests::{h200, variant as of_f32};
+    use gpu_kernels::KERNELS;
+    use gpu_kernels::spec::DataType;
+    use gpu_kernels::spec::ElementType;
 
-    /// The fastest kernel for a B stored `n x k`, its CTAs and its data-parallel waves; and the
-    /// microseconds that are predicted.
-    fn fastest_for(m: usize, n: usize, k: usize) -> (&'static str, u32, u32, f64) {
-        let data_type = DataType::BF16;
-        let call = Call::compact(
-            Shape::new(m, n, k),
-            Transpose::No,
-            Transpose::Yes,
-            data_type.inputs,
-        );
-        let (choice, seconds) = predictions(data_type, &call, &h200()).remove(0);
-        let of = choice.plan(call, &h200()).unwrap().decomposition();
-        let (ctas, waves) = of.map_or((0, 0), |of| (of.ctas, of.data_parallel_waves));
-        (choice.variant.name, ctas, waves, seconds * 1e6)
+    /// The fastest kernel for a B stored `n x k`, its CTAs and its data-parallel waves.
+    fn fastest_for(m: usize, n: usize, k: usize) -> (&'static str, u32, u32) {
+        let (shape, types) = (Shape::new(m, n, k), DataType::BF16);
+        let call = Call::compact(shape, Transpose::No, Transpose::Yes, types.inputs);
+        let (plan, _) = candidates(types, call, &h200(), &[]).remove(0);
+        let (ctas, waves) = plan
+            .decomposition()
+            .map_or((0, 0), |of| (of.ctas, of.data_parallel_waves));
+        (plan.variant().name, ctas, waves)
     }
 
     #[test]
@@ -263,19 +238,19 @@ mod tests {
         assert_eq!(name, "warp-specialized-nt");
         // Of 15.5 and 6.8 rounds the last is divided, but not where each CTA would read rows and
         // columns from memory that others have read before.
-        let (name, _, waves, _) = fastest_for(8192, 8192, 8192);
+        let (name, _, waves) = fastest_for(8192, 8192, 8192);
         assert_eq!((name, waves), ("persistent-nt", 15));
         let (name, ..) = fastest_for(4096, 7168, 16_384);
         assert_eq!(name, "warp-specialized-nt");
         let (name, ctas, ..) = fastest_for(16, 4096, 4096);
         assert_eq!((name, ctas), ("persistent-64x128-nt", 96));
-        let (name, ctas, _, _) = fastest_for(8, 512, 500_000);
+        let (name, ctas, _) = fastest_for(8, 512, 500_000);
         assert_eq!((name, ctas), ("persistent-64x128-nt", 132));
         // Each tile has three CTAs, so that those that share columns read them together.
-        let (name, ctas, _, _) = fastest_for(128, 2112, 7168);
+        let (name, ctas, _) = fastest_for(128, 2112, 7168);
         assert_eq!((name, ctas), ("persistent-64x128-nt", 102));
         // So short a K that adding would take longer.
-        let (_, _, waves, _) = fastest_for(704, 768, 1024);
+        let (_, _, waves) = fastest_for(704, 768, 1024);
         assert_eq!(waves, 1);
     }
 
@@ -316,5 +291,30 @@ mod tests {
                 "{name}, {m} x {n} x {k}: {ratio}"
             );
         }
+    }
+
+    #[test]
+    fn what_split_fp32_was_measured_to_take_is_predicted() {
+        // Microseconds on an H200, splitting included.
+        for (size, measured) in [(1024, 51.9), (2048, 137.1), (4096, 719.0), (8192, 5004.0)] {
+            let no = Transpose::No;
+            let call = Call::compact(Shape::cube(size), no, no, ElementType::F32);
+            let plan = Choice::even(of_f32("split-fp32")).plan(call, &h200());
+            let predicted = seconds(&plan.unwrap().panels()[0], &h200()) * 1e6;
+            let ratio = predicted / measured;
+            assert!((0.95..1.05).contains(&ratio), "{size}: {predicted}");
+        }
+    }
+
+    /// Splitting B by rows, as it is stored then, takes half as long.
+    #[test]
+    fn a_b_that_is_stored_along_k_is_split_faster() {
+        let of = |b| {
+            let call = Call::compact(Shape::cube(2048), Transpose::No, b, ElementType::F32);
+            let plan = Choice::even(of_f32("split-fp32")).plan(call, &h200());
+            seconds(&plan.unwrap().panels()[0], &h200()) * 1e6
+        };
+        let saved = of(Transpose::No) - of(Transpose::Yes);
+        assert!((20.0..40.0).contains(&saved), "{saved}");
     }
 }

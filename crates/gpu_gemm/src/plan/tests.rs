@@ -11,14 +11,9 @@ use gpu_kernels::transpose::Matrices;
 use gpu_kernels::variants;
 
 use super::{Decomposition, OperandCopy, Panel, Plan, PlanError};
-use crate::backend::run;
 use crate::call::{Batch, Call, Factor, Operand, Shape, Transpose};
-use crate::choose::{self, candidates};
-use crate::device::Simulator;
-use crate::gpu::DeviceFacts;
-use crate::half::Bf16;
 use crate::launch::{Argument, Bindings, Launch, Map, Memory, Scalar, Waits};
-use crate::tests::{h200, t4, variant};
+use crate::tests::variant;
 
 /// The first stream-K variant with this property.
 fn stream_k(is: impl Fn(&Variant) -> bool) -> &'static Variant {
@@ -203,18 +198,6 @@ fn rows_beyond_a_grid_begin_further_on_in_a_and_c() {
 }
 
 #[test]
-fn padding_adds_to_every_leading_dimension_and_may_cost_the_alignment() {
-    let padded = |padding| Call::padded(SHAPE, [Transpose::No; 2], padding, ElementType::F32);
-    assert_eq!(padded(0), compact(SHAPE, Transpose::No, Transpose::No));
-    let (without, with) = (padded(0), padded(4));
-    let leading = |call: &Call| [call.a.leading, call.b.leading, call.ldc];
-    assert_eq!(leading(&with), leading(&without).map(|leading| leading + 4));
-    let even = Call::padded(Shape::cube(64), [Transpose::No; 2], 4, ElementType::F32);
-    let odd = Call::padded(Shape::cube(64), [Transpose::No; 2], 1, ElementType::F32);
-    assert!(even.a.aligned && even.b.aligned && !odd.a.aligned && !odd.b.aligned);
-}
-
-#[test]
 fn misaligned_rows_are_copied_to_aligned_ones() {
     let at = |transpose, leading| Operand::at(0x1000, leading, ElementType::F32, transpose);
     let shape = Shape::new(1001, 2048, 500);
@@ -359,33 +342,6 @@ fn copies_larger_than_any_memory_have_no_plan() {
     assert!(matches!(plan, Err(PlanError::CopiesTooLarge { .. })));
 }
 
-#[test]
-fn a_plan_fits_the_workspace_and_the_gpu() {
-    let ampere = DeviceFacts {
-        capability: 80,
-        sms: 108,
-        ..h200()
-    };
-    for a in Transpose::ALL {
-        for b in Transpose::ALL {
-            let call = compact(SHAPE, a, b);
-            let of = |facts| candidates(call, facts).into_iter();
-            assert!(of(&ampere).any(|plan| plan.variant().grid == Grid::StreamK));
-            assert!(of(&t4()).all(|plan| plan.variant().grid != Grid::StreamK));
-            let free = choose::choose(call, &ampere, None, usize::MAX).unwrap();
-            let tight = free.workspace_bytes().saturating_sub(1);
-            match choose::choose(call, &ampere, None, tight) {
-                Ok(plan) => assert!(plan.workspace_bytes() <= tight),
-                Err(needed) => assert!(needed > tight),
-            }
-        }
-    }
-    // Without transposes there is always a kernel that reads in place.
-    let call = compact(SHAPE, Transpose::No, Transpose::No);
-    let plan = choose::choose(call, &t4(), None, 0).unwrap();
-    assert_eq!(plan.workspace_bytes(), 0);
-}
-
 /// A compact batch of so many products by a variant.
 fn batched(name: &str, shape: Shape, [a, b]: [Transpose; 2], count: usize) -> Plan {
     let variant = variant(name);
@@ -470,59 +426,6 @@ fn persistent_ctas_divide_the_tiles_of_all_products_of_a_batch() {
             call.batch.strides.map(Argument::Count)
         );
         assert_eq!(launch.arguments[11], Argument::Count(waves));
-    }
-}
-
-/// Elements of 16 bits at a multiple of 16 bytes.
-fn aligned(values: impl Iterator<Item = Bf16>) -> Vec<[Bf16; 8]> {
-    let values: Vec<Bf16> = values.collect();
-    // The allocator places that much at multiples of 16.
-    values.as_chunks().0.to_vec()
-}
-
-#[test]
-fn persistent_ctas_read_a_matrix_that_all_products_share() {
-    let variant = variant("persistent-64x64");
-    let (size, count) = (72, 3);
-    let number = |of: usize| ((of * 7 + of / 11) % 9) as f32 - 4.0;
-    for strides in [[0, size * size], [size * size, 0]] {
-        let [of_a, of_b] = strides;
-        let batch = Batch {
-            count,
-            strides: [of_a, of_b, size * size],
-        };
-        let call = Call::compact(Shape::cube(size), NO[0], NO[1], ElementType::Bf16);
-        let call = call.batched(batch, ElementType::Bf16);
-        let plan = Plan::new(variant, call, Decomposition::rounds(4 * count, 5)).unwrap();
-        assert_eq!(plan.repeats(), 1);
-        let elements = |seed: usize| {
-            let numbers = (0..count * size * size).map(move |index| number(index + seed));
-            aligned(numbers.map(Bf16::from_f32))
-        };
-        let (mut a, mut b, mut c) = (elements(0), elements(5), elements(9));
-        let bindings = Bindings {
-            alpha: Scalar::F32(1.0),
-            beta: Scalar::F32(0.0),
-            a: a.as_mut_ptr().cast(),
-            b: b.as_mut_ptr().cast(),
-            c: c.as_mut_ptr().cast(),
-            workspace: std::ptr::null_mut(),
-        };
-        let simulator = Simulator::default();
-        // SAFETY: the vectors hold the plan's matrices, it needs no workspace, and nothing else
-        // touches them until the simulator is done.
-        unsafe { run(&simulator.observed(&|| ()), &plan, &bindings).unwrap() };
-        for (index, found) in c.as_flattened().iter().enumerate() {
-            let (product, row, col) = (index / (size * size), index / size % size, index % size);
-            let a = |l: usize| number(product * of_a + row * size + l);
-            let b = |l: usize| number(product * of_b + l * size + col + 5);
-            let sum: f32 = (0..size).map(|l| a(l) * b(l)).sum();
-            assert_eq!(
-                found.to_f32(),
-                Bf16::from_f32(sum).to_f32(),
-                "{strides:?}, {index}"
-            );
-        }
     }
 }
 
