@@ -321,40 +321,23 @@ impl StoredMatrix {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::half::{Bf16, F16};
 
-    fn message((rows, columns): (usize, usize), leading: usize, length: usize) -> String {
+    /// The elements from the first to the last, or what is wrong with three matrices, or one, in
+    /// memory of f32.
+    fn said(
+        name: char,
+        sizes: (usize, usize, usize),
+        stride: Option<usize>,
+        length: usize,
+    ) -> String {
+        let (rows, columns, leading) = sizes;
         let matrix = StoredMatrix {
-            name: 'A',
+            name,
             rows,
             columns,
             leading,
-            count: 1,
-            stride: 0,
-        };
-        let memory = Span::new::<f32>(std::ptr::null_mut(), length, Space::Host);
-        match matrix.checked_extent(memory, Space::Host) {
-            Ok(extent) => extent.to_string(),
-            Err(error) => error.to_string(),
-        }
-    }
-
-    #[test]
-    fn a_matrix_needs_no_padding_after_its_last_row() {
-        assert_eq!(message((3, 5), 8, 21), "21");
-        assert_eq!(message((0, 5), 5, 0), "0");
-        assert_eq!(message((3, 0), 1, 0), "0");
-    }
-
-    /// Of three matrices of 2 x 5 with a leading dimension of 8.
-    fn batched(stride: usize, length: usize) -> String {
-        let matrix = StoredMatrix {
-            name: 'C',
-            rows: 2,
-            columns: 5,
-            leading: 8,
-            count: 3,
-            stride,
+            count: if stride.is_some() { 3 } else { 1 },
+            stride: stride.unwrap_or(0),
         };
         let memory = Span::new::<f32>(std::ptr::null_mut(), length, Space::Host);
         let checked = matrix.checked_extent(memory, Space::Host);
@@ -365,93 +348,48 @@ mod tests {
     }
 
     #[test]
-    fn a_batch_takes_its_strides_and_one_matrix() {
-        assert_eq!(batched(13, 39), "39");
-        assert_eq!(batched(20, 53), "53");
+    fn a_matrix_needs_no_padding_after_its_last_row_and_what_is_wrong_is_named() {
+        let one =
+            |rows, columns, leading, length| said('A', (rows, columns, leading), None, length);
+        assert_eq!(one(3, 5, 8, 21), "21");
+        assert_eq!(one(0, 5, 5, 0), "0");
+        assert_eq!(one(3, 0, 1, 0), "0");
         assert_eq!(
-            batched(20, 52),
-            "C, 3 matrices stored as 2 x 5 with ldc = 8 and stride_c = 20, takes 53 elements, but its memory has only 52."
+            one(3, 5, 4, 100),
+            "lda is 4, shorter than the rows of 5 elements that it must hold: A is stored as 3 x 5."
         );
-        assert!(batched(usize::MAX / 2, 100).ends_with("than memory can be addressed by."));
-    }
-
-    #[test]
-    fn a_matrix_is_measured_in_the_bytes_of_its_elements() {
-        let said = |memory: Span| {
-            let matrix = StoredMatrix {
-                name: 'A',
-                rows: 1,
-                columns: usize::MAX / 8 + 1,
-                leading: usize::MAX,
-                count: 1,
-                stride: 0,
-            };
-            matrix.checked_extent(memory, Space::Host).unwrap_err()
-        };
-        let eight = said(Span::new::<f64>(std::ptr::null_mut(), 9, Space::Host));
-        assert!(matches!(eight, GemmError::Overflow(_)), "{eight}");
-        let four = said(Span::new::<f32>(std::ptr::null_mut(), 9, Space::Host));
-        assert!(matches!(four, GemmError::ShortBuffer { .. }), "{four}");
-    }
-
-    #[test]
-    fn a_matrix_that_starts_further_on_skips_whole_elements() {
-        fn skipped<T: Element>() -> (usize, usize) {
-            let mut elements = [T::default(); 7];
-            let start = elements.as_ptr() as usize;
-            let a = Input::from(&elements[..]).starting_at(3).span;
-            let c = Output::from(&mut elements[..]).starting_at(3).span;
-            assert_eq!((a.length, c.length), (4, 4));
-            (a.start as usize - start, c.start as usize - start)
-        }
-        assert_eq!(skipped::<f32>(), (12, 12));
-        assert_eq!(skipped::<f64>(), (24, 24));
-        assert_eq!(skipped::<i32>(), (12, 12));
-        assert_eq!(skipped::<Bf16>(), (6, 6));
-        assert_eq!(skipped::<F16>(), (6, 6));
+        assert_eq!(
+            one(3, 5, 8, 20),
+            "A, stored as 3 x 5 with lda = 8, takes 21 elements, but its memory has only 20."
+        );
+        let overflow = one(usize::MAX, 5, 8, 20);
+        assert!(overflow.ends_with("has more elements than memory can be addressed by."));
+        assert!(one(3, 0, 0, 20).starts_with("lda is 0"));
     }
 
     #[test]
     fn matrices_of_a_batch_may_lie_side_by_side_but_not_overlap() {
+        let batched = |stride, length| said('C', (2, 5, 8), Some(stride), length);
+        assert_eq!(
+            (batched(13, 39), batched(20, 53)),
+            ("39".into(), "53".into())
+        );
+        assert_eq!(
+            batched(20, 52),
+            "C, 3 matrices stored as 2 x 5 with ldc = 8 and stride_c = 20, takes 53 elements, but \
+             its memory has only 52."
+        );
+        let overflow = batched(usize::MAX / 2, 100);
+        assert!(overflow.ends_with("than memory can be addressed by."));
         for stride in [0, 1, 4, 5, 12] {
-            assert_eq!(
-                batched(stride, 100),
-                format!(
-                    "C, 3 matrices stored as 2 x 5 with ldc = 8 and stride_c = {stride}, overlaps \
-                     itself: its matrices must lie 13 elements or more apart, or side by side \
-                     within the leading dimension."
-                )
-            );
+            let overlap = batched(stride, 100);
+            assert!(overlap.contains("overlaps itself"), "{overlap}");
         }
         let beside = |leading, stride| {
-            let matrix = StoredMatrix {
-                name: 'C',
-                rows: 2,
-                columns: 5,
-                leading,
-                count: 3,
-                stride,
-            };
-            matrix.check_overlap().is_ok()
+            let extent = said('C', (2, 5, leading), Some(stride), 100);
+            extent.parse::<usize>().is_ok()
         };
         assert!(beside(15, 5) && beside(17, 6));
         assert!(!beside(15, 4) && !beside(14, 5) && !beside(16, 6));
-    }
-
-    #[test]
-    fn what_is_wrong_is_named_with_its_sizes() {
-        assert_eq!(
-            message((3, 5), 4, 100),
-            "lda is 4, shorter than the rows of 5 elements that it must hold: A is stored as 3 x 5."
-        );
-        assert_eq!(
-            message((3, 5), 8, 20),
-            "A, stored as 3 x 5 with lda = 8, takes 21 elements, but its memory has only 20."
-        );
-        assert_eq!(
-            message((usize::MAX, 5), 8, 20),
-            "A, stored as 18446744073709551615 x 5 with lda = 8, has more elements than memory can be addressed by."
-        );
-        assert!(message((3, 0), 0, 20).starts_with("lda is 0"));
     }
 }
