@@ -43,19 +43,15 @@ impl EmptyFolder {
         self.folder.path().join(name)
     }
 
-    /// Makes it a package: a program of `tests/outside` that depends, with the lines of a
-    /// manifest that the book gives, on the library in `root`.
-    pub fn write_program(&self, root: &Path, program: &str) -> Result<(), Failed> {
+    /// Makes it a package: a program that depends on the library by the lines of a manifest that
+    /// the book gives.
+    pub fn write_program(&self) -> Result<(), Failed> {
         let chapter = fs::read_to_string(workspace().join("docs/src/library.md"))?;
         let dependencies = chapter
             .split_once("```toml\n")
             .and_then(|(_, rest)| rest.split_once("[profile"))
             .ok_or("library.md has no manifest")?
             .0
-            .replace(
-                "../gemm/crates/gpu_gemm",
-                &format!("{}/crates/gpu_gemm", root.display()),
-            )
             .replace("../gemm/", &format!("{}/", workspace().display()));
         let package = "[package]\nname = \"program\"\nedition = \"2024\"\n";
         let manifest = format!("{package}\n{dependencies}\n{FEATURES}");
@@ -63,7 +59,7 @@ impl EmptyFolder {
         self.take_profiles("")?;
         fs::create_dir(self.path("src"))?;
         fs::copy(
-            workspace().join("tests/outside").join(program),
+            workspace().join("tests/outside/program.rs"),
             self.path("src/main.rs"),
         )?;
         // The versions that the workspace has, so that nothing is fetched.
@@ -127,18 +123,4 @@ pub fn text_of(output: Output) -> Result<String, Failed> {
         return Err(String::from_utf8_lossy(&output.stderr).into_owned().into());
     }
     Ok(String::from_utf8(output.stdout)?)
-}
-
-pub fn copy_folder(from: &Path, to: &Path) -> Result<(), Failed> {
-    fs::create_dir_all(to)?;
-    for entry in fs::read_dir(from)? {
-        let entry = entry?;
-        let to = to.join(entry.file_name());
-        if entry.path().is_dir() {
-            copy_folder(&entry.path(), &to)?;
-        } else {
-            fs::copy(entry.path(), to)?;
-        }
-    }
-    Ok(())
 }

@@ -1,5 +1,5 @@
-//! Outside of the workspace, in an empty folder: programs that depend on its crates as the book
-//! says, the template, and a copy of the workspace in which a kernel is added.
+//! Outside of the workspace, in an empty folder: a program that depends on its crates as the book
+//! says, and the template.
 //!
 //! All are compiled by a cargo of their own, in the workspace's target folder, where the crates
 //! that they depend on lie compiled already.
@@ -15,7 +15,7 @@ use tests::{Tier, exhaustive};
 #[path = "../outside/empty_folder.rs"]
 mod empty_folder;
 
-use empty_folder::{EmptyFolder, copy_folder, text_of, workspace};
+use empty_folder::{EmptyFolder, text_of, workspace};
 
 fn main() -> ExitCode {
     let multiplies = "a_program_outside_the_workspace_multiplies_with_the_library";
@@ -41,10 +41,6 @@ fn main() -> ExitCode {
         exhaustive("the_template_with_cudarc_needs_no_patch", || {
             cudarc("build").map(drop)
         }),
-        exhaustive(
-            "a_kernel_is_added_by_one_file_and_one_line",
-            kernel_is_added,
-        ),
     ];
     trials.extend(on_gpu(multiplies, || multiplies_on("cuda")));
     let launches = "the_template_with_cudarc_launches_the_kernel";
@@ -56,17 +52,10 @@ fn main() -> ExitCode {
     tests::run_in_turn(trials)
 }
 
-/// The program of the book.
-fn multiplies_on(device: &str) -> Result<(), Failed> {
-    let said = run_with_library(workspace(), "program.rs", device)?;
-    assert!(said.starts_with("right on "), "{said}");
-    Ok(())
-}
-
 /// The same without its `[patch.crates-io]`: cargo compiles nothing.
 fn patch_is_missing() -> Result<(), Failed> {
     let folder = EmptyFolder::new()?;
-    folder.write_program(workspace(), "program.rs")?;
+    folder.write_program()?;
     let manifest = fs::read_to_string(folder.path("Cargo.toml"))?;
     let parts = manifest.split_once("[patch.crates-io]\n");
     let (before, after) = parts.ok_or("the book has no [patch]")?;
@@ -143,67 +132,18 @@ fn cudarc(command: &str) -> Result<String, Failed> {
     Ok(said)
 }
 
-/// A copy of the library and the kernels, one file and one line more.
-fn kernel_is_added() -> Result<(), Failed> {
-    const COPIED: [&str; 2] = ["gpu-kernels", "crates/gpu_gemm"];
-    let root = workspace();
-    // The same folder each time, so that what is compiled takes the place of the last.
-    let copy = &Path::new(env!("CARGO_TARGET_TMPDIR")).join("added");
-    if copy.exists() {
-        fs::remove_dir_all(copy)?;
-    }
-    for member in COPIED {
-        copy_folder(&root.join(member), &copy.join(member))?;
-    }
-    fs::copy(root.join("Cargo.lock"), copy.join("Cargo.lock"))?;
-    let manifest = fs::read_to_string(root.join("Cargo.toml"))?;
-    let (_, rest) = manifest
-        .split_once("\n[workspace.package]\n")
-        .ok_or("no [workspace.package]")?;
-    // The other crates are those of this workspace.
-    let rest = COPIED.iter().fold(
-        rest.replace("path = \"", &format!("path = \"{}/", root.display())),
-        |rest, member| {
-            rest.replace(
-                &format!("\"{}/{member}\"", root.display()),
-                &format!("{member:?}"),
-            )
-        },
-    );
-    let manifest =
-        format!("[workspace]\nresolver = \"3\"\nmembers = {COPIED:?}\n[workspace.package]\n{rest}");
-    fs::write(copy.join("Cargo.toml"), manifest)?;
-    // One file,
-    let kernels = copy.join("gpu-kernels/src");
-    fs::copy(
-        root.join("tests/outside/two_rows.rs"),
-        kernels.join("two_rows.rs"),
-    )?;
-    // and one line.
-    let ladder = kernels.join("lib.rs");
-    let text = fs::read_to_string(&ladder)?;
-    let with_line = text.replace("    few_rows,\n", "    few_rows,\n    two_rows,\n");
-    assert_eq!(with_line.lines().count(), text.lines().count() + 1);
-    fs::write(&ladder, with_line)?;
-
-    let said = run_with_library(copy, "by_name.rs", "two-rows")?;
-    assert!(said.starts_with("two-rows: one thread"), "{said}");
-    Ok(())
-}
-
-/// What a program of `tests/outside` prints, which depends on the library in `root`.
-fn run_with_library(root: &Path, program: &str, argument: &str) -> Result<String, Failed> {
+/// The program of the book.
+fn multiplies_on(device: &str) -> Result<(), Failed> {
     let folder = EmptyFolder::new()?;
-    folder.write_program(root, program)?;
-    // PTX, which takes a minute, is for a GPU and for the kernels that are compiled already.
-    let wants_ptx = root == workspace() && devices::why_no_gpu().is_none();
-    let variables = match wants_ptx {
-        true => &[][..],
-        false => &[("GEMM_PTX", "none")],
+    folder.write_program()?;
+    // PTX takes a minute.
+    let variables = match devices::why_no_gpu() {
+        None => &[][..],
+        Some(_) => &[("GEMM_PTX", "none")],
     };
-    let said = text_of(folder.cargo("", &["run", "--quiet", "--", argument], variables)?)?;
-    folder.clean("", &["program"])?;
-    Ok(said)
+    let said = text_of(folder.cargo("", &["run", "--quiet", "--", device], variables)?)?;
+    assert!(said.starts_with("right on "), "{said}");
+    folder.clean("", &["program"])
 }
 
 /// A package of its own around the kernels' sources, outside the workspace and so without its

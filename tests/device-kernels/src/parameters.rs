@@ -1,7 +1,6 @@
 //! Parameters by value, grid constants, instances of a generic kernel, and what a kernel says of
 //! itself.
 
-use core::marker::PhantomData;
 use core::ops::BitXor;
 use core::ptr;
 
@@ -162,38 +161,6 @@ pub unsafe fn values_arrive(
     }
 }
 
-/// A value of a type with a lifetime, which only the compiler sees.
-#[derive(Clone, Copy)]
-#[repr(C)]
-pub struct Tagged<'a> {
-    pub number: u32,
-    pub tag: PhantomData<&'a u32>,
-}
-
-/// Another name of a number.
-pub type Number = u32;
-
-/// Lifetimes in every way of writing them.
-#[kernel]
-pub unsafe fn lifetimes_do_not_matter<'a>(
-    first: Tagged<'a>,
-    second: Tagged<'_>,
-    third: [Tagged<'static>; 2],
-    number: Number,
-    output: *mut u32,
-) {
-    let numbers = [
-        first.number,
-        second.number,
-        third[0].number,
-        third[1].number,
-        number,
-    ];
-    for (place, number) in numbers.into_iter().enumerate() {
-        *output.add(place) = number;
-    }
-}
-
 /// The word at a generic address.
 unsafe fn word_at(address: *const u32) -> u32 {
     #[cfg(cuda_device)]
@@ -229,11 +196,4 @@ pub unsafe fn grid_constants_have_addresses(
     let word = word_at(table.add(63 - i));
     // Between the bytes of `shape` there is padding.
     *output.add(i) = moved.wrapping_add(word) ^ (ends & 0xFFFF_00FF) ^ u32::from(odd);
-}
-
-/// Each block of a cluster of two says where in the grid it is.
-#[cfg(any(not(cuda_device), cuda_arch_at_least = "90"))]
-#[kernel(cluster_dim = (2, 1, 1))]
-pub unsafe fn clusters_of_two(output: *mut u32) {
-    *output.add(thread::block_idx_x() as usize) = thread::block_idx_x();
 }

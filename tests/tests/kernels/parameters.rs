@@ -1,8 +1,6 @@
-//! What a launch passes by value is what a kernel receives, on a GPU as in the simulator; and
-//! kernels with clusters run.
+//! What a launch passes by value is what a kernel receives, on a GPU as in the simulator.
 
 use std::ffi::c_void;
-use std::marker::PhantomData;
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, Ordering::Relaxed};
 
@@ -12,21 +10,16 @@ use cust::memory::{CopyDestination, DeviceBuffer, DevicePointer};
 use cust::module::Module;
 use cust::stream::{Stream, StreamFlags};
 use device_kernels::parameters::{
-    Meters, Shape, Table, Tagged, Values, WORDS, clusters_of_two, grid_constants_have_addresses,
-    lifetimes_do_not_matter, values_arrive,
+    Meters, Shape, Table, Values, WORDS, grid_constants_have_addresses, values_arrive,
 };
 use device_kernels::probe::UNWRITTEN;
 use gpu_gemm::device::{driver, ptx};
 use libtest_mimic::{Failed, Trial};
 use tests::{built, on_gpu, on_simulator};
 
-/// A kernel, its launch, and what it must write.
+/// A kernel of 64 threads, and what it must write.
 struct Case {
     entry: &'static str,
-    blocks: u32,
-    threads: u32,
-    /// The first architecture that has it.
-    since: i32,
     expected: fn(&Values) -> Vec<u32>,
     /// Calls it as a thread of the simulator.
     call: unsafe fn(&Values, *mut u32),
@@ -34,12 +27,11 @@ struct Case {
     parameters: fn(&Values, &DevicePointer<u32>) -> Vec<*mut c_void>,
 }
 
-static CASES: [Case; 4] = [
+const THREADS: u32 = 64;
+
+static CASES: [Case; 2] = [
     Case {
         entry: "values_arrive",
-        blocks: 1,
-        threads: 64,
-        since: 75,
         expected: |values| (0..64).flat_map(|i| words(values, i)).collect(),
         call: call_values_arrive,
         parameters: |values, output| {
@@ -61,9 +53,6 @@ static CASES: [Case; 4] = [
     },
     Case {
         entry: "grid_constants_have_addresses",
-        blocks: 1,
-        threads: 64,
-        since: 75,
         expected: |Values { shape, table, .. }| {
             let ends = u32::from(shape.rows) | u32::from(shape.cols) << 16;
             let mirrored = table.0.iter().rev();
@@ -82,47 +71,9 @@ static CASES: [Case; 4] = [
             ]
         },
     },
-    Case {
-        entry: "lifetimes_do_not_matter",
-        blocks: 1,
-        threads: 1,
-        since: 75,
-        expected: |_| vec![1, 2, 3, 4, 5],
-        call: |_, output| {
-            let [first, second, third, fourth] = TAGGED;
-            // SAFETY: room for five words.
-            unsafe { lifetimes_do_not_matter(first, second, [third, fourth], NUMBER, output) }
-        },
-        parameters: |_, output| {
-            vec![
-                address(&TAGGED[0]),
-                address(&TAGGED[1]),
-                address(&TAGGED[2]),
-                address(&NUMBER),
-                address(output),
-            ]
-        },
-    },
-    Case {
-        entry: "clusters_of_two",
-        blocks: 6,
-        threads: 1,
-        since: 90,
-        expected: |_| (0..6).collect(),
-        // SAFETY: a word for each block.
-        call: |_, output| unsafe { clusters_of_two(output) },
-        parameters: |_, output| vec![address(output)],
-    },
 ];
 
 static ODD: u8 = 5;
-static NUMBER: u32 = 5;
-static TAGGED: [Tagged<'static>; 4] = [tagged(1), tagged(2), tagged(3), tagged(4)];
-
-const fn tagged(number: u32) -> Tagged<'static> {
-    let tag = PhantomData;
-    Tagged { number, tag }
-}
 
 fn values() -> Values {
     Values {
@@ -215,40 +166,23 @@ fn address<T>(value: &T) -> *mut c_void {
 }
 
 pub fn trials() -> Vec<Trial> {
-    let gpu = architecture();
     let mut trials = Vec::new();
     for case in &CASES {
         trials.push(on_simulator(format!("parameters::{}", case.entry), || {
             case.check(case.simulate())
         }));
-        let newest = on_gpu(format!("parameters::{}", case.entry), || {
-            case.check(case.on_gpu(newest()?))
-        });
-        let too_old = gpu.is_none_or(|gpu| gpu < case.since);
-        trials.push(newest.with_ignored_flag(too_old));
+        trials.push(on_gpu(format!("parameters::{}", case.entry), || {
+            let found = driver::probe().map_err(|error| error.to_string())?;
+            let gpu = found.first().ok_or("no GPU")?;
+            let version = ptx::version(&gpu.driver);
+            case.check(case.on_gpu(built::newest_probes(gpu.architecture(), version)))
+        }));
         // Newer GPUs run the oldest code, too.
-        if case.since == 75 {
-            let oldest = || case.check(case.on_gpu(built::probes().swap_remove(0)));
-            trials.push(on_gpu(
-                format!("parameters::oldest::{}", case.entry),
-                oldest,
-            ));
-        }
+        let oldest = || case.check(case.on_gpu(built::probes().swap_remove(0)));
+        let name = format!("parameters::oldest::{}", case.entry);
+        trials.push(on_gpu(name, oldest));
     }
     trials
-}
-
-/// The first GPU's architecture, ten times its compute capability.
-fn architecture() -> Option<i32> {
-    Some(driver::probe().ok()?.first()?.architecture())
-}
-
-/// The module for the newest architecture that the GPU takes.
-fn newest() -> Result<&'static str, String> {
-    let found = driver::probe().map_err(|error| error.to_string())?;
-    let gpu = found.first().ok_or("no GPU")?;
-    let version = ptx::version(&gpu.driver);
-    Ok(built::newest_probes(gpu.architecture(), version))
 }
 
 impl Case {
@@ -261,7 +195,7 @@ impl Case {
         let values = values();
         let mut output = vec![UNWRITTEN; (self.expected)(&values).len()];
         let words = AtomicPtr::new(output.as_mut_ptr());
-        simulator::Launch::new(self.blocks, self.threads)
+        simulator::Launch::new(1, THREADS)
             // SAFETY: the launch and the length of the output are the case's.
             .run(|| unsafe { (self.call)(&values, words.load(Relaxed)) })
             .map_err(|fault| fault.to_string())?;
@@ -287,7 +221,7 @@ impl Case {
         let parameters = (self.parameters)(&values, &pointer);
         // SAFETY: these are the kernel's parameters; the driver copies them, and the buffer
         // outlives the launch, which is waited for.
-        unsafe { stream.launch(&function, self.blocks, self.threads, 0, &parameters)? };
+        unsafe { stream.launch(&function, 1, THREADS, 0, &parameters)? };
         stream.synchronize()?;
         output.copy_to(&mut words)?;
         Ok(words)
