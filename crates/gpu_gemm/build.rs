@@ -46,6 +46,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     let kernels = env::var_os("DEP_GPU_KERNELS_FOLDER").map(PathBuf::from);
     let kernels = &kernels.ok_or("gpu-kernels does not say where it is")?;
     println!("cargo::rustc-env=GPU_KERNELS={}", kernels.display());
+    let names = ARCHITECTURES.map(NvvmArch::sm).join(" ");
+    println!("cargo::rustc-env=GPU_KERNELS_ARCHITECTURES={names}");
 
     let has_program_compile = has_feature("on-demand") && !is_release;
     let wanted = match env::var(PTX).as_deref() {

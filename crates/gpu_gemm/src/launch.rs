@@ -1,5 +1,7 @@
 //! One kernel launch, as data: plans consist of launches, and backends run them.
 
+use std::convert::identity;
+
 use cuda_std::tma::{Planes, Swizzle, TensorMap, Tiles};
 use cust::memory::DeviceCopy;
 use gpu_kernels::spec::{DataType, ElementType, EntryPoint};
@@ -299,6 +301,10 @@ impl Scalar {
 /// Numbers of which every pattern of bits is a value. No other crate can implement it.
 pub trait Plain: sealed::Sealed + DeviceCopy {}
 
+mod sealed {
+    pub trait Sealed {}
+}
+
 macro_rules! plain {
     ($($type:ty),*) => {
         $(
@@ -309,7 +315,7 @@ macro_rules! plain {
     };
 }
 
-plain!(f32, f64, i32, u8, u16, u32, u64);
+plain!(f32, f64, i32, u8, u16, u32, u64, Bf16, F16);
 
 /// A Rust type that matrix elements may have.
 pub trait Element: Plain + Default + PartialEq + Send + Sync + 'static {
@@ -357,24 +363,21 @@ impl MultipliesInto<F16> for F16 {}
 #[cfg(feature = "f16")]
 impl MultipliesInto<f32> for F16 {}
 
-mod sealed {
-    pub trait Sealed {}
-}
-
+/// Elements, their scalars, and how a value becomes one and the reverse.
 macro_rules! element {
-    ($($type:ty, $variant:ident);*) => {
+    ($($type:ident as $variant:ident, $scalar:ident as $of:ident: $to:expr, $from:expr;)*) => {
         $(
             impl Element for $type {
                 const TYPE: ElementType = ElementType::$variant;
-                type Scalar = $type;
+                type Scalar = $scalar;
 
                 fn scalar(self) -> Scalar {
-                    Scalar::$variant(self)
+                    Scalar::$of($to(self))
                 }
 
                 fn of(scalar: Scalar) -> Option<Self> {
                     match scalar {
-                        Scalar::$variant(value) => Some(value),
+                        Scalar::$of(value) => Some($from(value)),
                         _ => None,
                     }
                 }
@@ -383,31 +386,10 @@ macro_rules! element {
     };
 }
 
-element!(f32, F32; f64, F64; i32, I32);
-
-/// The scalars of elements of 16 bits are f32, as are their sums.
-macro_rules! half {
-    ($($type:ident),*) => {
-        $(
-            plain!($type);
-
-            impl Element for $type {
-                const TYPE: ElementType = ElementType::$type;
-                type Scalar = f32;
-
-                fn scalar(self) -> Scalar {
-                    Scalar::F32(self.to_f32())
-                }
-
-                fn of(scalar: Scalar) -> Option<Self> {
-                    match scalar {
-                        Scalar::F32(value) => Some($type::from_f32(value)),
-                        _ => None,
-                    }
-                }
-            }
-        )*
-    };
+element! {
+    f32 as F32, f32 as F32: identity, identity;
+    f64 as F64, f64 as F64: identity, identity;
+    i32 as I32, i32 as I32: identity, identity;
+    Bf16 as Bf16, f32 as F32: Bf16::to_f32, Bf16::from_f32;
+    F16 as F16, f32 as F32: F16::to_f32, F16::from_f32;
 }
-
-half!(Bf16, F16);

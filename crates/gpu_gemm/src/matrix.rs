@@ -90,30 +90,6 @@ impl<T: Element> Input<'_, T> {
     }
 }
 
-impl<'a, T: Element> From<&'a Buffer<T>> for Input<'a, T> {
-    fn from(buffer: &'a Buffer<T>) -> Self {
-        Input::new(buffer.start(), buffer.len(), buffer.space())
-    }
-}
-
-impl<'a, T: Element> From<&'a DeviceSlice<T>> for Input<'a, T> {
-    fn from(slice: &'a DeviceSlice<T>) -> Self {
-        Input::at(slice.as_device_ptr(), slice.len())
-    }
-}
-
-impl<'a, T: Element> From<&'a DeviceBuffer<T>> for Input<'a, T> {
-    fn from(buffer: &'a DeviceBuffer<T>) -> Self {
-        buffer.as_slice().into()
-    }
-}
-
-impl<'a, T: Element> From<&'a [T]> for Input<'a, T> {
-    fn from(slice: &'a [T]) -> Self {
-        Input::new(slice.as_ptr(), slice.len(), Space::Host)
-    }
-}
-
 /// C, row-major, of elements of type `T`, in memory as for an [`Input`].
 #[derive(Debug)]
 pub struct Output<'a, T: Element = f32> {
@@ -146,21 +122,34 @@ impl<T: Element> Output<'_, T> {
     }
 }
 
-impl<'a, T: Element> From<&'a mut Buffer<T>> for Output<'a, T> {
-    fn from(buffer: &'a mut Buffer<T>) -> Self {
-        Output::new(buffer.start(), buffer.len(), buffer.space())
-    }
+/// What an [`Input`] can be made of, and, where it is exclusive, an [`Output`].
+macro_rules! memories {
+    ($($memory:ty, |$of:ident| $start:expr, $length:expr, $space:expr;)*) => {
+        $(
+            impl<'a, T: Element> From<&'a $memory> for Input<'a, T> {
+                fn from($of: &'a $memory) -> Self {
+                    Input::new($start, $length, $space)
+                }
+            }
+
+            impl<'a, T: Element> From<&'a mut $memory> for Output<'a, T> {
+                fn from($of: &'a mut $memory) -> Self {
+                    Output::new($start.cast_mut(), $length, $space)
+                }
+            }
+        )*
+    };
 }
 
-impl<'a, T: Element> From<&'a mut DeviceSlice<T>> for Output<'a, T> {
-    fn from(slice: &'a mut DeviceSlice<T>) -> Self {
-        Output::at(slice.as_device_ptr(), slice.len())
-    }
+memories! {
+    Buffer<T>, |buffer| buffer.start().cast_const(), buffer.len(), buffer.space();
+    DeviceSlice<T>, |slice| slice.as_device_ptr().as_ptr(), slice.len(), Space::Gpu;
+    DeviceBuffer<T>, |buffer| buffer.as_device_ptr().as_ptr(), buffer.len(), Space::Gpu;
 }
 
-impl<'a, T: Element> From<&'a mut DeviceBuffer<T>> for Output<'a, T> {
-    fn from(buffer: &'a mut DeviceBuffer<T>) -> Self {
-        Output::at(buffer.as_device_ptr(), buffer.len())
+impl<'a, T: Element> From<&'a [T]> for Input<'a, T> {
+    fn from(slice: &'a [T]) -> Self {
+        Input::new(slice.as_ptr(), slice.len(), Space::Host)
     }
 }
 

@@ -113,57 +113,39 @@ mod tests {
         Devices::of(members.collect()).unwrap()
     }
 
-    #[test]
-    fn the_call_multiplies_what_lies_as_it_is_told_and_leaves_what_lies_between_rows() {
-        let (m, n, k) = (21, 18, 5);
-        let a_at = |row: usize, index: usize| (row * 3 + index) as f32 - 20.0;
-        let b_at = |index: usize, column: usize| (column * 2 + index * 7 % 5) as f32 - 9.0;
-        // A is stored as k x m with 3 elements between rows, B as k x n with 2, C with 1.
-        let (lda, ldb, ldc) = (m + 3, n + 2, n + 1);
-        let mut a = vec![f32::NAN; k * lda];
-        let mut b = vec![f32::NAN; k * ldb];
-        for index in 0..k {
-            (0..m).for_each(|row| a[index * lda + row] = a_at(row, index));
-            (0..n).for_each(|column| b[index * ldb + column] = b_at(index, column));
-        }
-        for count in [1, 2, 4] {
-            let mut c = vec![1.0; m * ldc];
-            let (a, b) = ((&a[..], lda, Transpose::Yes), (&b[..], ldb, Transpose::No));
-            let shape = Shape::new(m, n, k);
-            let done = devices(count).gemm(2.0, a, b, -1.0, (&mut c, ldc), shape);
-            done.unwrap();
-            for (row, column) in (0..m).flat_map(|row| (0..ldc).map(move |column| (row, column))) {
-                let sum: f32 = match column < n {
-                    true => (0..k)
-                        .map(|index| a_at(row, index) * b_at(index, column))
-                        .sum(),
-                    false => 1.0,
-                };
-                let want = if column < n { 2.0 * sum - 1.0 } else { 1.0 };
-                assert_eq!(c[row * ldc + column], want, "{row} {column} on {count}");
-            }
-        }
-    }
-
-    /// Integers in `T` and `C`, whose sums of products it knows.
+    /// Small integers in `T` and `C`, A stored as k x m, and elements between the rows of all.
     fn multiplies<T: MultipliesInto<C>, C: Element + std::fmt::Debug>(
         of: impl Fn(i32) -> T,
         of_c: impl Fn(i32) -> C,
-        alpha: T::Scalar,
+        (alpha, beta): (T::Scalar, T::Scalar),
     ) {
         let (m, n, k) = (21, 18, 5);
+        let (lda, ldb, ldc) = (m + 3, n + 2, n + 1);
         let a_at = |row: usize, index: usize| (row * 3 + index) as i32 % 9 - 4;
         let b_at = |index: usize, column: usize| (column * 2 + index * 7 % 5) as i32 % 5 - 2;
-        let a: Vec<T> = (0..m * k).map(|at| of(a_at(at / k, at % k))).collect();
-        let b: Vec<T> = (0..k * n).map(|at| of(b_at(at / n, at % n))).collect();
-        let mut c = vec![of_c(7); m * n];
-        let (a, b) = ((&a[..], k, Transpose::No), (&b[..], n, Transpose::No));
-        let (beta, shape) = (T::Scalar::default(), Shape::new(m, n, k));
-        let done = devices(2).gemm(alpha, a, b, beta, (&mut c, n), shape);
-        done.unwrap();
+        let a: Vec<T> = (0..k * lda)
+            .map(|at| of(a_at(at % lda, at / lda)))
+            .collect();
+        let b: Vec<T> = (0..k * ldb)
+            .map(|at| of(b_at(at / ldb, at % ldb)))
+            .collect();
         let sum = |row, column| (0..k).map(|l| a_at(row, l) * b_at(l, column)).sum::<i32>();
-        let want: Vec<C> = (0..m * n).map(|at| of_c(2 * sum(at / n, at % n))).collect();
-        assert_eq!(c, want);
+        let want = |at: usize| match at % ldc < n {
+            true => of_c(2 * sum(at / ldc, at % ldc) - 7),
+            false => of_c(7),
+        };
+        for count in [1, 2, 4] {
+            let mut c = vec![of_c(7); m * ldc];
+            let (a, b) = ((&a[..], lda, Transpose::Yes), (&b[..], ldb, Transpose::No));
+            let shape = Shape::new(m, n, k);
+            let done = devices(count).gemm(alpha, a, b, beta, (&mut c, ldc), shape);
+            done.unwrap();
+            assert_eq!(
+                c,
+                (0..m * ldc).map(want).collect::<Vec<C>>(),
+                "{count} devices"
+            );
+        }
     }
 
     #[test]
@@ -171,13 +153,13 @@ mod tests {
         let single = |value| value as f32;
         let bf16 = |value: i32| Bf16::from_f64(value.into());
         let f16 = |value: i32| F16::from_f64(value.into());
-        multiplies(single, single, 2.0);
-        multiplies(f64::from, f64::from, 2.0);
-        multiplies(|value| value, |value| value, 2);
-        multiplies(bf16, bf16, 2.0);
-        multiplies(f16, f16, 2.0);
-        multiplies(bf16, single, 2.0);
-        multiplies(f16, single, 2.0);
+        multiplies(single, single, (2.0, -1.0));
+        multiplies(f64::from, f64::from, (2.0, -1.0));
+        multiplies(|value| value, |value| value, (2, -1));
+        multiplies(bf16, bf16, (2.0, -1.0));
+        multiplies(f16, f16, (2.0, -1.0));
+        multiplies(bf16, single, (2.0, -1.0));
+        multiplies(f16, single, (2.0, -1.0));
     }
 
     #[test]

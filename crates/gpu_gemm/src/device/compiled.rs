@@ -336,16 +336,15 @@ mod on_demand {
 
     use super::*;
 
-    /// As build.rs has them.
-    const ARCHITECTURES: [(NvvmArch, &str); 4] = [
-        (NvvmArch::Compute75, "sm_75"),
-        (NvvmArch::Compute80, "sm_80"),
-        (NvvmArch::Compute90, "sm_90"),
-        (NvvmArch::Compute90a, "sm_90a"),
-    ];
+    /// Those that the build script compiles for, the oldest first.
+    fn targets() -> impl Iterator<Item = &'static str> {
+        env!("GPU_KERNELS_ARCHITECTURES").split(' ')
+    }
 
-    fn builder(arch: NvvmArch) -> CudaBuilder {
-        let builder = CudaBuilder::new(env!("GPU_KERNELS")).arch(arch);
+    fn builder(target: &str) -> CudaBuilder {
+        let arch = target.replace("sm_", "compute_").parse();
+        let builder = CudaBuilder::new(env!("GPU_KERNELS"));
+        let builder = builder.arch(arch.unwrap_or(NvvmArch::Compute75));
         builder.debug(DebugInfo::LineTables).panic_messages(false)
     }
 
@@ -356,12 +355,12 @@ mod on_demand {
     }
 
     pub(super) fn modules() -> Vec<Module> {
-        let module = |(_, target)| Module {
+        let module = |target| Module {
             target,
             isa: None,
             from: From::Demand,
         };
-        ARCHITECTURES.map(module).to_vec()
+        targets().map(module).collect()
     }
 
     /// Looks for libNVVM once, and fetches it if it is nowhere.
@@ -377,10 +376,7 @@ mod on_demand {
         target: &str,
         entries: &[&str],
     ) -> Result<BTreeMap<String, String>, DeviceError> {
-        let mut all = ARCHITECTURES.iter();
-        let arch = all.find(|(_, sm)| *sm == target).map(|(arch, _)| *arch);
-        let builder = builder(arch.unwrap_or(ARCHITECTURES[0].0));
-        let compiled = builder.kernels(entries, Path::new(env!("OUT_DIR")));
+        let compiled = builder(target).kernels(entries, Path::new(env!("OUT_DIR")));
         compiled.map_err(not_compiled)
     }
 
@@ -405,8 +401,8 @@ mod on_demand {
         entries: &[&str],
     ) -> Result<BTreeMap<String, Result<String, String>>, DeviceError> {
         // The oldest has the least that OpenCL lacks.
-        let builder = builder(ARCHITECTURES[0].0);
-        let compiled = builder.opencl(entries, Path::new(env!("OUT_DIR")));
+        let oldest = targets().next().unwrap_or_default();
+        let compiled = builder(oldest).opencl(entries, Path::new(env!("OUT_DIR")));
         compiled.map_err(not_compiled)
     }
 }

@@ -3,7 +3,7 @@
 use cuda_std::panic_record;
 use opencl3::error_codes::{CL_INVALID_VALUE, ClError};
 use opencl3::kernel::Kernel;
-use opencl3::types::cl_uint;
+use opencl3::types::{CL_BLOCKING, cl_uint};
 
 use super::device::{Compiled, Field, OpenClDevice, OpenClProperties, WorkGroup};
 use crate::backend::{Allocated, Backend, Space, Way};
@@ -39,8 +39,22 @@ unsafe impl Backend for &OpenClDevice {
         bytes: usize,
         way: Way,
     ) -> Result<(), DeviceError> {
-        // SAFETY: as the caller vouches.
-        unsafe { self.copy_bytes(from, to, bytes, way) }
+        if bytes == 0 {
+            return Ok(());
+        }
+        let (from, to) = (from.cast(), to.cast());
+        // SAFETY: as the caller vouches; the call returns when the copy has been made.
+        let copied = unsafe {
+            let queue = self.session().queue();
+            queue.enqueue_svm_mem_cpy(CL_BLOCKING, to, from, bytes, &[])
+        };
+        let doing = match way {
+            Way::ToHost => "Copying from the OpenCL device",
+            Way::ToDevice | Way::Within => "Copying to the OpenCL device",
+        };
+        copied
+            .map(drop)
+            .map_err(|error| DeviceError::opencl(doing, error))
     }
 
     fn compile(&self, plan: &Plan) -> Result<(), DeviceError> {

@@ -6,10 +6,9 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 
 use opencl3::memory::{CL_MEM_READ_WRITE, svm_alloc, svm_free};
-use opencl3::types::CL_BLOCKING;
 
 use super::device::{OpenClDevice, Session};
-use crate::backend::{Allocated, Way};
+use crate::backend::Allocated;
 use crate::error::DeviceError;
 
 /// Bytes that every allocation starts at a multiple of at least: the widest vector of OpenCL C.
@@ -60,35 +59,5 @@ impl OpenClDevice {
             start: start.ok_or_else(out_of_memory)?,
         };
         Ok(Allocated::new(shared.start.as_ptr().cast(), shared))
-    }
-
-    /// Copies between memory of the device and of the host.
-    ///
-    /// # Safety
-    ///
-    /// As for [`Backend::copy`](crate::Backend::copy).
-    pub(super) unsafe fn copy_bytes(
-        &self,
-        from: *const u8,
-        to: *mut u8,
-        bytes: usize,
-        way: Way,
-    ) -> Result<(), DeviceError> {
-        if bytes == 0 {
-            return Ok(());
-        }
-        let (from, to) = (from.cast(), to.cast());
-        // SAFETY: as the caller vouches; the call returns when the copy has been made.
-        let copied = unsafe {
-            let queue = self.session().queue();
-            queue.enqueue_svm_mem_cpy(CL_BLOCKING, to, from, bytes, &[])
-        };
-        let doing = match way {
-            Way::ToHost => "Copying from the OpenCL device",
-            Way::ToDevice | Way::Within => "Copying to the OpenCL device",
-        };
-        copied
-            .map(drop)
-            .map_err(|error| DeviceError::opencl(doing, error))
     }
 }
