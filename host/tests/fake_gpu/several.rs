@@ -315,7 +315,7 @@ pub fn only_from_host_memory_does_each_timed_run_copy_the_matrices_in_and_c_out(
         [0, 1].map(|to_host| {
             let copies = log
                 .iter()
-                .filter(|line| line.kind == "waited" && line.number("to") == to_host);
+                .filter(|line| line.kind == "host" && line.number("to") == to_host);
             copies.map(|line| line.number("bytes")).sum::<u64>()
         })
     };

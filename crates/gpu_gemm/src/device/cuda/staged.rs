@@ -2,7 +2,7 @@
 //!
 //! A GPU reads and writes only page-locked memory at the speed of the bus. Of other memory the
 //! driver makes page-locked copies itself, on one thread, which a bus outruns several times.
-//! [`Stage::copy`] carries out one such copy; several devices copy at the same time by `copy_all`.
+//! [`Stage::copy`] carries out one such copy.
 //!
 //! ```text
 //!     host memory            page-locked                  GPU
@@ -132,18 +132,10 @@ pub enum Direction {
     ToHost,
 }
 
-// SAFETY: the pointer is an address; `copy_all` says what its uses need.
+// SAFETY: the pointer is an address; `Stage::copy` says what its uses need.
 unsafe impl Send for Transfer {}
 // SAFETY: as above.
 unsafe impl Sync for Transfer {}
-
-/// A copy, and what carries it out: the buffers, the device and a stream of it.
-pub(crate) struct Job<'a> {
-    pub stage: &'a mut Stage,
-    pub gpu: &'a CudaDevice,
-    pub stream: &'a Stream,
-    pub transfer: Transfer,
-}
 
 /// Rows of a copy, or a part of one row, that fit into a buffer: the first row and byte, and how
 /// many of each.
@@ -154,8 +146,8 @@ struct Rows {
     width: usize,
 }
 
-/// A job that several threads work at.
-struct Shared<'a> {
+/// A copy that several threads work at.
+struct Job<'a> {
     gpu: &'a CudaDevice,
     stream: &'a Stream,
     transfer: Transfer,
@@ -192,18 +184,7 @@ impl Stage {
         transfer: Transfer,
     ) -> Result<(), DeviceError> {
         if transfer.width * transfer.height >= self.staging.least_bytes {
-            let job = Job {
-                stage: self,
-                gpu,
-                stream,
-                transfer,
-            };
-            // SAFETY: as the caller vouches.
-            let failed = unsafe { copy_all(vec![job]) };
-            return failed
-                .into_iter()
-                .next()
-                .map_or(Ok(()), |(_, error)| Err(error));
+            return self.copy_by_threads((gpu, stream), transfer);
         }
         gpu.enter()?;
         let host = Side::Host(transfer.host.0, transfer.host.1);
@@ -218,6 +199,39 @@ impl Stage {
             Direction::ToDevice => Ok(()),
             Direction::ToHost => stream.synchronize().map_err(during("Waiting for a copy")),
         }
+    }
+
+    fn copy_by_threads(
+        &mut self,
+        (gpu, stream): (&CudaDevice, &Stream),
+        transfer: Transfer,
+    ) -> Result<(), DeviceError> {
+        self.prepare(gpu)?;
+        let job = Job {
+            gpu,
+            stream,
+            transfer,
+            buffer_bytes: self.buffer_bytes(),
+            next: AtomicUsize::new(0),
+            error: Mutex::new(None),
+        };
+        thread::scope(|scope| {
+            // More threads than parts would find nothing to do.
+            let mut lanes = self.lanes.iter_mut().take(transfer.parts(job.buffer_bytes));
+            let own = lanes.next();
+            for lane in lanes {
+                // If there can be no more threads, those that there are do the work.
+                let _ = thread::Builder::new().spawn_scoped(scope, || job.work(lane));
+            }
+            if let Some(lane) = own {
+                job.work(lane);
+            }
+        });
+        let error = job
+            .error
+            .into_inner()
+            .unwrap_or_else(PoisonError::into_inner);
+        error.map_or(Ok(()), Err)
     }
 
     /// Allocates the buffers, unless they are there.
@@ -244,52 +258,6 @@ impl Stage {
     fn buffer_bytes(&self) -> usize {
         self.staging.buffer_bytes.max(1)
     }
-}
-
-/// Carries out copies of several devices at the same time, one a device. Those to the host are done
-/// when it returns. Of those to a device, the host's side has been read, and the device's is
-/// written when the stream gets there. Returns the jobs that failed, by index.
-///
-/// # Safety
-///
-/// Both sides of each copy have its rows: those of the host during the call, during which nothing
-/// writes a source or touches a target, and the device's until the stream is done with them. No two
-/// copies write the same.
-pub(crate) unsafe fn copy_all(jobs: Vec<Job<'_>>) -> Vec<(usize, DeviceError)> {
-    let (mut shared, mut lanes) = (Vec::new(), Vec::new());
-    for job in jobs {
-        // Without buffers there is an error, and no thread.
-        let prepared = job.stage.prepare(job.gpu);
-        shared.push(Shared {
-            gpu: job.gpu,
-            stream: job.stream,
-            transfer: job.transfer,
-            buffer_bytes: job.stage.buffer_bytes(),
-            next: AtomicUsize::new(0),
-            error: Mutex::new(prepared.err()),
-        });
-        lanes.push(&mut job.stage.lanes);
-    }
-    thread::scope(|scope| {
-        let mut own = Vec::new();
-        for (job, lanes) in shared.iter().zip(lanes) {
-            // More threads than parts would find nothing to do.
-            let mut lanes = lanes.iter_mut().take(job.transfer.parts(job.buffer_bytes));
-            own.extend(lanes.next().map(|lane| (job, lane)));
-            for lane in lanes {
-                // If there can be no more threads, those that there are do the work.
-                let _ = thread::Builder::new().spawn_scoped(scope, || job.work(lane));
-            }
-        }
-        for (job, lane) in own {
-            job.work(lane);
-        }
-    });
-    let errors = shared.into_iter().enumerate().filter_map(|(index, job)| {
-        let error = job.error.into_inner();
-        Some((index, error.unwrap_or_else(PoisonError::into_inner)?))
-    });
-    errors.collect()
 }
 
 impl Transfer {
@@ -321,7 +289,7 @@ impl Transfer {
     }
 }
 
-impl Shared<'_> {
+impl Job<'_> {
     /// Copies parts until there are no more, or one fails, with the buffers of a thread.
     fn work(&self, lane: &mut Lane) {
         let worked = self
@@ -352,7 +320,7 @@ impl Shared<'_> {
             for row in 0..rows.height {
                 let source = self.host(rows, row);
                 let target = slot.memory[row * rows.width..][..rows.width].as_mut_ptr();
-                // SAFETY: the caller of `copy_all` vouches for the source.
+                // SAFETY: the caller of `copy` vouches for the source.
                 unsafe { std::ptr::copy_nonoverlapping(source, target, rows.width) };
             }
             let (from, to) = (slot.side(rows), self.device(rows));
@@ -375,7 +343,7 @@ impl Shared<'_> {
                 for row in 0..rows.height {
                     let source = slot.memory[row * rows.width..][..rows.width].as_ptr();
                     let target = self.host(rows, row);
-                    // SAFETY: the caller of `copy_all` vouches for the target, and each of its
+                    // SAFETY: the caller of `copy` vouches for the target, and each of its
                     // rows is one thread's.
                     unsafe { std::ptr::copy_nonoverlapping(source, target, rows.width) };
                 }

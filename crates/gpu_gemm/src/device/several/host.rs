@@ -14,13 +14,15 @@
 //! the host has arrived there.
 
 use std::collections::{BTreeSet, VecDeque};
+use std::panic::resume_unwind;
 use std::sync::PoisonError;
+use std::thread;
 use std::time::Instant;
 
 use super::product::{A, Area, B, C, Product, Rows, copy_in_host};
 use super::{Devices, Done, HostProblem, Planner, Start};
 use crate::call::{Shape, Transpose, extent};
-use crate::device::cuda::staged::{Direction, Job, Transfer, copy_all};
+use crate::device::cuda::staged::{Direction, Transfer};
 use crate::error::DeviceError;
 use crate::launch::{Element, Scalar};
 use crate::split::{Block, Panel, Piece, Split};
@@ -127,8 +129,8 @@ impl<T: Element, S: Element> Product<'_, T, S> {
         [self.transposes[A].of((m, k)), self.transposes[B].of((k, n))]
     }
 
-    /// Copies areas from the host's memory to devices, or to it, on all devices at the same time;
-    /// small ones one after the other. To the host they are done when it returns.
+    /// Copies areas from the host's memory to devices, or to it, on all devices at the same time.
+    /// To the host they are done when it returns.
     ///
     /// # Safety
     ///
@@ -140,30 +142,20 @@ impl<T: Element, S: Element> Product<'_, T, S> {
         copies: Vec<(usize, Area, Host)>,
         direction: Direction,
     ) -> Result<(), DeviceError> {
-        let mut staged = Vec::new();
+        let mut transfers = Vec::new();
         for (device, area, host) in copies {
             let (on_device, in_host) = (self.at(device, &area), self.in_host(&area, host));
-            let part = &self.devices.parts[device];
-            let transfer = transfer(on_device, in_host, direction);
-            match (part.gpu(), &part.copies, direction) {
-                (Some(_), ..) if on_device.bytes() >= self.devices.staging.least_bytes => {
-                    staged.push((device, transfer));
-                }
-                (Some(gpu), Some(stream), _) => {
-                    let mut stage = part.stage.lock().unwrap_or_else(PoisonError::into_inner);
-                    // SAFETY: as the caller vouches.
-                    let copied = unsafe { stage.copy((gpu, stream), transfer) };
-                    copied.map_err(self.devices.named(device))?;
-                }
+            match (self.devices.gpu(device), direction) {
+                (Some(_), _) => transfers.push((device, transfer(on_device, in_host, direction))),
                 // SAFETY: the caller vouches for the host's rows; the others are this product's.
-                (.., Direction::ToDevice) => unsafe { copy_in_host(in_host, on_device) },
+                (None, Direction::ToDevice) => unsafe { copy_in_host(in_host, on_device) },
                 // SAFETY: as above.
-                (.., Direction::ToHost) => unsafe { copy_in_host(on_device, in_host) },
+                (None, Direction::ToHost) => unsafe { copy_in_host(on_device, in_host) },
             }
         }
         // SAFETY: the same; the memory of devices is this product's, which waits before it frees
         // it.
-        unsafe { self.devices.stage(staged) }
+        unsafe { self.devices.stage(&transfers) }
     }
 }
 
@@ -184,39 +176,33 @@ impl Devices {
     ///
     /// # Safety
     ///
-    /// As [`copy_all`]; each is of a part that is a GPU.
-    unsafe fn stage(&self, transfers: Vec<(usize, Transfer)>) -> Result<(), DeviceError> {
-        let mut transfers = transfers;
-        transfers.retain(|(_, transfer)| transfer.width * transfer.height > 0);
-        while !transfers.is_empty() {
-            // A device has one set of buffers, and so one copy after the other.
-            let mut busy = BTreeSet::new();
-            let (now, later): (Vec<_>, Vec<_>) = transfers
-                .into_iter()
-                .partition(|(device, _)| busy.insert(*device));
-            transfers = later;
-            // Buffers are as good as before even if a thread that held the lock panicked.
-            let lock = |(device, _): &(usize, _)| {
-                let stage = self.parts[*device].stage.lock();
-                stage.unwrap_or_else(PoisonError::into_inner)
+    /// As [`Stage::copy`](crate::device::cuda::Stage::copy), for each.
+    unsafe fn stage(&self, transfers: &[(usize, Transfer)]) -> Result<(), DeviceError> {
+        // A device has one set of buffers, and so one copy after the other.
+        let copy = |device: usize| {
+            let part = &self.parts[device];
+            let (Some(gpu), Some(stream)) = (part.gpu(), &part.copies) else {
+                return Ok(());
             };
-            let mut stages: Vec<_> = now.iter().map(lock).collect();
-            let jobs = now.iter().zip(&mut stages).filter_map(|(copy, stage)| {
-                let part = &self.parts[copy.0];
-                Some(Job {
-                    stage,
-                    gpu: part.gpu()?,
-                    stream: part.copies.as_ref()?,
-                    transfer: copy.1,
-                })
-            });
+            // Buffers are as good as before even if a thread that held the lock panicked.
+            let mut stage = part.stage.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut own = transfers.iter().filter(|(of, _)| *of == device);
             // SAFETY: as the caller vouches.
-            let failed = unsafe { copy_all(jobs.collect()) };
-            if let Some((index, error)) = failed.into_iter().next() {
-                return Err(self.named(now[index].0)(error));
-            }
-        }
-        Ok(())
+            let copied = own.try_for_each(|(_, of)| unsafe { stage.copy((gpu, stream), *of) });
+            copied.map_err(self.named(device))
+        };
+        let devices: BTreeSet<usize> = transfers.iter().map(|(device, _)| *device).collect();
+        thread::scope(|scope| {
+            let copy = &copy;
+            let start = |device: &usize| {
+                let device = *device;
+                scope.spawn(move || copy(device))
+            };
+            let threads: Vec<_> = devices.iter().map(start).collect();
+            let joined = threads.into_iter().map(|thread| thread.join());
+            let results = joined.map(|joined| joined.unwrap_or_else(|panic| resume_unwind(panic)));
+            results.fold(Ok(()), Result::and)
+        })
     }
 
     /// Prepares the product of matrices in memory of the host, A and B stored transposed or not, on
@@ -375,7 +361,7 @@ impl<T: Element, S: Element> Product<'_, T, S> {
             }
             // SAFETY: the host's rows are in its matrices, which nothing writes meanwhile; the
             // device's are this product's.
-            unsafe { self.devices.stage(copies)? };
+            unsafe { self.devices.stage(&copies)? };
             for (device, piece) in now {
                 parts[device].arrived().map_err(named(device))?;
                 let Some(block) = &piece.block else { continue };
@@ -401,7 +387,7 @@ impl<T: Element, S: Element> Product<'_, T, S> {
             }
             // SAFETY: the rows are in the host's C, and blocks do not overlap; the streams wait for
             // the launches.
-            unsafe { self.devices.stage(transfers)? };
+            unsafe { self.devices.stage(&transfers)? };
         }
         Ok(received)
     }
