@@ -12,7 +12,6 @@
 use std::io::Write;
 use std::path::Path;
 
-use gpu_gemm::Shape;
 use host::output::{Output, OutputError};
 use host::plot::{
     Axis, BLUE, Bar, Bars, Colour, GREEN, GREY, Guide, Line, Lines, ORANGE, RED, Row, Style, figure,
@@ -56,9 +55,7 @@ pub fn write(report: &Report, folder: &Path) -> Result<(), PlotError> {
         ("mpi-split.svg", split(report)),
         ("mpi-strong.svg", strong(report)),
     ] {
-        if let Some(plot) = plot {
-            write_file(&folder.join(name), &plot)?;
-        }
+        write_file(&folder.join(name), plot)?;
     }
     Ok(())
 }
@@ -69,10 +66,13 @@ pub fn write(report: &Report, folder: &Path) -> Result<(), PlotError> {
 ///
 /// As [`write()`].
 pub fn write_prediction(question: &Question, folder: &Path) -> Result<(), PlotError> {
-    write_file(&folder.join("mpi-predicted.svg"), &extrapolation(question))
+    write_file(&folder.join("mpi-predicted.svg"), extrapolation(question))
 }
 
-fn write_file(path: &Path, plot: &str) -> Result<(), PlotError> {
+fn write_file(path: &Path, plot: Option<String>) -> Result<(), PlotError> {
+    let Some(plot) = plot else {
+        return Ok(());
+    };
     let mut output = Output::open(path)?;
     let written = output.write_all(plot.as_bytes());
     written.map_err(|error| PlotError::Write(path.display().to_string(), error))?;
@@ -135,14 +135,9 @@ fn notes(report: &Report, record: &Record) -> Vec<String> {
     )]
 }
 
-fn of_shape(record: &Record) -> String {
-    let Record { m, n, k, .. } = record;
-    format!("{m} x {n} x {k}")
-}
-
 /// What the model predicts from one rank to 65,536: a line for each layout, from A and B on rank 0
 /// to C on rank 0, and one for SUMMA without these two ways.
-fn extrapolation(question: &Question) -> String {
+fn extrapolation(question: &Question) -> Option<String> {
     let mut lines: Vec<Line> = Vec::new();
     for layout in layouts::<f32>() {
         let mut line = line(lines.len(), layout.name());
@@ -154,14 +149,13 @@ fn extrapolation(question: &Question) -> String {
         prediction.resident_s
     });
     lines.push(resident);
-    let Shape { m, n, k } = question.shape;
     let Machine {
         latency_s,
         bytes_per_s,
         flops_per_s,
         ..
     } = question.machine;
-    let title = format!("Predicted time of {m} x {n} x {k}");
+    let title = format!("Predicted time of {}", question.shape);
     let notes = [
         format!(
             "{}, panels of {}; a message takes {} and its bytes at {:.0} GB/s, a rank computes {} and has {:.0} GiB",
@@ -207,14 +201,14 @@ fn predicted(
 fn times(report: &Report) -> Option<String> {
     let records = timed(report);
     let first = records.first()?;
-    let title = format!("Time of {} against the number of ranks", of_shape(first));
+    let title = format!("Time of {} against the number of ranks", first.shape());
     let slowest = records.iter().filter_map(|record| record.whole.median_s);
     let (unit, name) = match slowest.fold(0.0, f64::max) {
         1.0.. => (1.0, "s"),
         _ => (1e-3, "ms"),
     };
     let lines = lines(&records, |record| Some(record.whole.median_s? / unit));
-    chart(&title, &notes(report, first), &lines, name, None)
+    draw(title, notes(report, first), lines, name, None, false)
 }
 
 /// Speed-up against one rank, if more were measured.
@@ -227,40 +221,21 @@ fn strong(report: &Report) -> Option<String> {
     }
     let title = format!(
         "Strong scaling: speed-up of {} against one rank",
-        of_shape(first)
+        first.shape()
     );
     let ideal = |ranks| ranks;
-    chart(
-        &title,
-        &notes(report, first),
-        &lines,
-        "times as fast",
+    let unit = "times as fast";
+    draw(
+        title,
+        notes(report, first),
+        lines,
+        unit,
         Some(&ideal),
+        false,
     )
 }
 
-/// `None` without a line.
-fn chart(
-    title: &str,
-    notes: &[String],
-    lines: &[Line],
-    unit: &str,
-    ideal: Option<&dyn Fn(f64) -> f64>,
-) -> Option<String> {
-    let draw = || {
-        draw(
-            title.into(),
-            notes.to_vec(),
-            lines.to_vec(),
-            unit,
-            ideal,
-            false,
-        )
-    };
-    (!lines.is_empty()).then(draw)
-}
-
-/// Draws lines over the numbers of ranks, and a dashed one of what is ideal.
+/// Draws lines over the numbers of ranks, and a dashed one of what is ideal; `None` without lines.
 fn draw(
     title: String,
     notes: Vec<String>,
@@ -268,7 +243,7 @@ fn draw(
     unit: &str,
     ideal: Option<&dyn Fn(f64) -> f64>,
     is_logarithmic: bool,
-) -> String {
+) -> Option<String> {
     let points = lines
         .iter()
         .flat_map(|line| line.points.iter().chain(&line.dotted));
@@ -300,7 +275,7 @@ fn draw(
             marks: Vec::new(),
         },
     };
-    picture.draw()
+    (!picture.lines.is_empty()).then(|| picture.draw())
 }
 
 /// A bar for each layout and number of ranks: the phases of the slowest rank in each, one after
@@ -308,7 +283,7 @@ fn draw(
 fn split(report: &Report) -> Option<String> {
     let records = timed(report);
     let first = records.first()?;
-    let title = format!("Where the time of {} goes", of_shape(first));
+    let title = format!("Where the time of {} goes", first.shape());
     let mut notes = notes(report, first);
     notes.push(
         "Of the rank that works longest, without what it is idle; at the end, the time of the whole."
@@ -403,7 +378,7 @@ mod tests {
     #[test]
     fn the_extrapolation_hints_at_what_does_not_fit() {
         let question = |memory_bytes| Question {
-            shape: Shape::cube(1 << 12),
+            shape: gpu_gemm::Shape::cube(1 << 12),
             data_type: gpu_gemm::DataType::F32,
             panel: 256,
             machine: plain(),
@@ -412,8 +387,8 @@ mod tests {
         let marks = |plot: &str| plot.matches("<polygon").count();
         // On one rank, and of layouts that hold all of B on any.
         let (all, some) = (
-            extrapolation(&question(1e12)),
-            extrapolation(&question(6e7)),
+            extrapolation(&question(1e12)).unwrap(),
+            extrapolation(&question(6e7)).unwrap(),
         );
         assert!(marks(&all) > marks(&some) && marks(&some) > 6);
         assert!(some.contains("summa, resident") && !some.contains("NaN"));

@@ -106,7 +106,7 @@ fn first_cells(record: &Record) -> Vec<String> {
         Some(grid) => format!("{ranks} ({grid} and a master)"),
         None => ranks.to_string(),
     };
-    vec![layout.clone(), shape(record), ranks]
+    vec![layout.clone(), record.shape().to_string(), ranks]
 }
 
 fn speed_cells(timing: &Timing) -> [String; 3] {
@@ -115,11 +115,6 @@ fn speed_cells(timing: &Timing) -> [String; 3] {
         or_dash(timing.speedup.map(|ratio| format!("{ratio:.2}"))),
         or_dash(timing.efficiency.map(percent)),
     ]
-}
-
-fn shape(record: &Record) -> String {
-    let Record { m, n, k, .. } = record;
-    format!("{m} x {n} x {k}")
 }
 
 fn verdict(record: &Record) -> &'static str {
@@ -136,7 +131,7 @@ fn write_record(record: &Record, out: &mut dyn Write) -> io::Result<()> {
         out,
         "\n{} of {} on {}: {}",
         record.layout,
-        shape(record),
+        record.shape(),
         plural(record.ranks, "rank"),
         verdict(record)
     )?;

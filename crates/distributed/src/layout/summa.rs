@@ -312,8 +312,8 @@ fn multiply_panels<T: Element>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use gpu_gemm::Shape;
     use crate::layout::Layout;
+    use gpu_gemm::Shape;
 
     #[test]
     fn together_ranks_send_what_van_de_geijn_and_watts_say() {
