@@ -332,51 +332,24 @@ mod tests {
         }
     }
 
-    #[test]
-    fn of_elements_of_16_bits_the_variant_reads_a_and_b_as_they_lie() {
-        let chooser = Chooser::untuned(h200());
-        for data_type in DataType::ALL
-            .into_iter()
-            .filter(|one| one.inputs.bytes() == 2)
-        {
-            for [a, b] in Transpose::ALL
-                .map(|a| Transpose::ALL.map(|b| [a, b]))
-                .concat()
-            {
-                let call = Call::compact(Shape::cube(64), a, b, data_type.inputs);
-                let choice = chooser.choose_for(data_type, call).unwrap();
-                let plan = choice.plan(call, &h200()).unwrap();
-                let copies = plan.panels()[0].copies().count();
-                assert_eq!(
-                    (choice.variant.types.data_type(), copies),
-                    (data_type, 0),
-                    "{a:?} {b:?}"
-                );
-            }
-        }
-    }
-
     /// Ampere, Ada and Blackwell have no wgmma, and a T4 has no instruction for bf16.
     #[test]
-    fn elements_of_16_bits_are_multiplied_on_any_gpu_with_tensor_cores_for_them() {
-        for capability in [80, 86, 89, 100, 120] {
+    fn elements_of_16_bits_are_read_as_they_lie_on_any_gpu_with_tensor_cores_for_them() {
+        let of_16_bits = |one: &DataType| one.inputs.bytes() == 2;
+        for capability in [80, 86, 89, 90, 100, 120] {
             let facts = DeviceFacts {
                 capability,
                 ..h200()
             };
             let chooser = Chooser::untuned(facts.clone());
-            for data_type in DataType::ALL
-                .into_iter()
-                .filter(|one| one.inputs.bytes() == 2)
-            {
-                for [a, b] in Transpose::ALL
-                    .map(|a| Transpose::ALL.map(|b| [a, b]))
-                    .concat()
-                {
+            for data_type in DataType::ALL.into_iter().filter(of_16_bits) {
+                let layouts = Transpose::ALL.map(|a| Transpose::ALL.map(|b| [a, b]));
+                for [a, b] in layouts.concat() {
                     let call = Call::compact(Shape::cube(1024), a, b, data_type.inputs);
                     let choice = chooser.choose_for(data_type, call).unwrap();
                     let name = choice.variant.name;
-                    assert!(name.starts_with("tensor-core"), "{name}, {capability}");
+                    let is_wgmma = !name.starts_with("tensor-core");
+                    assert_eq!(is_wgmma, capability == 90, "{name}, {capability}");
                     assert!(facts.runs(choice.variant));
                     let plan = choice.plan(call, &facts).unwrap();
                     assert_eq!(plan.panels()[0].copies().count(), 0, "{a:?} {b:?}");
@@ -384,7 +357,6 @@ mod tests {
                 let row = chooser.choose(data_type, Shape::new(1, 4096, 4096));
                 assert!(row.unwrap().variant.gemv_like, "{data_type}");
                 let reasoned = chooser.reasoned(data_type, Shape::cube(4096)).unwrap();
-                assert_eq!(reasoned.why, Why::Predicted);
                 let run = |(one, _): &(Choice, f64)| facts.runs(one.variant);
                 assert!(reasoned.candidates.iter().all(run), "{capability}");
             }
@@ -509,12 +481,10 @@ mod tests {
         };
         let measured = chooser.reasoned(ElementType::F32, shape).unwrap();
         assert!(measured.choice == slow && measured.why == Why::Tuned { seconds: 1e-3 });
-        let of_doubles = chooser.reasoned(ElementType::F64, shape).unwrap();
-        assert_eq!(of_doubles.why, Why::Predicted);
-        assert!(of_doubles.candidates[0].0 == of_doubles.choice);
-        let of_integers = chooser.reasoned(ElementType::I32, shape).unwrap();
-        assert_eq!(of_integers.why, Why::Predicted);
-        assert!(of_integers.candidates[0].0 == of_integers.choice);
+        for data_type in [ElementType::F64, ElementType::I32] {
+            let other = chooser.reasoned(data_type, shape).unwrap();
+            assert!(other.why == Why::Predicted && other.candidates[0].0 == other.choice);
+        }
     }
 
     #[test]
@@ -590,17 +560,15 @@ mod tests {
         }
     }
 
-    /// What many products of this size are multiplied by, and whether in one launch.
-    fn chosen_for(count: usize, size: usize, [a, b]: [Transpose; 2]) -> (&'static str, bool) {
-        let call = Call::compact(Shape::cube(size), a, b, ElementType::F32);
-        let call = call.repeated(count, ElementType::F32);
-        let plan = predictions(call, &h200()).remove(0).0;
-        (plan.variant().name, plan.repeats() == 1)
-    }
-
     #[test]
     fn many_small_products_are_one_launch_and_few_large_ones_are_not() {
         let (no, yes) = (Transpose::No, Transpose::Yes);
+        let chosen_for = |count: usize, size: usize, [a, b]: [Transpose; 2]| {
+            let call = Call::compact(Shape::cube(size), a, b, ElementType::F32);
+            let call = call.repeated(count, ElementType::F32);
+            let plan = predictions(call, &h200()).remove(0).0;
+            (plan.variant().name, plan.repeats() == 1)
+        };
         for transposes in [[no, no], [yes, no], [no, yes]] {
             for (count, size) in [(128, 64), (64, 256), (16, 512)] {
                 let (name, is_one_launch) = chosen_for(count, size, transposes);
@@ -611,19 +579,5 @@ mod tests {
         }
         // No kernel reads both transposed, so that copies are made for one product at a time.
         assert!(!chosen_for(64, 256, [yes, yes]).1);
-    }
-
-    #[test]
-    fn what_was_tuned_for_one_product_says_nothing_about_a_batch() {
-        let call = compact(Shape::cube(64));
-        let slow = predictions(call, &h200())[3].0.clone();
-        let mut tuned = Tuned::new(Key {
-            device: String::new(),
-            driver: String::new(),
-            kernels: String::new(),
-        });
-        tuned.insert(tuned::Entry::new(call, Choice::of(&slow), 1e-3, None));
-        assert!(tuned.plan(call).is_some());
-        assert!(tuned.plan(call.repeated(2, ElementType::F32)).is_none());
     }
 }

@@ -348,6 +348,8 @@ mod tests {
         assert_eq!(plan.decomposition().unwrap().ctas, 7);
         assert!(tuned().plan(call(4, Transpose::No)).is_none());
         assert!(tuned().plan(call(3, Transpose::Yes)).is_none());
+        let batch = call(3, Transpose::No).repeated(2, ElementType::F32);
+        assert!(tuned().plan(batch).is_none());
         let mut padded = call(3, Transpose::No);
         padded.a.leading += 4;
         assert!(tuned().plan(padded).is_some());
