@@ -1,9 +1,9 @@
 //! The problems that rank 0 knows, and how results are proven right: C, or if it is not gathered,
 //! what each rank says of its block. Then only vectors travel.
 
-use std::any::Any;
 use std::cell::Cell;
 use std::collections::HashMap;
+use std::marker::PhantomData;
 
 use gpu_gemm::gpu_kernels::spec::Tile;
 use gpu_gemm::{Device, Shape};
@@ -57,38 +57,7 @@ pub(super) enum KnownError {
     Problem(#[from] ProblemError),
 }
 
-/// A problem of a C in `C`, and A and B as ranks multiply them, in `T`: copies, where the problem
-/// has them in another type, that of C.
-struct Posed<T, C> {
-    /// If C is not gathered, it has no columns here.
-    problem: Problem<C>,
-    copies: Option<[Matrix<T>; 2]>,
-}
-
-impl<T: Element, C: Element> Posed<T, C> {
-    fn new(problem: Problem<C>) -> Result<Self, ProblemError> {
-        let copies = match T::TYPE == C::TYPE {
-            true => None,
-            false => Some([problem.a.converted()?, problem.b.converted()?]),
-        };
-        Ok(Posed { problem, copies })
-    }
-
-    fn operands(&self) -> (View<'_, T>, View<'_, T>) {
-        let [a, b] = match &self.copies {
-            Some(copies) => copies.each_ref(),
-            None => [&self.problem.a, &self.problem.b].map(|matrix| {
-                let matrix: &dyn Any = matrix;
-                matrix
-                    .downcast_ref()
-                    .expect("without copies, the types are the same")
-            }),
-        };
-        (view(a), view(b))
-    }
-}
-
-fn view<T: Number>(matrix: &Matrix<T>) -> View<'_, T> {
+pub(super) fn view<T: Number>(matrix: &Matrix<T>) -> View<'_, T> {
     let (rows, columns) = (matrix.rows(), matrix.columns());
     View::new(matrix.elements(), rows, columns, matrix.leading())
 }
@@ -104,11 +73,12 @@ pub(super) enum Gate {
     General,
 }
 
-/// The problems of one shape, and what is known to be right.
+/// The problems of one shape, and what is known to be right. If C is not gathered, it has no columns
+/// in these. Ranks multiply A and B in `T`.
 pub(super) struct Known<T, C: Element> {
     pub shape: Shape,
-    exact: Option<Posed<T, C>>,
-    asked: Posed<T, C>,
+    exact: Option<Problem<C>>,
+    asked: Problem<C>,
     data: Option<Data>,
     seed: u64,
     coverage: Coverage<'static>,
@@ -117,6 +87,7 @@ pub(super) struct Known<T, C: Element> {
     references: HashMap<Gate, ComputedReference>,
     /// By the bits of C: those that passed a gate already need not pass it again.
     passed: HashMap<(Gate, u64), Proof>,
+    inputs: PhantomData<T>,
 }
 
 impl<T: Element, C: Element> Known<T, C> {
@@ -140,7 +111,7 @@ impl<T: Element, C: Element> Known<T, C> {
             if !gathers {
                 problem.b = fill(shapes[1])?.b;
             }
-            Ok::<_, EvaluateError>(Posed::new(problem)?)
+            Ok::<_, EvaluateError>(problem)
         };
         let storage = request.storage();
         let exact = exact_data::<T, C>(shape).map(|data| {
@@ -173,23 +144,15 @@ impl<T: Element, C: Element> Known<T, C> {
             coverage: Coverage::of(shape, request.seed),
             references: HashMap::new(),
             passed: HashMap::new(),
+            inputs: PhantomData,
         })
     }
 
-    fn posed(&self, gate: Gate) -> &Posed<T, C> {
+    pub(super) fn problem(&self, gate: Gate) -> &Problem<C> {
         match (gate, &self.exact) {
             (Gate::Exact, Some(exact)) => exact,
             _ => &self.asked,
         }
-    }
-
-    pub(super) fn problem(&self, gate: Gate) -> &Problem<C> {
-        &self.posed(gate).problem
-    }
-
-    /// A and B as ranks multiply them.
-    pub(super) fn operands(&self, gate: Gate) -> (View<'_, T>, View<'_, T>) {
-        self.posed(gate).operands()
     }
 
     /// Whether the gate's problem is of integers of which no sum rounds.
@@ -393,27 +356,5 @@ mod tests {
         // As bf16, 257 is 256, and 3 of these are C.
         let c = finished(three, vec![257.0_f32], (1, 1), Some((one, &c))).unwrap();
         assert_eq!(c.row(0)[0].to_f64(), 3.0);
-    }
-
-    #[test]
-    fn ranks_get_a_and_b_in_their_own_type_and_copies_only_of_another_one() {
-        let matrix = |rows, columns| {
-            Matrix::new(
-                vec![1.5_f32, -2.0],
-                rows,
-                columns,
-                Placement::compact(columns),
-            )
-            .unwrap()
-        };
-        let c = Matrix::new(vec![0.0], 1, 1, Placement::compact(1)).unwrap();
-        let problem = Problem::new(1.0, 0.0, matrix(1, 2), matrix(2, 1), c).unwrap();
-        let same = Posed::<f32, f32>::new(problem.clone()).unwrap();
-        let (a, _) = same.operands();
-        let of_problem = same.problem.a.elements();
-        assert_eq!(a.elements().as_ptr(), of_problem.as_ptr());
-        let other = Posed::<Bf16, f32>::new(problem).unwrap();
-        let (_, b) = other.operands();
-        assert_eq!([b.row(0)[0], b.row(1)[0]], [1.5, -2.0].map(Bf16::from_f64));
     }
 }

@@ -23,7 +23,7 @@ use host::source::Source;
 use host::verify::Failure;
 use host::verify::summary::Summary;
 
-use known::{Gate, Known, exact_data, finished, scalar_of_integers, summary};
+use known::{Gate, Known, exact_data, finished, scalar_of_integers, summary, view};
 
 use crate::Element;
 use crate::arguments::ProofPlace;
@@ -371,11 +371,17 @@ impl<T: Element> Evaluation<'_, T> {
         let case = self.case();
         let clock = Clock::default();
         let sent = Cell::default();
-        let operands = known.map(|known| known.operands(gate));
+        let stored = known.map(|known| known.problem(gate).stored_as::<T>());
+        let stored = stored
+            .transpose()
+            .unwrap_or_else(|error| end_the_job(error));
         // Alpha may be 0.
-        let operands = operands.map(|(a, b)| {
+        let operands = stored.as_ref().map(|stored| {
             let Shape { m, n, k } = case.shape;
-            (a.part(0..m, 0..k), b.part(0..k, 0..n))
+            (
+                view(&stored.a).part(0..m, 0..k),
+                view(&stored.b).part(0..k, 0..n),
+            )
         });
         let job = Job {
             ranks: self.group,

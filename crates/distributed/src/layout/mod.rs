@@ -49,7 +49,15 @@ pub trait Layout: Sync {
     fn grid(&self, case: &Case) -> Grid;
 
     /// What a rank sends of A and B: before anything is multiplied, and beside the product.
-    fn inputs_sent(&self, case: &Case, rank: usize) -> (Volume, Volume);
+    fn inputs_sent(&self, case: &Case, rank: usize) -> (Volume, Volume) {
+        match rank {
+            0 => {
+                let all = scattered(case, self.grid(case), case.shape.k);
+                (all, Volume::default())
+            }
+            _ => Default::default(),
+        }
+    }
 
     /// The block of C that each rank computes: together they are all of C, once.
     fn blocks(&self, case: &Case) -> Vec<Block> {

@@ -15,11 +15,10 @@
 //! matrix.
 
 use super::product::scatter_and_multiply;
-use super::{Job, Layout, LayoutError, Multiply, scattered};
+use super::{Job, Layout, LayoutError, Multiply};
 use crate::Element;
 use crate::model::Case;
 use crate::share_out::Grid;
-use crate::volume::Volume;
 
 /// See the module.
 pub struct ScatterBlocks;
@@ -35,16 +34,6 @@ impl Layout for ScatterBlocks {
 
     fn grid(&self, case: &Case) -> Grid {
         Grid::of(case.ranks, case.shape)
-    }
-
-    fn inputs_sent(&self, case: &Case, rank: usize) -> (Volume, Volume) {
-        match rank {
-            0 => (
-                scattered(case, self.grid(case), case.shape.k),
-                Volume::default(),
-            ),
-            _ => Default::default(),
-        }
     }
 }
 

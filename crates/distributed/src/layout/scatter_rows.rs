@@ -14,11 +14,10 @@
 //! (P-1)/P M K + (P-1) K N: all of B to every other rank, whatever their number.
 
 use super::product::scatter_and_multiply;
-use super::{Job, Layout, LayoutError, Multiply, scattered};
+use super::{Job, Layout, LayoutError, Multiply};
 use crate::Element;
 use crate::model::Case;
 use crate::share_out::Grid;
-use crate::volume::Volume;
 
 /// See the module.
 pub struct ScatterRows;
@@ -34,16 +33,6 @@ impl Layout for ScatterRows {
 
     fn grid(&self, case: &Case) -> Grid {
         Grid::column(case.ranks)
-    }
-
-    fn inputs_sent(&self, case: &Case, rank: usize) -> (Volume, Volume) {
-        match rank {
-            0 => (
-                scattered(case, self.grid(case), case.shape.k),
-                Volume::default(),
-            ),
-            _ => Default::default(),
-        }
     }
 }
 
