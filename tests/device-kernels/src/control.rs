@@ -5,6 +5,7 @@ use cuda_std::unroll;
 
 #[cfg(not(cuda_device))]
 use crate::probe::{Probe, probe, scrambled};
+use crate::write;
 
 #[cfg(not(cuda_device))]
 pub(crate) static PROBES: &[Probe] = &[
@@ -106,9 +107,7 @@ pub unsafe fn integers(input: &[u32], output: *mut u32) {
         word.swap_bytes(),
         u32::from(signed.is_negative()),
     ];
-    for (j, result) in results.into_iter().enumerate() {
-        *output.add(results.len() * i + j) = result;
-    }
+    write(results, output);
 }
 
 #[kernel]

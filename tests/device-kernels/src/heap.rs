@@ -5,6 +5,7 @@ use cuda_std::shared_array;
 
 #[cfg(not(cuda_device))]
 use crate::probe::{Probe, probe, scrambled};
+use crate::write;
 
 #[cfg(not(cuda_device))]
 pub(crate) static PROBES: &[Probe] = &[
@@ -58,9 +59,7 @@ pub unsafe fn collections(input: &[u32], output: *mut u32) {
         digits + (text.len() - i % 7) as u32,
         ((&raw const *boxed).addr() % 64) as u32,
     ];
-    for (j, result) in results.into_iter().enumerate() {
-        *output.add(results.len() * i + j) = result;
-    }
+    write(results, output);
 }
 
 #[kernel]

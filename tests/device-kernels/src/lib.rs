@@ -22,13 +22,22 @@ pub mod parameters;
 pub mod pipeline;
 pub mod planted;
 pub mod print;
-pub mod print_texts;
 #[cfg(not(cuda_device))]
 pub mod probe;
 pub mod std_maths;
 pub mod sync;
 pub mod warpgroups;
 pub mod warps;
+
+/// Writes the words of a thread of a block along x: those of thread 0, then those of thread 1, and so
+/// on.
+#[inline(always)]
+unsafe fn write<const N: usize>(words: [u32; N], output: *mut u32) {
+    let start = output.add(N * cuda_std::thread::thread_idx_x() as usize);
+    for (j, word) in words.into_iter().enumerate() {
+        *start.add(j) = word;
+    }
+}
 
 /// Every probe, by module.
 #[cfg(not(cuda_device))]

@@ -7,6 +7,7 @@ use cuda_std::{FloatExt, intrinsics};
 use crate::on_paper::{bessel_j, bessel_y, erf, ln_gamma, rounded};
 #[cfg(not(cuda_device))]
 use crate::probe::{Probe, probe, scrambled};
+use crate::write;
 
 /// 64 numbers from 1/32 to 2, as bits.
 #[cfg(not(cuda_device))]
@@ -192,18 +193,14 @@ macro_rules! special_functions_of {
 pub unsafe fn special_functions_of_singles(input: &[u32], output: *mut u32) {
     let i = thread::thread_idx_x() as usize;
     let results = special_functions_of!(f32::from_bits(input[i]));
-    for (j, result) in results.into_iter().enumerate() {
-        *output.add(results.len() * i + j) = result.to_bits();
-    }
+    write(results.map(f32::to_bits), output);
 }
 
 #[kernel]
 pub unsafe fn special_functions_of_doubles(input: &[u32], output: *mut u32) {
     let i = thread::thread_idx_x() as usize;
     let results = special_functions_of!(f64::from(f32::from_bits(input[i])));
-    for (j, result) in results.into_iter().enumerate() {
-        *output.add(results.len() * i + j) = (result as f32).to_bits();
-    }
+    write(results.map(|result| (result as f32).to_bits()), output);
 }
 
 #[kernel]
@@ -218,9 +215,7 @@ pub unsafe fn inverses_of_special_functions(input: &[u32], output: *mut u32) {
         // The reciprocal of its own reciprocal.
         x.rcbrt() * x.rcbrt() * x.rcbrt() * x * x,
     ];
-    for (j, result) in results.into_iter().enumerate() {
-        *output.add(results.len() * i + j) = (result as f32).to_bits();
-    }
+    write(results.map(|result| (result as f32).to_bits()), output);
 }
 
 #[kernel]
@@ -236,9 +231,7 @@ pub unsafe fn exact_functions_of_floats(input: &[u32], output: *mut u32) {
         x.unbiased_exp() as u32,
         power as u32,
     ];
-    for (j, result) in results.into_iter().enumerate() {
-        *output.add(results.len() * i + j) = result;
-    }
+    write(results, output);
 }
 
 #[kernel]
@@ -255,9 +248,7 @@ pub unsafe fn rounded_arithmetic(input: &[u32], output: *mut u32) {
         intrinsics::double2float_ru(f64::from(word) * (1.0 + 1.0 / 1_048_576.0)),
         intrinsics::int2float_rd(word as i32),
     ];
-    for (j, result) in results.into_iter().enumerate() {
-        *output.add(results.len() * i + j) = result.to_bits();
-    }
+    write(results.map(f32::to_bits), output);
 }
 
 #[kernel]
@@ -297,9 +288,7 @@ pub unsafe fn floats_to_integers(_input: &[u32], output: *mut u32) {
         intrinsics::double2int_rn(nan.into()),
         intrinsics::double2ll_ru(two_and_a_half.into()) as i32,
     ];
-    for (j, result) in results.into_iter().enumerate() {
-        *output.add(results.len() * i as usize + j) = result as u32;
-    }
+    write(results.map(|result| result as u32), output);
 }
 
 #[kernel]
@@ -325,7 +314,5 @@ pub unsafe fn odd_integer_operations(input: &[u32], output: *mut u32) {
         intrinsics::mul64hi(i64::from(x) << 31, i64::from(y) << 31) as i32,
         intrinsics::umin(x, y),
     ];
-    for (j, result) in results.into_iter().enumerate() {
-        *output.add(results.len() * i + j) = result as u32;
-    }
+    write(results.map(|result| result as u32), output);
 }

@@ -5,10 +5,11 @@ use cuda_std::prelude::*;
 
 #[cfg(not(cuda_device))]
 use crate::probe::{Probe, probe};
+use crate::write;
 
 /// 64 numbers from 1/16 to 4, as bits.
 #[cfg(not(cuda_device))]
-fn numbers() -> Vec<u32> {
+pub(crate) fn numbers() -> Vec<u32> {
     (1..=64).map(|i| (i as f32 / 16.0).to_bits()).collect()
 }
 
@@ -57,21 +58,6 @@ pub(crate) static PROBES: &[Probe] = &[
                 .collect()
         },
     ),
-    probe!(
-        double_functions,
-        input: numbers,
-        ulps: 1,
-        expected: |_, input| {
-            input
-                .iter()
-                .flat_map(|&bits| {
-                    let x = f64::from(f32::from_bits(bits));
-                    [x.sqrt(), x * x + 1.0, x.floor(), x.exp()]
-                })
-                .map(|result| (result as f32).to_bits())
-                .collect()
-        },
-    ),
 ];
 
 #[kernel]
@@ -91,9 +77,7 @@ pub unsafe fn exact_functions(input: &[u32], output: *mut u32) {
         GpuFloat::max(x, 2.0),
         GpuFloat::copysign(x, -0.0),
     ];
-    for (j, result) in results.into_iter().enumerate() {
-        *output.add(results.len() * i + j) = result.to_bits();
-    }
+    write(results.map(f32::to_bits), output);
 }
 
 #[kernel]
@@ -109,22 +93,5 @@ pub unsafe fn libdevice_functions(input: &[u32], output: *mut u32) {
         GpuFloat::powf(x, 1.5),
         GpuFloat::powi(x, 3),
     ];
-    for (j, result) in results.into_iter().enumerate() {
-        *output.add(results.len() * i + j) = result.to_bits();
-    }
-}
-
-#[kernel]
-pub unsafe fn double_functions(input: &[u32], output: *mut u32) {
-    let i = thread::thread_idx_x() as usize;
-    let x = f64::from(f32::from_bits(input[i]));
-    let results = [
-        GpuFloat::sqrt(x),
-        GpuFloat::mul_add(x, x, 1.0),
-        GpuFloat::floor(x),
-        GpuFloat::exp(x),
-    ];
-    for (j, result) in results.into_iter().enumerate() {
-        *output.add(results.len() * i + j) = (result as f32).to_bits();
-    }
+    write(results.map(f32::to_bits), output);
 }

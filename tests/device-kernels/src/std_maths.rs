@@ -7,14 +7,12 @@ extern crate std;
 
 use cuda_std::prelude::*;
 
+use crate::write;
 #[cfg(not(cuda_device))]
-use crate::probe::{Probe, probe};
-
-/// 64 numbers from 1/16 to 4, as bits.
-#[cfg(not(cuda_device))]
-fn numbers() -> Vec<u32> {
-    (1..=64).map(|i| (i as f32 / 16.0).to_bits()).collect()
-}
+use crate::{
+    maths::numbers,
+    probe::{Probe, probe},
+};
 
 /// Every function of a number x, and of others where it takes several.
 macro_rules! functions {
@@ -70,30 +68,27 @@ macro_rules! functions {
 }
 
 #[cfg(not(cuda_device))]
+fn methods(input: &[u32]) -> Vec<u32> {
+    let result = |&bits: &u32| {
+        let x = f64::from(f32::from_bits(bits));
+        functions!(x).map(|result| (result as f32).to_bits())
+    };
+    input.iter().flat_map(result).collect()
+}
+
+#[cfg(not(cuda_device))]
 pub(crate) static PROBES: &[Probe] = &[
     probe!(
         single_methods_of_std,
         input: numbers,
         ulps: 8,
-        expected: |_, input| {
-            let result = |&bits: &u32| {
-                let x = f64::from(f32::from_bits(bits));
-                functions!(x).map(|result| (result as f32).to_bits())
-            };
-            input.iter().flat_map(result).collect()
-        },
+        expected: |_, input| methods(input),
     ),
     probe!(
         double_methods_of_std,
         input: numbers,
         ulps: 1,
-        expected: |_, input| {
-            let result = |&bits: &u32| {
-                let x = f64::from(f32::from_bits(bits));
-                functions!(x).map(|result| (result as f32).to_bits())
-            };
-            input.iter().flat_map(result).collect()
-        },
+        expected: |_, input| methods(input),
     ),
 ];
 
@@ -102,9 +97,7 @@ pub unsafe fn single_methods_of_std(input: &[u32], output: *mut u32) {
     let i = thread::thread_idx_x() as usize;
     let x = f32::from_bits(input[i]);
     let results = functions!(x);
-    for (j, result) in results.into_iter().enumerate() {
-        *output.add(results.len() * i + j) = result.to_bits();
-    }
+    write(results.map(f32::to_bits), output);
 }
 
 #[kernel]
@@ -112,7 +105,5 @@ pub unsafe fn double_methods_of_std(input: &[u32], output: *mut u32) {
     let i = thread::thread_idx_x() as usize;
     let x = f64::from(f32::from_bits(input[i]));
     let results = functions!(x);
-    for (j, result) in results.into_iter().enumerate() {
-        *output.add(results.len() * i + j) = (result as f32).to_bits();
-    }
+    write(results.map(|result| (result as f32).to_bits()), output);
 }

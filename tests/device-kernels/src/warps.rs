@@ -5,6 +5,7 @@ use cuda_std::warp::{self, WarpReductionOp};
 
 #[cfg(not(cuda_device))]
 use crate::probe::{Probe, probe, scrambled};
+use crate::write;
 
 const ALL: u32 = u32::MAX;
 
@@ -238,9 +239,7 @@ pub unsafe fn narrow_and_wide_shuffles(input: &[u32], output: *mut u32) {
         (wide >> 32) as u32,
         wide as u32,
     ];
-    for (j, result) in results.into_iter().enumerate() {
-        *output.add(results.len() * i + j) = result;
-    }
+    write(results, output);
 }
 
 #[kernel]
@@ -256,9 +255,7 @@ pub unsafe fn matches(input: &[u32], output: *mut u32) {
         warp::warp_match_all(ALL, warp_number << 40 | 1).unwrap_or(0),
         warp::warp_match_all(ALL, u64::from(word % 2) << 40).unwrap_or(0),
     ];
-    for (j, result) in results.into_iter().enumerate() {
-        *output.add(results.len() * i + j) = result;
-    }
+    write(results, output);
 }
 
 #[kernel]
@@ -275,9 +272,7 @@ pub unsafe fn reductions(input: &[u32], output: *mut u32) {
         warp::warp_reduce(ALL, word, WarpReductionOp::Or),
         warp::warp_reduce(ALL, signed, WarpReductionOp::Xor) as u32,
     ];
-    for (j, result) in results.into_iter().enumerate() {
-        *output.add(results.len() * i + j) = result;
-    }
+    write(results, output);
 }
 
 #[kernel]
@@ -298,9 +293,7 @@ pub unsafe fn float_reductions(input: &[u32], output: *mut u32) {
         warp::warp_reduce(ALL, f64::from(x), WarpReductionOp::Add) as f32,
         warp::warp_reduce(mask, x, WarpReductionOp::Add),
     ];
-    for (j, result) in results.into_iter().enumerate() {
-        *output.add(results.len() * i + j) = result.to_bits();
-    }
+    write(results.map(f32::to_bits), output);
 }
 
 #[kernel]

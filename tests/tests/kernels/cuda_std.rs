@@ -6,8 +6,7 @@ use std::process::{Command, Output};
 
 use device_kernels::PROBES;
 use device_kernels::planted::{misses_a_barrier, misses_an_mbarrier_wait, overwrites_a_stage};
-use device_kernels::print::PRINTED;
-use device_kernels::print_texts::PRINTED_TEXTS;
+use device_kernels::print::{PRINTED, PRINTED_TEXTS};
 use device_kernels::probe::{Probe, ProbeFn, one_block, scrambled};
 use libtest_mimic::{Failed, Trial};
 use tests::built;
