@@ -17,7 +17,7 @@
 
 use std::time::Instant;
 
-use gpu_gemm::Shape;
+use gpu_gemm::{ElementType, Shape};
 use host::cpu::view::{View, ViewMut};
 use host::statistics;
 use serde::Serialize;
@@ -61,11 +61,13 @@ pub struct Bytes {
 }
 
 impl Bytes {
-    /// Those of products of a type.
-    pub fn of<T: Element>() -> Bytes {
+    /// Those of products of A and B in elements of this type.
+    pub fn of(inputs: ElementType) -> Bytes {
+        let inputs = inputs.bytes();
         Bytes {
-            inputs: size_of::<T>(),
-            sums: size_of::<T::Sum>(),
+            inputs,
+            // In 16 bits, sums are f32.
+            sums: inputs.max(size_of::<f32>()),
         }
     }
 }

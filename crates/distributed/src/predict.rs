@@ -3,7 +3,7 @@
 
 use std::io::{self, Write};
 
-use gpu_gemm::{Bf16, DataType, ElementType, F16, Shape};
+use gpu_gemm::{DataType, Shape};
 use host::report::{duration, new_table, speed};
 
 use crate::layout::summa::Summa;
@@ -37,17 +37,6 @@ pub struct Prediction {
 }
 
 impl Question {
-    fn bytes(&self) -> Bytes {
-        let DataType { inputs, .. } = self.data_type;
-        match inputs {
-            ElementType::F32 => Bytes::of::<f32>(),
-            ElementType::F64 => Bytes::of::<f64>(),
-            ElementType::I32 => Bytes::of::<i32>(),
-            ElementType::Bf16 => Bytes::of::<Bf16>(),
-            ElementType::F16 => Bytes::of::<F16>(),
-        }
-    }
-
     /// The answer for one layout.
     pub fn predict(&self, layout: &dyn Layout, ranks: usize) -> Prediction {
         let case = Case {
@@ -56,7 +45,7 @@ impl Question {
             panel: self.panel,
             gathers: true,
         };
-        let bytes = self.bytes();
+        let bytes = Bytes::of(self.data_type.inputs);
         let cost = layout.cost(&case, &self.machine, bytes);
         let memory = layout.memory(&case);
         Prediction {

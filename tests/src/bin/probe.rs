@@ -10,7 +10,6 @@ use std::process::ExitCode;
 use device_kernels::PROBES;
 use device_kernels::planted::PLANTED;
 use device_kernels::print::{print_lines, print_texts};
-
 use device_kernels::probe::{ProbeFn, one_block, scrambled};
 use gpu_gemm::{Context, Device, DeviceChoice, WORKSPACE, gemm};
 use tests::devices::Backend;

@@ -495,35 +495,15 @@ fn names_the_argument_that_is_wrong(device: &Device) -> Result<(), Failed> {
         assert!(said.starts_with(begins), "{said}");
     }
     assert_eq!(message(4, 3, 3, 3), None);
-    // Two products, in memory for less.
-    for (strides, begins) in [
-        (
-            [1, 0, 3],
-            "A, 2 matrices stored as 3 x 4 with lda = 4 and stride_a = 1, takes 13",
-        ),
-        (
-            [0, 4, 3],
-            "B, 2 matrices stored as 4 x 3 with ldb = 3 and stride_b = 4, takes 16",
-        ),
-        (
-            [0, 0, 4],
-            "C, 2 matrices stored as 3 x 3 with ldc = 3 and stride_c = 4, takes 13",
-        ),
-        (
-            [0, 0, 2],
-            "C, 2 matrices stored as 3 x 3 with ldc = 3 and stride_c = 2, overlaps",
-        ),
-    ] {
-        let [of_a, of_b, of_c] = strides;
-        // SAFETY: nothing is launched.
-        let refused = unsafe {
-            gemm_strided_batched(
-                &context, 1.0, &a, 4, of_a, &b, 3, of_b, 0.0, &mut c, 3, of_c, 3, 3, 4, 2,
-            )
-        };
-        let said = refused.err().ok_or("nothing was wrong")?.to_string();
-        assert!(said.starts_with(begins), "{said}");
-    }
+    // Two products, whose matrices of C overlap.
+    // SAFETY: nothing is launched.
+    let refused = unsafe {
+        gemm_strided_batched(
+            &context, 1.0, &a, 4, 0, &b, 3, 0, 0.0, &mut c, 3, 2, 3, 3, 4, 2,
+        )
+    };
+    let said = refused.err().ok_or("nothing was wrong")?.to_string();
+    assert!(said.contains("stride_c = 2, overlaps"), "{said}");
     // A matrix in the memory of another device.
     let elsewhere = [1.0f32; 12];
     let there = match device {

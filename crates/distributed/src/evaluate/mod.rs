@@ -471,7 +471,7 @@ impl<T: Element> Evaluation<'_, T> {
             })
             .collect();
         let bytes = |sent: &dyn Fn(&RankRecord) -> Sent| {
-            let of_rank = |rank| sent(rank).bytes(Bytes::of::<T>());
+            let of_rank = |rank| sent(rank).bytes(Bytes::of(T::TYPE));
             per_rank.iter().map(of_rank).sum::<u64>()
         };
         Record {
@@ -493,7 +493,7 @@ impl<T: Element> Evaluation<'_, T> {
             whole,
             resident,
             slowest: slowest(per_rank.iter().map(|rank| rank.times)),
-            predicted: Some(layout.cost(&case, &self.machine, Bytes::of::<T>())),
+            predicted: Some(layout.cost(&case, &self.machine, Bytes::of(T::TYPE))),
             machine: Some(self.machine),
             sent_bytes: bytes(&|rank| rank.sent),
             formula_bytes: bytes(&|rank| rank.formula),

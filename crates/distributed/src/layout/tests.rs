@@ -71,7 +71,7 @@ fn all_but_rank_0_send_their_blocks_of_c_unless_they_keep_them() {
                     assert_eq!(sent, Default::default(), "{}", layout.name());
                 }
             }
-            let cost = |case| layout.cost(case, &plain(), Bytes::of::<f32>());
+            let cost = |case| layout.cost(case, &plain(), Bytes::of(gpu_gemm::ElementType::F32));
             let (sent, of_kept) = (cost(&gathered), cost(&kept));
             assert_eq!(of_kept.collect_s, 0.0, "{}", layout.name());
             let before = |cost: Cost| (cost.distribute_s, cost.compute_s, cost.wait_s);
@@ -93,7 +93,7 @@ fn panels_are_as_wide_as_asked_and_else_a_quarter_on_gpus_and_256_on_cpus() {
 fn a_cost_is_never_negative_and_one_rank_only_computes() {
     for layout in layouts::<f32>() {
         for case in cases() {
-            let cost = layout.cost(&case, &plain(), Bytes::of::<f32>());
+            let cost = layout.cost(&case, &plain(), Bytes::of(gpu_gemm::ElementType::F32));
             assert!(cost.to_array().iter().all(|seconds| *seconds >= 0.0));
             if case.ranks == 1 {
                 assert_eq!(cost.total(), cost.compute_s, "{}", layout.name());
