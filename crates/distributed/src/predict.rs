@@ -213,17 +213,4 @@ mod tests {
             assert_eq!(found, bytes.map(|bytes| bytes as f64));
         }
     }
-
-    #[test]
-    fn the_table_names_the_winner_and_what_does_not_fit() {
-        let mut out = Vec::new();
-        cluster(65536).write(&mut out).unwrap();
-        let text = String::from_utf8(out).unwrap();
-        assert!(text.contains("65536 x 65536 x 65536 of f32"), "{text}");
-        assert!(
-            text.contains(" !") && text.contains("summa, resident"),
-            "{text}"
-        );
-        assert!(text.contains(cluster(65536).winner(1024)), "{text}");
-    }
 }

@@ -112,20 +112,6 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_result_launches_nothing() {
-        assert_eq!(planned(0, 5), []);
-        assert_eq!(planned(5, 0), []);
-    }
-
-    #[test]
-    fn a_partial_tile_gets_a_cta() {
-        let grid = |m, n| planned(m, n)[0].grid;
-        assert_eq!(grid(1, 1), (1, 1));
-        assert_eq!(grid(16, 32), (1, 1));
-        assert_eq!(grid(17, 33), (2, 2));
-    }
-
-    #[test]
     fn rows_beyond_the_grid_go_to_further_launches() {
         let most = 65_535 * 16;
         assert_eq!(planned(most, 1).len(), 1);
