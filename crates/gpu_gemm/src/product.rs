@@ -172,6 +172,18 @@ mod tests {
     }
 
     #[test]
+    fn without_long_sums_rows_of_c_are_cut_and_then_columns() {
+        let complete = product(DataType::F32, Shape::new(300, 300, 100));
+        let [top, bottom] = complete.halves().unwrap();
+        assert_eq!((top.shape.m, bottom.shape.m), (256, 44));
+        assert_eq!(starts(&complete, &bottom), [256, 0, 256 * 300]);
+        assert_eq!(bottom.beta, Scalar::F32(0.5));
+        let [left, right] = top.halves().unwrap()[0].halves().unwrap();
+        assert_eq!((left.shape.n, right.shape.n), (256, 44));
+        assert_eq!(starts(&complete, &right), [0, 256, 256]);
+    }
+
+    #[test]
     fn of_elements_of_16_bits_the_longer_side_that_is_copied_is_cut_and_sums_never() {
         // Rows of A are m long, those of B n: multiples of 8 are aligned.
         let cut = |m, n| {
