@@ -70,7 +70,11 @@ impl<'device> Context<'device> {
         workspace_bytes: usize,
     ) -> Result<Context<'device>, DeviceError> {
         let backend = Box::new(CudaStream { device, stream });
-        Context::at(backend, Chooser::of_gpu(device).0, workspace_bytes)
+        Context::at(
+            backend,
+            Chooser::of_properties(device.properties()).0,
+            workspace_bytes,
+        )
     }
 
     fn at(

@@ -24,10 +24,10 @@ impl Devices {
             Some(_) => Vec::new(),
             None => devices
                 .clone()
-                .map(|index| Chooser::of_several(self, index).0)
+                .map(|index| Chooser::of(self.device(index)).0)
                 .collect(),
         };
-        let facts: Vec<_> = devices.map(|index| self.facts(index)).collect();
+        let facts: Vec<_> = devices.map(|index| self.device(index).facts()).collect();
         move |device, call| {
             let suitable = || choosers[device].choose_for(data_type, call);
             let choice = choice.or_else(suitable).ok_or(PlanError::CopiesTooLarge {

@@ -24,7 +24,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use gpu_kernels::spec::{DataType, Kernel, Rounding, Variant};
 
 use crate::call::{Call, Factor, Shape, Transpose};
-use crate::device::{CudaDevice, Device, Devices};
+use crate::device::Device;
 use crate::gpu::{DeviceFacts, Properties};
 use crate::plan::Plan;
 
@@ -57,26 +57,9 @@ impl Chooser {
     /// if that is usable; otherwise a sentence says why not.
     pub fn of(device: &Device) -> (Chooser, Option<String>) {
         match device.gpu() {
-            Some(gpu) => Chooser::of_gpu(gpu),
+            Some(gpu) => Chooser::of_properties(gpu.properties()),
             None => (Chooser::untuned(device.facts()), None),
         }
-    }
-
-    /// [`Chooser::of`] for the device of a number.
-    ///
-    /// # Panics
-    ///
-    /// If there are fewer.
-    pub fn of_several(devices: &Devices, index: usize) -> (Chooser, Option<String>) {
-        match devices.gpu(index) {
-            Some(gpu) => Chooser::of_gpu(gpu),
-            None => (Chooser::untuned(devices.facts(index)), None),
-        }
-    }
-
-    /// [`Chooser::of`] for a GPU.
-    pub fn of_gpu(device: &CudaDevice) -> (Chooser, Option<String>) {
-        Chooser::of_properties(device.properties())
     }
 
     /// [`Chooser::of`] for a GPU that need not be opened.

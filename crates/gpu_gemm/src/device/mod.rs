@@ -275,7 +275,7 @@ impl Device {
     /// What plans and predictions need to know about it; of several devices, about the first.
     pub fn facts(&self) -> DeviceFacts {
         match self {
-            Device::Several(devices) => devices.facts(0),
+            Device::Several(devices) => devices.device(0).facts(),
             Device::Simulator(_) => DeviceFacts::simulator(),
             Device::Cuda(device) => DeviceFacts::of(device.properties()),
             #[cfg(feature = "opencl")]

@@ -35,7 +35,6 @@ use super::cuda::status::during;
 use super::cuda::{CudaDevice, Link, Staging};
 use crate::call::{Call, Shape, Transpose};
 use crate::error::DeviceError;
-use crate::gpu::DeviceFacts;
 use crate::launch::{Element, Scalar};
 use crate::plan::{Plan, PlanError};
 use crate::split::Split;
@@ -156,13 +155,13 @@ impl Devices {
         self.parts[index].gpu()
     }
 
-    /// What plans need to know about the device of a number.
+    /// The device of a number.
     ///
     /// # Panics
     ///
     /// If there are fewer.
-    pub fn facts(&self, index: usize) -> DeviceFacts {
-        self.parts[index].device.facts()
+    pub fn device(&self, index: usize) -> &Device {
+        &self.parts[index].device
     }
 
     /// All of them, and how panels travel between them.
