@@ -6,7 +6,6 @@
 mod common;
 mod fake;
 mod several;
-mod staged;
 #[macro_use]
 #[path = "../program/common/trials.rs"]
 mod trials;
@@ -35,11 +34,8 @@ fn main() -> ExitCode {
         times_speeds_and_ratios_are_those_of_the_clock,
         the_faster_of_cublas_and_cublaslt_counts_and_each_can_be_named,
         back_to_back_launches_have_their_speed_clock_and_power,
-        the_errors_of_cublas_are_those_of_its_own_c,
         the_time_of_a_short_launch_is_the_mean_of_many,
-        slow_kernels_and_requested_runs_run_as_often_as_documented,
         no_launch_finds_its_operands_in_the_l2,
-        matrices_are_copied_as_contenders_take_them_and_as_often_as_there_is_room,
         a_kernel_that_copies_b_first_has_its_workspace,
         a_cublas_is_destroyed_unless_its_context_is_lost,
         cublas_of_f64_may_use_tensor_cores,
@@ -47,7 +43,6 @@ fn main() -> ExitCode {
         each_type_has_its_cublas_or_none,
         a_batch_is_one_launch_of_a_kernel_and_one_call_of_cublas,
         cublas_multiplies_every_type_in_every_layout_one_product_or_a_batch,
-        a_batch_that_needs_copies_is_launched_product_after_product,
         padded_matrices_are_multiplied_as_they_lie_and_in_pitched_copies,
         a_benchmark_has_the_clocks_figures,
         what_the_gpu_did_is_read_while_it_works_and_known_only_where_there_is_an_nvml,
@@ -60,18 +55,10 @@ fn main() -> ExitCode {
         after_an_error_what_was_found_wrong_before_is_reported,
         a_driver_that_is_of_no_use_says_why,
         the_doctor_names_the_gpu_and_the_cublas_that_there_are,
-        several::panels_travel_peer_to_peer_and_are_multiplied_only_when_they_have_arrived,
-        several::one_gpu_is_two_parts_and_all_gpus_are_a_grid,
-        several::without_peer_access_panels_travel_through_the_host_and_the_report_says_so,
-        several::a_failure_names_the_gpu,
-        several::matrices_that_start_on_the_first_gpu_travel_from_it_and_back,
+        several::panels_are_multiplied_only_when_they_have_arrived_wherever_matrices_start,
+        several::what_is_for_one_gpu_says_so,
         several::matrices_in_host_memory_are_multiplied_while_they_arrive,
-        several::a_benchmark_of_several_gpus_compares_them_with_one,
-        several::timed_products_start_where_they_are_told_to,
-        several::only_from_host_memory_does_each_timed_run_copy_the_matrices_in_and_c_out,
-        several::cublas_and_tune_are_for_one_gpu,
-        staged::each_row_arrives_and_nothing_between_rows_is_touched,
-        staged::buffers_outlive_what_is_copied_from_them,
+        several::each_row_arrives_though_the_buffers_owner_is_gone_and_nothing_between_rows_is_touched,
     ];
     trials::run(compiled::why_absent(), tests)
 }
@@ -212,30 +199,6 @@ fn back_to_back_launches_have_their_speed_clock_and_power() {
     assert_contains(&refused, &["`--sustained` launches kernels on a GPU"]);
 }
 
-/// The fake driver and the fake cuBLAS add up in the same order, and so have the same errors; tf32
-/// has far larger ones.
-fn the_errors_of_cublas_are_those_of_its_own_c() {
-    let (report, _) = report("", "--baseline cublas --math tf32");
-    let [record, single, tf32] = [
-        &report["results"][0],
-        &report["yardsticks"][0],
-        &report["yardsticks"][1],
-    ];
-    assert_eq!(
-        [&single["name"], &tf32["name"]],
-        ["cublas-fp32", "cublas-tf32"]
-    );
-    for (field, least, factor) in [
-        ("frobenius_error", 1e-8, 100.0),
-        ("largest_error_units", 0.1, 100.0),
-    ] {
-        let [record, single, tf32] = [record, single, tf32].map(|of| of[field].as_f64().unwrap());
-        assert!(record > least && record < 50.0 * least, "{field}: {record}");
-        assert_eq!(record, single, "{field}");
-        assert!(tf32 > factor * single, "{field}: {tf32}");
-    }
-}
-
 fn the_time_of_a_short_launch_is_the_mean_of_many() {
     let (report, log) = report("kernel_ns=1000 cublas_ns=2000", "--baseline cublas");
     let [record, cublas] = [&report["results"][0], &report["yardsticks"][0]];
@@ -269,28 +232,6 @@ fn spans_of(log: &[Line], contender: &str) -> usize {
         .count()
 }
 
-fn slow_kernels_and_requested_runs_run_as_often_as_documented() {
-    let (report, log) = report(EXACT, "--runs 4 --warmup 2");
-    let record = &report["results"][0];
-    assert_eq!([&record["runs"], &record["warmup"]], [4, 2]);
-    // Besides these: two that are proven, and one that decides how often.
-    assert_eq!(spans_of(&log, "naive"), 4 + 3);
-    // These would take minutes by the clock on the wall, and so the host does not believe them.
-    for (seconds, runs, why) in [
-        (1, 10, "1.000e0 s a launch, 1.000e1 s in all, but only "),
-        (60, 3, "6.000e1 s a launch, 1.800e2 s in all, but only "),
-    ] {
-        let settings = format!("kernel_ns={seconds}000000000 waits=0");
-        let ran = multiply(&settings, "--baseline cublas");
-        assert_eq!(ran.ended.code, Some(1));
-        let error = format!("error: The measurement is wrong: naive took {why}");
-        assert_contains(&ran.ended.err, &[&error]);
-        assert_eq!(spans_of(&ran.log, "naive"), runs + 3);
-        // cuBLAS is faster, and has its own number of runs, of two launches.
-        assert_eq!(spans_of(&ran.log, "gemm_ex in mode 68"), 20 * 2 + 1);
-    }
-}
-
 fn no_launch_finds_its_operands_in_the_l2() {
     const L2: u64 = 1 << 16;
     let settings = format!("kernel_ns=40000 cublas_ns=50000 l2_bytes={L2}");
@@ -309,32 +250,6 @@ fn no_launch_finds_its_operands_in_the_l2() {
     for launches in timed.windows(enough) {
         let matrices = launches.iter().map(|line| line.numbers(["a", "b", "c"]));
         assert_eq!(matrices.collect::<HashSet<_>>().len(), enough);
-    }
-}
-
-fn matrices_are_copied_as_contenders_take_them_and_as_often_as_there_is_room() {
-    const ROOM: u64 = 1 << 30;
-    for (kernels, memory, matrices) in [
-        // Two copies of A, B and C, though one would be twice the L2.
-        ("naive", ROOM, 2 * 3),
-        ("pitched", ROOM, 2 * 3),
-        ("naive,pitched", ROOM, 2 * 6),
-        // Room for one.
-        ("naive,pitched", 100_000, 6),
-    ] {
-        let settings = format!("{EXACT} l2_bytes=1000 memory_bytes={memory}");
-        // B is the largest.
-        let shape = "--m 3 --n 70 --k 19 --baseline none --runs 3";
-        let ran = host(
-            &settings,
-            &format!("--device cuda --kernel {kernels} {shape}"),
-        );
-        let ended = ran.ended.succeeded();
-        assert_contains(&ended, &["proven right"]);
-        let allocated = ran.log.iter().filter(|line| line.kind == "allocate");
-        // Both proofs of a kernel take A, B, C and a workspace; what is timed takes one.
-        let proofs = 2 * 4 * kernels.split(',').count();
-        assert_eq!(allocated.count(), proofs + matrices + 1, "{kernels}");
     }
 }
 
@@ -501,34 +416,6 @@ fn multiplied_by_cublas<T: Number>(data_type: DataType) {
             ..Effort::default()
         };
         measure(&opened, &contenders, &problem, effort, &|_| (), &mut check).unwrap();
-    }
-}
-
-fn a_batch_that_needs_copies_is_launched_product_after_product() {
-    let (report, log) = report(EXACT, &format!("{BATCH} --kernel naive --transpose-a"));
-    for record in report["results"].as_array().unwrap() {
-        // A copy and a product, five times.
-        assert_eq!(
-            (&record["proven"], &record["launches"]),
-            (&true.into(), &10.into())
-        );
-        assert_eq!(record["grid_z"], Value::Null);
-        assert_eq!(record["time_median_s"].as_f64(), Some(10.0 * 125e-6));
-    }
-    let of_naive = |line: &&Line| line.kind == "launch" && line.text("name") == "naive";
-    let launches: Vec<[u64; 3]> = log
-        .iter()
-        .filter(of_naive)
-        .map(|line| line.numbers(["a", "b", "c"]))
-        .collect();
-    assert_eq!(launches.len() % 5, 0);
-    for run in launches.chunks(5) {
-        for (product, matrices) in run.iter().enumerate() {
-            // All copies of A lie in the workspace.
-            let moved = [0, 19 * 70, 33 * 70].map(|stride| 4 * stride * product as u64);
-            let expected = [0, 1, 2].map(|index| run[0][index] + moved[index]);
-            assert_eq!(*matrices, expected);
-        }
     }
 }
 

@@ -4,7 +4,7 @@ use std::ffi::{CStr, c_char, c_void};
 use std::ptr;
 
 use crate::launch::{Launch, launch};
-use crate::gpu::{Gpu, INVALID_IMAGE, INVALID_VALUE, NOT_FOUND, Outcome, call, enter, put};
+use crate::gpu::{Gpu, INVALID_IMAGE, INVALID_VALUE, NOT_FOUND, Outcome, call, put};
 
 /// Exports functions, each with what it does on the GPU.
 macro_rules! driver {
@@ -20,21 +20,21 @@ macro_rules! driver {
 driver! {
     fn cuInit(_flags: u32) |gpu| gpu.status("init");
     fn cuDriverGetVersion(version: *mut i32) |_| put(version, 13_000);
-    fn cuDeviceGetCount(count: *mut i32) |gpu| put(count, gpu.setting("gpus") as i32);
+    fn cuDeviceGetCount(count: *mut i32) |_| put(count, 1);
     fn cuDeviceGet(device: *mut i32, ordinal: i32) |_| put(device, ordinal);
     fn cuDeviceGetName(name: *mut [u8; 9], length: i32, _device: i32) |_| {
         assert!(length >= 9);
         put(name, *b"Fake GPU\0")
     };
     fn cuDeviceTotalMem_v2(bytes: *mut usize, _device: i32) |gpu| put(bytes, gpu.free_and_total().1);
-    fn cuDeviceGetAttribute(value: *mut i32, attribute: i32, device: i32) |gpu| {
+    fn cuDeviceGetAttribute(value: *mut i32, attribute: i32, _device: i32) |gpu| {
         // An H200's, besides the L2.
         put(value, match attribute {
             13 => 1_980_000, // the SMs' clock in kHz
             16 => 132,       // SMs
             36 => 3_201_000, // the memory's clock in kHz
             33 => 0x4f,      // the bus, the device there, and the domain
-            34 => device,
+            34 => 0,
             50 => 1,
             37 => 6144,      // the memory's width in bits
             38 => gpu.setting("l2_bytes") as i32,
@@ -49,23 +49,7 @@ driver! {
         gpu.wait_for_all();
         Ok(())
     };
-    fn cuDeviceCanAccessPeer(can: *mut i32, device: i32, peer: i32) |gpu| {
-        assert_ne!(device, peer);
-        put(can, gpu.setting("peers") as i32)
-    };
-    fn cuCtxEnablePeerAccess(peer: usize, _flags: u32) |gpu| {
-        const ALREADY_ENABLED: u32 = 704;
-        let pair = (gpu.current, peer);
-        match gpu.peers.insert(pair) {
-            true => Ok(()),
-            false => Err(ALREADY_ENABLED),
-        }
-    };
-}
-
-#[unsafe(no_mangle)]
-extern "C" fn cuCtxSetCurrent(context: usize) -> u32 {
-    enter(context)
+    fn cuCtxSetCurrent(_context: usize) |_| Ok(());
 }
 
 // Memory. Between the host and the GPU it is copied at once.
@@ -102,11 +86,6 @@ driver! {
     fn cuMemcpy2D_v2(rectangle: *const Rectangle) |gpu| {
         // SAFETY: the function's documentation asks for one.
         let Rectangle { from, to, width, height } = unsafe { rectangle.read() };
-        gpu.log(format_args!(
-            "waited to={} bytes={}",
-            u32::from(to.memory == HOST),
-            width * height
-        ));
         gpu.run_pending();
         for row in 0..height {
             copy(from.row(gpu, row, width), to.row(gpu, row, width), width)?;
@@ -115,30 +94,11 @@ driver! {
     };
     fn cuMemcpy2DAsync_v2(rectangle: *const Rectangle, stream: usize) |gpu| {
         // SAFETY: the function's documentation asks for one.
-        let Rectangle { from, to, width, height } = unsafe { rectangle.read() };
-        if from.memory == HOST || to.memory == HOST {
-            return copy_with_host(gpu, (from, to), (width, height), stream);
-        }
-        let here = gpu.context_of(stream);
-        let from = PeerSide::of(from.device, here, from.pitch);
-        let to = PeerSide::of(to.device, here, to.pitch);
-        copy_rows(gpu, from, to, (width, height), stream)
+        copy_rows(gpu, unsafe { rectangle.read() }, stream)
     };
     fn cuMemcpyDtoDAsync_v2(to: u64, from: u64, bytes: usize, stream: usize) |gpu| {
-        let here = gpu.context_of(stream);
-        let (from, to) = (PeerSide::of(from, here, bytes), PeerSide::of(to, here, bytes));
-        copy_rows(gpu, from, to, (bytes, 1), stream)
-    };
-    fn cuMemcpyPeerAsync(to: u64, to_context: usize, from: u64, from_context: usize, bytes: usize, stream: usize) |gpu| {
-        assert_ne!(from_context, to_context);
-        let (from, to) = (PeerSide::of(from, from_context, bytes), PeerSide::of(to, to_context, bytes));
-        copy_rows(gpu, from, to, (bytes, 1), stream)
-    };
-    fn cuMemcpy3DPeerAsync(block: *const Block, stream: usize) |gpu| {
-        // SAFETY: the function's documentation asks for one.
-        let Block { from, to, width, height, depth } = unsafe { block.read() };
-        assert!(depth == 1 && from.context != to.context);
-        copy_rows(gpu, from, to, (width, height), stream)
+        let side = |device| Side { memory: DEVICE, device, pitch: bytes, ..Side::default() };
+        copy_rows(gpu, Rectangle { from: side(from), to: side(to), width: bytes, height: 1 }, stream)
     };
 }
 
@@ -148,96 +108,29 @@ pub fn copy(from: *const u8, to: *mut u8, bytes: usize) -> Outcome {
     Ok(())
 }
 
-/// Copies rows from one GPU to another, or within one, when their stream gets there.
-fn copy_rows(
-    gpu: &mut Gpu,
-    from: PeerSide,
-    to: PeerSide,
-    (width, height): (usize, usize),
-    stream: usize,
-) -> Outcome {
-    let here = gpu.context_of(stream);
-    assert!(here == gpu.current && (from.context == here || to.context == here));
-    gpu.log(format_args!(
-        "copy from={} to={} bytes={} stream={stream}",
-        from.context,
-        to.context,
-        width * height
-    ));
-    gpu.enqueue_copy(stream, move |gpu| {
-        for row in 0..height {
-            let source = gpu.memory_of(from.context, from.row(row), width);
-            let target = gpu.memory_of(to.context, to.row(row), width);
-            copy(source, target, width).expect("a copy does not fail");
+/// Copies rows when their stream gets there: the host's memory, if one side is there, must live, and
+/// must not be touched, until then.
+fn copy_rows(gpu: &mut Gpu, rectangle: Rectangle, stream: usize) -> Outcome {
+    let Rectangle { from, to, width, height } = rectangle;
+    let bytes = width * height;
+    let host = [&from, &to].into_iter().find(|side| side.memory == HOST).map(|side| side.host);
+    let is_locked = host.is_some_and(|host| gpu.is_locked(host));
+    gpu.log(match host {
+        None => format!("copy bytes={bytes} stream={stream}"),
+        Some(_) => {
+            let (to, locked) = (u32::from(to.memory == HOST), u32::from(is_locked));
+            format!("host to={to} bytes={bytes} stream={stream} locked={locked}")
         }
     });
-    Ok(())
-}
-
-/// Copies rows from the host or to it when their stream gets there: the host's memory must live,
-/// and must not be touched, until then.
-fn copy_with_host(
-    gpu: &mut Gpu,
-    (from, to): (Side, Side),
-    (width, height): (usize, usize),
-    stream: usize,
-) -> Outcome {
-    assert_eq!(gpu.context_of(stream), gpu.current);
-    let host = if to.memory == HOST { to.host } else { from.host };
-    let is_locked = gpu.is_locked(host);
-    gpu.log(format_args!(
-        "host to={} bytes={} stream={stream} locked={}",
-        u32::from(to.memory == HOST),
-        width * height,
-        u32::from(is_locked)
-    ));
     gpu.enqueue_copy(stream, move |gpu| {
-        assert_eq!(gpu.is_locked(host), is_locked, "freed before the copy");
+        let is_still_locked = host.is_some_and(|host| gpu.is_locked(host));
+        assert_eq!(is_still_locked, is_locked, "freed before the copy");
         for row in 0..height {
             let copied = copy(from.row(gpu, row, width), to.row(gpu, row, width), width);
             copied.expect("a copy does not fail");
         }
     });
     Ok(())
-}
-
-/// A side of `CUDA_MEMCPY3D_PEER`.
-#[repr(C)]
-#[derive(Clone, Copy, Default)]
-struct PeerSide {
-    x_bytes: usize,
-    y: usize,
-    z: usize,
-    lod: usize,
-    memory: u32,
-    host: usize,
-    device: u64,
-    array: usize,
-    context: usize,
-    pitch: usize,
-    height: usize,
-}
-
-impl PeerSide {
-    fn of(device: u64, context: usize, pitch: usize) -> PeerSide {
-        PeerSide { memory: 2, device, context, pitch, ..PeerSide::default() }
-    }
-
-    fn row(&self, row: usize) -> u64 {
-        let PeerSide { x_bytes, y, z, lod, host, array, .. } = *self;
-        assert!([x_bytes, y, z, lod, host, array] == [0; 6] && self.memory == 2);
-        self.device + (row * self.pitch) as u64
-    }
-}
-
-/// `CUDA_MEMCPY3D_PEER`.
-#[repr(C)]
-struct Block {
-    from: PeerSide,
-    to: PeerSide,
-    width: usize,
-    height: usize,
-    depth: usize,
 }
 
 /// `CUDA_MEMCPY2D`.
@@ -250,10 +143,10 @@ struct Rectangle {
 }
 
 #[repr(C)]
+#[derive(Default)]
 struct Side {
     x_bytes: usize,
     y: usize,
-    /// `CU_MEMORYTYPE_HOST` or `CU_MEMORYTYPE_DEVICE`.
     memory: u32,
     /// An address, which may be sent to whoever runs the stream.
     host: usize,
@@ -262,8 +155,9 @@ struct Side {
     pitch: usize,
 }
 
-/// `CU_MEMORYTYPE_HOST`.
+/// `CU_MEMORYTYPE_HOST` and `CU_MEMORYTYPE_DEVICE`.
 const HOST: u32 = 1;
+const DEVICE: u32 = 2;
 
 impl Side {
     fn row(&self, gpu: &Gpu, row: usize, width: usize) -> *mut u8 {
@@ -271,7 +165,7 @@ impl Side {
         let offset = row * self.pitch;
         match self.memory {
             HOST => ptr::with_exposed_provenance_mut(self.host + offset),
-            2 => gpu.memory(self.device + offset as u64, width),
+            DEVICE => gpu.memory(self.device + offset as u64, width),
             other => panic!("memory of type {other} is not known"),
         }
     }

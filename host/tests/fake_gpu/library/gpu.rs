@@ -1,7 +1,6 @@
 //! The GPU: what it has been told, its memory, its streams and events, and its log.
 
 use std::alloc::{self, Layout};
-use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::env;
 use std::fmt::Display;
@@ -24,7 +23,7 @@ pub type Outcome = Result<(), u32>;
 
 /// What `FAKE_GPU` may set, as `name=number` with blanks between, and what holds otherwise. With
 /// `log=path` it names a file that lines are appended to.
-const SETTINGS: [(&str, u64); 25] = [
+const SETTINGS: [(&str, u64); 23] = [
     // Nanoseconds of a launch.
     ("kernel_ns", 125_000),
     ("cublas_ns", 62_500),
@@ -32,9 +31,6 @@ const SETTINGS: [(&str, u64); 25] = [
     ("tf32_ns", 31_250),
     // Whether a wait for a stream lasts as long as its launches, by the clock on the wall.
     ("waits", 1),
-    // GPUs, and whether they have peer access to each other.
-    ("gpus", 1),
-    ("peers", 1),
     // 0: whatever a stream gets is done at once. Else it is done only when something waits for it.
     // What waits for all streams lets them go on as far as events let them, the stream that was
     // made first (1) or last (2) before others: what runs too early, because no event holds it
@@ -75,16 +71,10 @@ const ALIGNMENT: usize = 256;
 pub struct Gpu {
     settings: BTreeMap<String, u64>,
     log: Option<File>,
-    /// Allocations: where each begins, its bytes, and the context of its GPU.
-    memory: BTreeMap<usize, (usize, usize)>,
+    /// Allocations: where each begins, and its bytes.
+    memory: BTreeMap<usize, usize>,
     /// Page-locked memory of the host: where each allocation begins, and its bytes.
     pub locked: BTreeMap<usize, usize>,
-    /// The current context of the thread that calls: a GPU's number plus 1.
-    pub current: usize,
-    /// While a stream works, the context whose memory alone it may use.
-    pub only: Option<usize>,
-    /// Contexts that may read the other's memory.
-    pub peers: BTreeSet<(usize, usize)>,
     allocations: u64,
     /// By handle; 0 is the default stream.
     pub streams: BTreeMap<usize, Stream>,
@@ -100,8 +90,8 @@ pub struct Gpu {
     pub kernel_launches: u64,
     pub cublas_launches: u64,
     pub cublas_handles: BTreeMap<usize, crate::cublas::Handle>,
-    /// The context in which a kernel has crashed: while it is current, every call fails.
-    pub lost: Option<usize>,
+    /// Whether a kernel has crashed, after which every call fails.
+    pub is_lost: bool,
     handles: usize,
 }
 
@@ -113,28 +103,16 @@ pub struct Function {
     pub dynamic_shared: u32,
 }
 
-thread_local! {
-    /// Each thread has its own current context, and none at first.
-    static CURRENT: Cell<usize> = const { Cell::new(0) };
-}
-
 static GPU: LazyLock<Mutex<Gpu>> = LazyLock::new(|| Mutex::new(Gpu::from_environment()));
 
 /// Carries out a call, unless the context is lost, and returns its status.
 pub fn call(body: impl FnOnce(&mut Gpu) -> Outcome) -> u32 {
     let mut gpu = GPU.lock().expect("nothing panics and goes on");
-    gpu.current = CURRENT.get();
-    let outcome = match gpu.lost == Some(gpu.current) {
+    let outcome = match gpu.is_lost {
         true => Err(LAUNCH_FAILED),
         false => body(&mut gpu),
     };
     outcome.err().unwrap_or(0)
-}
-
-/// Makes a context current; an error if it is lost.
-pub fn enter(context: usize) -> u32 {
-    CURRENT.set(context);
-    call(|_| Ok(()))
 }
 
 /// Logs a call that may come when the context is lost.
@@ -205,11 +183,7 @@ impl Gpu {
     /// Free and total bytes.
     pub fn free_and_total(&self) -> (usize, usize) {
         let total = self.setting("memory_bytes") as usize;
-        let here = self
-            .memory
-            .values()
-            .filter(|(_, context)| *context == self.current);
-        (total - here.map(|(bytes, _)| bytes).sum::<usize>(), total)
+        (total - self.memory.values().sum::<usize>(), total)
     }
 
     /// Allocates memory that holds nothing meaningful: NaNs.
@@ -230,22 +204,15 @@ impl Gpu {
         assert!(!start.is_null(), "the host has no {bytes} bytes");
         // SAFETY: it has so many bytes.
         unsafe { start.write_bytes(0xff, bytes) };
-        self.memory
-            .insert(start.expose_provenance(), (bytes, self.current));
-        let context = self.current;
-        self.log(format_args!(
-            "allocate start={} bytes={bytes} context={context}",
-            start.addr()
-        ));
+        self.memory.insert(start.expose_provenance(), bytes);
+        self.log(format_args!("allocate start={} bytes={bytes}", start.addr()));
         Ok(start.addr() as u64)
     }
 
     pub fn free(&mut self, start: u64) -> Outcome {
         self.run_pending();
         let freed = self.memory.remove(&(start as usize));
-        let (bytes, context) =
-            freed.unwrap_or_else(|| panic!("freed, and not allocated: {start:#x}"));
-        assert_eq!(context, self.current, "freed while another GPU is current");
+        let bytes = freed.unwrap_or_else(|| panic!("freed, and not allocated: {start:#x}"));
         // SAFETY: `allocate` made it, and it is gone from the list.
         unsafe { alloc::dealloc(pointer(start), layout(bytes)) };
         Ok(())
@@ -255,17 +222,12 @@ impl Gpu {
     ///
     /// # Panics
     ///
-    /// If these bytes do not lie in one allocation, or not on the GPU that uses them.
+    /// If these bytes do not lie in one allocation.
     pub fn memory(&self, start: u64, bytes: usize) -> *mut u8 {
         let end = start as usize + bytes;
         let around = self.memory.range(..=start as usize).next_back();
-        let is_inside = around.is_some_and(|(begin, (length, context))| {
-            end <= begin + length && self.only.is_none_or(|only| only == *context)
-        });
-        assert!(
-            is_inside,
-            "{bytes} bytes at {start:#x} are no allocation's of this GPU"
-        );
+        let is_inside = around.is_some_and(|(begin, length)| end <= begin + length);
+        assert!(is_inside, "{bytes} bytes at {start:#x} are no allocation's");
         pointer(start)
     }
 

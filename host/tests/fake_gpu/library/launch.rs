@@ -46,7 +46,7 @@ pub fn launch(gpu: &mut Gpu, launch: Launch) -> Outcome {
     gpu.work(launch.stream, gpu.setting("kernel_ns"), is_first);
     // A crash shows in the calls after the launch.
     if gpu.kernel_launches == gpu.setting("crash_at") {
-        gpu.lost = Some(gpu.context_of(launch.stream));
+        gpu.is_lost = true;
     }
     Ok(())
 }
@@ -71,9 +71,8 @@ fn copy_operand(gpu: &mut Gpu, name: &str, launch: &Launch, element_bytes: u64) 
         }
     });
     gpu.log(format_args!(
-        "launch name={name} stream={} source={source} target={target} context={}",
-        launch.stream,
-        gpu.context_of(launch.stream)
+        "launch name={name} stream={} source={source} target={target}",
+        launch.stream
     ));
 }
 
@@ -98,8 +97,7 @@ fn multiply_mapped<T: Element + Send + 'static>(gpu: &mut Gpu, name: &str, launc
         assert_eq!(sizes, [[k, m], [n, k]], "maps describe other matrices");
     }
     gpu.log(format_args!(
-        "launch name={name} stream={stream} m={m} n={n} k={k} c={c} ldc={ldc} context={}",
-        gpu.context_of(stream)
+        "launch name={name} stream={stream} m={m} n={n} k={k} c={c} ldc={ldc}"
     ));
     for product in 0..products as u64 {
         let first_of_c = product * (stride_of_c * size_of::<T>()) as u64;
@@ -128,14 +126,12 @@ fn multiply<T: Element + Send + 'static>(gpu: &mut Gpu, name: &str, launch: &Lau
     let strides = [13, 14, 15].map(count);
     gpu.log(format_args!(
         "launch name={name} grid={}x{}x{} block={}x{} stream={stream} m={m} n={n} k={k} a={a} lda={lda} b={b} ldb={ldb} \
-         c={c} ldc={ldc} adds={} context={}",
+         c={c} ldc={ldc}",
         grid.0,
         grid.1,
         grid.2,
         block.0,
-        block.1,
-        u8::from(scalar(10) != T::Scalar::default()),
-        gpu.context_of(stream)
+        block.1
     ));
     // A CTA of `pitched` computes a row, one of `few_rows_1` 128 elements of a row, in turn, and a
     // thread of the others an element.

@@ -20,7 +20,6 @@ pub enum Pending {
 
 #[derive(Default)]
 pub struct Stream {
-    pub context: usize,
     pending: VecDeque<Pending>,
     now_ns: u64,
     waited_ns: u64,
@@ -42,12 +41,7 @@ pub struct Moment {
 impl Gpu {
     pub fn new_stream(&mut self) -> usize {
         let handle = self.new_handle();
-        let context = self.current;
-        let stream = Stream {
-            context,
-            ..Stream::default()
-        };
-        self.streams.insert(handle, stream);
+        self.streams.insert(handle, Stream::default());
         handle
     }
 
@@ -66,7 +60,7 @@ impl Gpu {
         self.stream(stream).now_ns += if is_first { ns + LOADING_NS } else { ns };
     }
 
-    /// Gives a stream something to do with memory of its GPU.
+    /// Gives a stream something to do.
     pub fn enqueue(&mut self, stream: usize, work: impl FnOnce(&mut Gpu) + Send + 'static) {
         self.push(stream, Pending::Work(Box::new(work)));
     }
@@ -123,14 +117,8 @@ impl Gpu {
 
     /// Does the next thing that a stream has to do.
     fn go_on(&mut self, stream: usize) {
-        let on = self.stream(stream);
-        let (next, context) = (on.pending.pop_front(), on.context);
-        match next {
-            Some(Pending::Work(work) | Pending::Copy(work)) => {
-                self.only = Some(context);
-                work(self);
-                self.only = None;
-            }
+        match self.stream(stream).pending.pop_front() {
+            Some(Pending::Work(work) | Pending::Copy(work)) => work(self),
             Some(Pending::Reach(recording)) => {
                 self.reached.insert(recording);
             }
@@ -165,30 +153,13 @@ impl Gpu {
         }
     }
 
-    /// The context of a stream.
-    pub fn context_of(&self, stream: usize) -> usize {
-        self.streams[&stream].context
-    }
-
-    /// Memory of the GPU with this context, which another one may copy.
-    pub fn memory_of(&mut self, context: usize, start: u64, bytes: usize) -> *mut u8 {
-        let only = self.only.replace(context);
-        let memory = self.memory(start, bytes);
-        self.only = only;
-        memory
-    }
-
-    /// Waits for all streams of the current context.
+    /// Waits for all streams.
     pub fn wait_for_all(&mut self) {
-        let here = |stream: &Stream| stream.context == self.current;
-        let streams = self.streams.iter().filter(|(_, stream)| here(stream));
-        let streams: Vec<usize> = streams.map(|(handle, _)| *handle).collect();
+        let streams: Vec<usize> = self.streams.keys().copied().collect();
         streams.into_iter().for_each(|stream| self.wait(stream));
     }
 
     pub fn wait(&mut self, stream: usize) {
-        let context = self.current;
-        self.log(format_args!("wait context={context}"));
         self.run_stream(stream, None);
         let waits = self.setting("waits") == 1;
         let stream = self.stream(stream);
@@ -200,8 +171,6 @@ impl Gpu {
     }
 
     pub fn wait_for_event(&mut self, event: usize) {
-        let context = self.current;
-        self.log(format_args!("wait context={context}"));
         let moment = self.events[&event].expect("an event that was recorded");
         self.run_stream(moment.stream, Some(moment.recording));
     }
