@@ -1,5 +1,6 @@
 //! A check of every product of a batch, each with a reference of its own.
 
+use super::check_size;
 use super::outcome::{Failure, Proof, check_each};
 use crate::data::{Matrix, Number, Problem};
 
@@ -13,12 +14,7 @@ pub fn each_product<T: Number>(
     if problem.batch == 1 {
         return check(0, problem, c);
     }
-    let sizes = |matrix: &Matrix<T>| (matrix.rows(), matrix.columns());
-    let ((rows, columns), (got_rows, got_columns)) = (sizes(&problem.c), sizes(c));
-    if (got_rows, got_columns) != (rows, columns) {
-        let why = format!("it is {got_rows} x {got_columns}, but must be {rows} x {columns}.");
-        return Err(Failure::Unprovable(why));
-    }
+    check_size(c, (problem.c.rows(), problem.c.columns()))?;
     let m = problem.shape().m;
     let checked = check_each(problem.batch, |index| {
         let no_memory = |error| Failure::Unprovable(format!("{error}"));
@@ -51,79 +47,14 @@ pub fn each_product<T: Number>(
 mod tests {
     use super::*;
     use crate::data::{Data, Layout};
-    use crate::verify::outcome::{Errors, Mismatch};
-    use crate::verify::{Coverage, exact, reference};
+    use crate::verify::outcome::Errors;
     use gpu_gemm::Shape;
-    use gpu_gemm::gpu_kernels::spec::Tile;
-
-    const TILE: Tile = Tile { m: 2, n: 2, k: 2 };
-
-    /// A batch of integers, and what it must give.
-    fn multiplied(batch: usize) -> (Problem<f32>, Matrix<f32>) {
-        let (shape, data) = (Shape::new(3, 4, 5), Data::SmallIntegers { largest: 4 });
-        let layout = Layout::padded(shape, [1; 3], [2; 3]);
-        let problem = Problem::random_batch(batch, shape, layout, data, 1, (2.0, -1.0)).unwrap();
-        let mut c = problem.c.clone();
-        for index in 0..batch {
-            let product = problem.product(index).unwrap();
-            for row in 0..3 {
-                let right = reference::in_own_type(&product, row, 0..4);
-                c.row_mut(3 * index + row).copy_from_slice(&right);
-            }
-        }
-        (problem, c)
-    }
-
-    #[test]
-    fn an_element_that_is_wrong_is_found_in_every_product_and_its_product_is_named() {
-        let check = |problem: &Problem<f32>, c: &Matrix<f32>| {
-            each_product(problem, c, |_, problem, c| {
-                exact(problem, c, TILE, Coverage::Full)
-            })
-        };
-        for (batch, in_each) in [
-            (1, ""),
-            (3, "in each of 3 products: "),
-            (7, "in each of 7 products: "),
-        ] {
-            let (problem, right) = multiplied(batch);
-            let statement = format!("{in_each}all 12 elements equal on integers");
-            assert_eq!(
-                check(&problem, &right),
-                Ok(Proof::exact("exact", statement))
-            );
-            for wrong in 0..batch {
-                let mut c = right.clone();
-                c.row_mut(3 * wrong + 2)[1] += 1.0;
-                let failure = check(&problem, &c).unwrap_err();
-                let text = failure.to_string();
-                let of_element = match failure {
-                    Failure::Product { index, failure } => {
-                        assert!(batch > 1 && index == wrong);
-                        let start = "of the batch, counted from 0: C[2][1] is ";
-                        assert!(
-                            text.starts_with(&format!("Product {wrong} {start}")),
-                            "{text}"
-                        );
-                        *failure
-                    }
-                    failure => failure,
-                };
-                let is_there = matches!(
-                    of_element,
-                    Failure::Element(Mismatch { row: 2, col: 1, .. })
-                );
-                assert!(is_there, "{text}");
-            }
-        }
-        let (problem, right) = multiplied(3);
-        let two = right.rows_from(0, 6).unwrap();
-        assert!(matches!(check(&problem, &two), Err(Failure::Unprovable(_))));
-    }
 
     #[test]
     fn the_figures_are_those_of_the_product_with_the_largest_share_of_its_bound() {
-        let (problem, c) = multiplied(4);
+        let (shape, data) = (Shape::new(3, 4, 5), Data::Normal);
+        let layout = Layout::compact(shape);
+        let problem = Problem::<f32>::random_batch(4, shape, layout, data, 1, (1.0, 0.0)).unwrap();
         // The last is exact.
         let figures = [(0.1, 1.0), (0.3, 1.0), (0.4, 4.0), (0.0, 0.0)];
         let check = |index: usize, _: &Problem<f32>, _: &Matrix<f32>| {
@@ -139,7 +70,7 @@ mod tests {
                 ..Proof::exact("proven", format!("of {index}"))
             })
         };
-        let proof = each_product(&problem, &c, check).unwrap();
+        let proof = each_product(&problem, &problem.c, check).unwrap();
         assert_eq!((proof.largest_error, proof.gate), (0.3, "proven"));
         let errors = proof.errors.unwrap();
         assert_eq!((errors.frobenius, errors.units), (4.0, 3.0));

@@ -212,26 +212,4 @@ mod tests {
             }
         }
     }
-
-    #[test]
-    fn a_product_of_one_column_or_of_one_term_has_its_sums() {
-        let values = |sums: Vec<Sum>| sums.into_iter().map(Sum::value).collect::<Vec<_>>();
-        let (a, b) = ([1.0, 2.0, 3.0, 4.0], [5.0, 6.0]);
-        assert_eq!(values(multiply(&a, &b, 2, 1)), [17.0, 39.0]);
-        assert_eq!(
-            values(multiply(&a, &b, 1, 2)),
-            [5.0, 6.0, 10.0, 12.0, 15.0, 18.0, 20.0, 24.0]
-        );
-    }
-
-    #[test]
-    fn a_product_without_columns_or_without_terms_has_no_sums() {
-        for (a, b, k, n) in [
-            (&[1.0, 2.0][..], &[][..], 2, 0),
-            (&[][..], &[][..], 0, 3),
-            (&[][..], &[][..], 0, 0),
-        ] {
-            assert_eq!(multiply(a, b, k, n), [], "{k} {n}");
-        }
-    }
 }

@@ -116,13 +116,6 @@ mod tests {
     use crate::data::Matrix;
 
     #[test]
-    fn integers_are_exact_up_to_two_to_the_bits_of_the_mantissa_or_the_largest_of_i32() {
-        assert_eq!(exact_integers::<f32>(), 16_777_216.0);
-        assert_eq!(exact_integers::<f64>(), 9_007_199_254_740_992.0);
-        assert_eq!(exact_integers::<i32>(), 2_147_483_647.0);
-    }
-
-    #[test]
     fn small_integers_get_smaller_and_wide_ones_rarer_as_sums_get_longer() {
         for (k, largest) in [(0, 4), (1 << 18, 4), (1 << 20, 2), (1 << 22, 1)] {
             let expected = Data::SmallIntegers { largest };

@@ -92,45 +92,6 @@ fn add_scaled<const V: usize>(sum: &mut [u64; V], factor: u64, entries: [u64; V]
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::data::{Data, Layout};
-    use crate::verify::reference::in_own_type;
-    use gpu_gemm::Shape;
-
-    /// Of any column: the vectors have an entry for each.
-    #[test]
-    fn an_error_of_one_in_any_single_element_is_found_in_its_row() {
-        let data = Data::SmallIntegers { largest: 4 };
-        for n in [1, 2, 5] {
-            let shape = Shape::new(3, n, 4);
-            let layout = Layout::padded(shape, [3, 1, 2], [1, 2, 3]);
-            let floats = Problem::<f32>::random(shape, layout, data, 1, 2.0, -1.0).unwrap();
-            let words = Problem::<i32>::random(shape, layout, data, 1, 2, -1).unwrap();
-            let right =
-                Matrix::from_elements(3, n, |row, col| in_own_type(&floats, row, col..col + 1)[0]);
-            let right = right.unwrap();
-            let right_words: Matrix<i32> = right.converted().unwrap();
-            // The same integers.
-            assert_eq!(words.a.row(2)[3] as f32, floats.a.row(2)[3]);
-            let in_floats = |got: &_| {
-                let sums = sums_of_rows::<_, VECTORS>(got, 1);
-                first_wrong_row(&floats, &sums, u64::MAX, 1)
-            };
-            let in_words = |got: &_| {
-                let sums = sums_of_rows::<_, WRAPPING_VECTORS>(got, 1);
-                first_wrong_row(&words, &sums, u32::MAX.into(), 1)
-            };
-            assert_eq!(in_floats(&right), None);
-            assert_eq!(in_words(&right_words), None);
-            for (row, col) in (0..3).flat_map(|row| (0..n).map(move |col| (row, col))) {
-                let mut wrong = right.clone();
-                wrong.row_mut(row)[col] += 1.0;
-                assert_eq!(in_floats(&wrong), Some(row));
-                let mut wrong = right_words.clone();
-                wrong.row_mut(row)[col] += 1;
-                assert_eq!(in_words(&wrong), Some(row));
-            }
-        }
-    }
 
     #[test]
     fn certainty_is_as_documented() {

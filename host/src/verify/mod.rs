@@ -112,7 +112,7 @@ pub fn exact<T: Number>(
     tile: Tile,
     coverage: Coverage<'_>,
 ) -> Result<Proof, Failure> {
-    check_shape(problem, got)?;
+    check_size(got, (problem.shape().m, problem.shape().n))?;
     match coverage {
         Coverage::Sampled { seed } if !rounds_sums::<T>() => {
             let summary = Summary::exact(got, tile, seed);
@@ -164,7 +164,7 @@ pub fn general<T: Number>(
     coverage: Coverage<'_>,
     model: ErrorModel,
 ) -> Result<Proof, Failure> {
-    check_shape(problem, got)?;
+    check_size(got, (problem.shape().m, problem.shape().n))?;
     match (coverage, T::ARITHMETIC) {
         (Coverage::Sampled { seed }, _) => {
             let summary = Summary::general(got, tile, seed);
@@ -207,9 +207,10 @@ fn all_elements<T: Number>(problem: &Problem<T>) -> String {
     }
 }
 
-fn check_shape<T: Number>(problem: &Problem<T>, got: &Matrix<T>) -> Result<(), Failure> {
-    let (got, want) = ((got.rows(), got.columns()), problem.shape());
-    match got == (want.m, want.n) {
+/// Checks that a result has this many rows and columns.
+fn check_size<T: Number>(got: &Matrix<T>, want: (usize, usize)) -> Result<(), Failure> {
+    let got = (got.rows(), got.columns());
+    match got == want {
         true => Ok(()),
         false => Err(Failure::WrongShape { got, want }),
     }

@@ -267,13 +267,6 @@ mod tests {
         }
     }
 
-    #[test]
-    fn a_product_replaces_what_was_there() {
-        let mut c = [f64::NAN; 2];
-        multiply(&[1.0, 2.0], &[3.0, 4.0, 5.0, 6.0], 2, 2, &mut c);
-        assert_eq!(c, [13.0, 16.0]);
-    }
-
     /// 1 + 2^-30 + 2^-40, of which f32 keeps only the 1.
     #[test]
     fn the_reference_of_f32_is_not_rounded_to_f32() {

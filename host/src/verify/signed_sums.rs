@@ -221,23 +221,4 @@ mod tests {
             }
         }
     }
-
-    #[test]
-    fn a_positive_sign_adds_and_a_negative_one_subtracts() {
-        let signs = [[1.0, -1.0], [1.0, 1.0], [-1.0, 1.0]];
-        let sums = signed([1.0, 2.0, 4.0].into_iter(), &signs);
-        assert_eq!(sums, [-1.0, 5.0]);
-    }
-
-    #[test]
-    fn signs_follow_the_seed_and_are_of_either_kind() {
-        let first = signs::<4>(100, 1);
-        assert_eq!(first, signs::<4>(100, 1));
-        assert_ne!(first, signs::<4>(100, 2));
-        for vector in 0..4 {
-            let positive = first.iter().filter(|signs| signs[vector] == 1.0).count();
-            assert!((25..75).contains(&positive), "{positive}");
-            assert!(first.iter().all(|signs| signs[vector].abs() == 1.0));
-        }
-    }
 }

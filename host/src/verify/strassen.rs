@@ -82,21 +82,6 @@ impl Growth {
 mod tests {
     use super::*;
 
-    #[test]
-    fn the_bound_is_at_most_highams_and_no_smaller_than_nine_tenths_of_it() {
-        for u in [2f64.powi(-53), 2f64.powi(-40)] {
-            for (cutoff, levels) in [(1, 1), (8, 3), (64, 4), (256, 2)] {
-                let size = cutoff << levels;
-                let growth = Growth::new(Shape::cube(size), cutoff, u);
-                let (n, n0) = (size as f64, cutoff as f64);
-                let higham = (n / n0).powf(12f64.log2()) * (n0 * n0 + 5.0 * n0) - 5.0 * n;
-                assert_eq!(growth.levels, levels);
-                let share = growth.error / (higham * u);
-                assert!((0.9..1.0 + 1e-6).contains(&share), "{cutoff}: {share}");
-            }
-        }
-    }
-
     /// In fractions, from the standard model of C11 = M1 + M4 - M5 + M7: with u so large that each
     /// rounding shows.
     #[test]
@@ -145,13 +130,5 @@ mod tests {
             let growth = Growth::new(Shape::cube(size), 9, 0.125);
             assert_eq!(growth.error, f64::INFINITY, "{size}");
         }
-    }
-
-    #[test]
-    fn without_recursion_it_is_the_bound_of_a_plain_sum() {
-        let u = 2f64.powi(-24);
-        let growth = Growth::new(Shape::new(9, 500, 500), 9, u);
-        assert_eq!(growth.error, 500.0 * 500.0 * u / (1.0 - 500.0 * u));
-        assert_eq!((growth.levels, growth.intermediate), (0, 500.0));
     }
 }

@@ -530,58 +530,6 @@ fn wrong_shapes_are_refused_and_degenerate_ones_proven() {
     }
 }
 
-#[test]
-fn a_mismatch_is_a_sentence() {
-    let mismatch = |got, bound| Mismatch {
-        row: 3,
-        col: 5,
-        got,
-        want: 1.0,
-        err: 0.5,
-        bound,
-    };
-    for (mismatch, sentence) in [
-        (
-            mismatch(1.5, 1e-6),
-            " 1.5, but must be 1 within 1.000e-6: it is off by 5.000e-1.",
-        ),
-        (mismatch(f64::NAN, 0.0), " NaN, but must be 1."),
-    ] {
-        assert_eq!(mismatch.to_string(), format!("C[3][5] is{sentence}"));
-    }
-}
-
-#[test]
-fn what_is_compared_in_full_ends_at_2_to_the_33_products_beside_a_gpu_at_2_to_the_31() {
-    let of = |[m, n, k]: [usize; 3]| !Coverage::of(Shape::new(m, n, k), 1).is_sampled();
-    let one_more = [603, 683, 20_857];
-    assert_eq!(one_more.iter().product::<usize>(), (1 << 33) + 1);
-    assert!(of([1 << 11; 3]) && !of(one_more));
-    // All three dimensions count, also where they differ.
-    assert!(!of([1 << 12, 1 << 13, 1 << 9]));
-    // And all products of a batch.
-    for (m, most) in [(1 << 11, 1), (1 << 10, 2)] {
-        for (more, deeper) in [(0, 0), (1, 0), (0, 1)] {
-            let (count, shape) = (most + more, Shape::new(m, 1 << 10, (1 << 10) + deeper));
-            let beside_gpu = Coverage::beside_gpu(count, shape, 1).is_sampled();
-            let alone = Coverage::of_each(4 * count, shape, 1).is_sampled();
-            assert_eq!(
-                [beside_gpu, alone],
-                [more + deeper > 0; 2],
-                "{count} of {shape}"
-            );
-        }
-    }
-    // No matrix has more than 2^25 elements, whichever it is.
-    let [one, other] = [8283, 4051];
-    assert_eq!(one * other, (1 << 25) + 1);
-    for (m, n, is_most) in [(1 << 12, 1 << 13, true), (one, other, false)] {
-        assert_eq!([[m, n, 1], [m, 1, n], [1, m, n]].map(of), [is_most; 3]);
-        let thin = Coverage::beside_gpu(1, Shape::new(m, n, 1), 1);
-        assert_eq!(!thin.is_sampled(), is_most);
-    }
-}
-
 /// A result of `split-fp32` but for what its sums round: each element as two f16, scaled by the
 /// largest of its row or column, as the kernel does it, or of its matrix, as it must not. The
 /// products with lo can be left out.
@@ -677,22 +625,4 @@ fn errors_are_those_of_all_elements_and_of_samples_there_are_none() {
     assert!((found.frobenius / frobenius - 1.0).abs() < 1e-9);
     assert!((found.units / units - 1.0).abs() < 1e-9);
     assert_eq!(errors(SAMPLED), None);
-}
-
-#[test]
-fn a_result_without_errors_has_none_and_one_whose_squares_overflow_says_nothing() {
-    // 1e200 squared is beyond f64, and one unit off.
-    let none = Errors {
-        frobenius: 0.0,
-        units: 0.0,
-    };
-    for (a, got, errors) in [
-        (0.0, 0.0, Some(none)),
-        (1e100, (1e100 * 1e100f64).next_up(), None),
-    ] {
-        let one = |element: f64| Matrix::from_elements(1, 1, |_, _| element).unwrap();
-        let problem = Problem::new(1.0, 0.0, one(a), one(1e100), one(0.0)).unwrap();
-        let proof = proven(&problem, &one(got), TILE, None, Coverage::Full).unwrap();
-        assert_eq!(proof.errors, errors);
-    }
 }
