@@ -72,6 +72,14 @@ impl Rung {
         }
     }
 
+    /// The GPU kernel, if it is the same whatever the shape: not for `auto`.
+    pub fn fixed_choice(self) -> Option<Choice> {
+        match self {
+            Rung::Gpu(choice) => Some(choice),
+            Rung::Auto(_) | Rung::Cpu(_) => None,
+        }
+    }
+
     /// For `auto`, what it runs.
     pub fn chosen(self) -> Option<String> {
         match self {
@@ -103,19 +111,14 @@ impl Rung {
         team: &Team,
         step: &(dyn Fn() + Sync),
     ) -> Result<Run<T>, RunError> {
-        match self {
-            Rung::Auto(_) if let Device::Several(devices) = resident.device => {
-                let run = several::run(devices, None, resident.problem);
-                step();
-                run
-            }
-            Rung::Gpu(choice) | Rung::Auto(choice) => resident.run(choice, step),
-            Rung::Cpu(algorithm) => {
-                let run = cpu::run(algorithm, resident.problem, team);
-                step();
-                run
-            }
-        }
+        let (device, problem) = (resident.device, resident.problem);
+        let run = match (self, device) {
+            (Rung::Cpu(algorithm), _) => cpu::run(algorithm, problem, team),
+            (_, Device::Several(devices)) => several::run(devices, self.fixed_choice(), problem),
+            (Rung::Gpu(choice) | Rung::Auto(choice), _) => return resident.run(choice, step),
+        };
+        step();
+        run
     }
 }
 

@@ -15,6 +15,7 @@ use crate::measure::{Effort, Timing};
 use crate::memory::{self, TooLarge};
 use crate::progress::Progress;
 use crate::prove::{self, Baseline, EvaluateError, Request};
+use crate::run::Resident;
 use crate::rung::Rung;
 
 /// How much to measure.
@@ -108,9 +109,8 @@ pub fn shape(
     let contenders: Vec<Contender<'_>> = choices.iter().copied().map(Contender::Kernel).collect();
     // The fastest is proven below.
     let measured = gpu::measure(
-        &opened.device,
+        &mut Resident::new(&opened.device, &problem),
         &contenders,
-        &problem,
         settings.effort,
         &|_| (),
         &mut |_, _| (),

@@ -28,7 +28,7 @@ use gpu_gemm::DataType;
 
 use crate::data::{Number, Problem};
 use crate::run::guard::{self, GUARD};
-use crate::run::{Run, RunError, Trespass};
+use crate::run::{Run, RunError};
 
 /// What every rung needs.
 mod rung {
@@ -103,10 +103,7 @@ pub fn run<T: Number>(
     if problem.batch > 1 {
         return run_each(algorithm, problem, team);
     }
-    let trespass = |what: Trespass| RunError::Trespass {
-        kernel: algorithm.name.to_string(),
-        what,
-    };
+    let trespass = RunError::trespass_of(algorithm.name);
     let mut guarded = guard::surround(problem.c.buffer());
     let buffer = GUARD..GUARD + problem.c.buffer().len();
     let (shape, start) = (problem.shape(), GUARD + problem.c.placement().offset);
@@ -115,7 +112,7 @@ pub fn run<T: Number>(
     let clock = Instant::now();
     gemm(multiply, problem, c, team);
     let time = clock.elapsed();
-    guard::check_bands('C', &guarded[..GUARD], &guarded[buffer.end..]).map_err(trespass)?;
+    guard::check_bands('C', &guarded[..GUARD], &guarded[buffer.end..]).map_err(&trespass)?;
     guard::check_padding(&problem.c, &guarded[buffer.clone()]).map_err(trespass)?;
     let c = problem.c.with_buffer(guarded[buffer].to_vec());
     Ok(Run { c, time })

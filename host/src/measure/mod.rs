@@ -5,7 +5,6 @@
 //! the CPU, they run one after the other, timed by the wall clock. [`sustained`] has a GPU's speed
 //! at its power limit.
 
-mod copies;
 pub mod cublas;
 pub mod gpu;
 mod library;

@@ -56,8 +56,8 @@ impl Sustained {
 /// Runs each contender for `seconds`, a second at a time. `medians` are the seconds of one launch;
 /// `doing` is told whose turn it is.
 pub(super) fn measure<T: Number>(
-    on: (&Bench<'_>, &CudaDevice),
-    runners: &[&Runner<'_, T>],
+    on: (&Bench<'_, '_, T>, &CudaDevice),
+    runners: &[&Runner<'_>],
     medians: &[f64],
     seconds: u32,
     doing: &dyn Fn(usize),
@@ -89,8 +89,8 @@ struct Sample {
 
 /// A second of launches, or as long as the third batch takes.
 fn turn<T: Number>(
-    (bench, gpu): (&Bench<'_>, &CudaDevice),
-    runner: &Runner<'_, T>,
+    (bench, gpu): (&Bench<'_, '_, T>, &CudaDevice),
+    runner: &Runner<'_>,
     seconds_per_launch: f64,
 ) -> Result<Turn, MeasureError> {
     let launches = (BATCH / seconds_per_launch.max(1e-6)).ceil() as u64;

@@ -22,8 +22,8 @@ pub(super) const GATES: usize = 2;
 
 /// A gate's problem, and what its results are compared with: those that the gate sees, and those
 /// that were timed.
-pub(super) struct Judge<T: Number> {
-    pub problem: Problem<T>,
+pub(super) struct Judge<'p, T: Number> {
+    pub problem: &'p Problem<T>,
     is_exact: bool,
     data: Option<Data>,
     coverage: Coverage<'static>,
@@ -32,15 +32,15 @@ pub(super) struct Judge<T: Number> {
     references: Result<Option<Vec<ComputedReference>>, Failure>,
 }
 
-impl<T: Number> Judge<T> {
-    fn new(
+impl<'p, T: Number> Judge<'p, T> {
+    pub fn new(
         machine: Machine<'_>,
         request: &Request,
-        problem: Problem<T>,
+        problem: &'p Problem<T>,
         is_exact: bool,
         data: Option<Data>,
         progress: &Progress,
-    ) -> Result<Judge<T>, EvaluateError> {
+    ) -> Result<Judge<'p, T>, EvaluateError> {
         let (batch, shape, seed) = (problem.batch, problem.shape(), request.seed);
         let coverage = match machine.device.gpu() {
             Some(_) => Coverage::beside_gpu(batch, shape, seed),
@@ -49,7 +49,7 @@ impl<T: Number> Judge<T> {
         // Where nothing rounds, the sums of rows prove as much.
         let needs_reference = coverage.is_sampled() && (!is_exact || verify::rounds_sums::<T>());
         let references = match needs_reference {
-            true => computed_references(machine, &problem, seed, progress)?,
+            true => computed_references(machine, problem, seed, progress)?,
             false => Ok(None),
         };
         Ok(Judge {
@@ -86,7 +86,7 @@ impl<T: Number> Judge<T> {
         (tile, model): (Tile, ErrorModel),
     ) -> Result<Proof, Failure> {
         let references = self.references.as_ref().map_err(Failure::clone)?;
-        verify::each_product(&self.problem, c, |index, problem, c| {
+        verify::each_product(self.problem, c, |index, problem, c| {
             let coverage = match references {
                 Some(references) => Coverage::By(&references[index]),
                 None => self.coverage,
@@ -99,47 +99,32 @@ impl<T: Number> Judge<T> {
     }
 }
 
-/// Both gates, each on its own data, for all candidates. Returns the judge of the second.
-pub(super) fn prove<T: Number>(
+/// The second gate, on the requested data, for the candidates that are right so far.
+pub(super) fn prove_general<T: Number>(
     machine: Machine<'_>,
     request: &Request,
-    scalars: (T, T),
+    (judge, resident): (&Judge<'_, T>, &mut Resident<'_, T>),
     mut output: Option<&mut dyn Write>,
     candidates: &mut [Candidate],
     progress: &Progress,
-) -> Result<Option<Judge<T>>, EvaluateError> {
-    prove_exact::<T>(machine, request, candidates, progress)?;
-    if !candidates.iter().any(Candidate::is_right) {
-        return Ok(None);
-    }
-    progress.doing("reading or filling matrices".to_string());
-    let Request {
-        source,
-        shape,
-        seed,
-        ..
-    } = request;
-    let inputs = request.data_type.inputs;
-    let (problem, data) = source.problem_of(inputs, *shape, request.storage, *seed, scalars)?;
-    let judge = Judge::new(machine, request, problem, false, data, progress)?;
-    let mut resident = Resident::new(machine.device, &judge.problem);
+) -> Result<(), EvaluateError> {
     for candidate in candidates.iter_mut().filter(|one| one.is_right()) {
-        let c = judge.run(machine, &mut resident, candidate, progress)?;
-        if let Some(c) = c.filter(|_| candidate.is_right()) {
-            candidate.proven_bits = Some(c.hash_of_bits());
-            if let Some(corner) = request.corner {
-                candidate.corner = Some(match judge.problem.batch {
-                    1 => corner.of(&c),
-                    _ => corner.of(&c.rows_from(0, shape.m)?),
-                });
-            }
-            if let Some(output) = output.take() {
-                npy::write(&c, output).map_err(EvaluateError::Output)?;
-            }
+        let c = judge.run(machine, resident, candidate, progress)?;
+        let Some(c) = c.filter(|_| candidate.is_right()) else {
+            continue;
+        };
+        candidate.proven_bits = Some(c.hash_of_bits());
+        if let Some(corner) = request.corner {
+            candidate.corner = Some(match judge.problem.batch {
+                1 => corner.of(&c),
+                _ => corner.of(&c.rows_from(0, request.shape.m)?),
+            });
+        }
+        if let Some(output) = output.take() {
+            npy::write(&c, output).map_err(EvaluateError::Output)?;
         }
     }
-    drop(resident);
-    Ok(Some(judge))
+    Ok(())
 }
 
 /// [`compute_reference`] of each product by the GPU; `None` where there is none, or no memory for
@@ -222,7 +207,7 @@ pub fn compute_reference<T: Number>(
 
 /// The exact gate: random integers, whatever data is requested, since only they have a proof
 /// that hides nothing. Candidates share the integers that suit them, most all of them.
-fn prove_exact<T: Number>(
+pub(super) fn prove_exact<T: Number>(
     machine: Machine<'_>,
     request: &Request,
     candidates: &mut [Candidate],
@@ -251,8 +236,8 @@ fn prove_exact<T: Number>(
             transposes: storage.transposes,
             ..Problem::random_batch_of(inputs, batch, shape, layout, data, seed, scalars)?
         };
-        let judge = Judge::new(machine, request, problem, true, Some(data), progress)?;
-        let mut resident = Resident::new(machine.device, &judge.problem);
+        let judge = Judge::new(machine, request, &problem, true, Some(data), progress)?;
+        let mut resident = Resident::new(machine.device, &problem);
         let suited = candidates.iter_mut().zip(&suits);
         for (candidate, _) in suited.filter(|(_, of)| **of == Some(data)) {
             judge.run(machine, &mut resident, candidate, progress)?;
@@ -274,54 +259,6 @@ pub fn small_integer(scalar: f64) -> i32 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cpu::{Settings, Team};
-    use crate::data::Layout;
-    use gpu_gemm::{DeviceChoice, Shape};
-
-    /// Compares a kernel's result with a reference that the simulator computed, and then with a
-    /// wrong element.
-    fn check_reference<T: Number>() {
-        let device = Device::open(DeviceChoice::Simulator).unwrap().device;
-        let (shape, data) = (Shape::new(5, 6, 7), Data::Normal);
-        let (layout, [one, two]) = (Layout::compact(shape), [1, 2].map(T::from_integer));
-        let problem = Problem::<T>::random(shape, layout, data, 1, two, one).unwrap();
-        let progress = Progress::start(0);
-        let computed = compute_reference(&device, &problem, 1, &progress).unwrap();
-        let reference = computed.unwrap().expect("memory for 30 elements");
-        let mut kernels = tiled::KERNEL.variants.iter();
-        let kernel = kernels.find(|kernel| kernel.types.c == T::TYPE).unwrap();
-        let mut c = run(&device, Choice::even(kernel), &problem, &|| ())
-            .unwrap()
-            .c;
-        let proven =
-            |c: &_| verify::proven(&problem, c, kernel.tile, data, Coverage::By(&reference));
-        proven(&c).unwrap();
-        c.row_mut(4)[5] = T::from_integer(1000);
-        let outcome = proven(&c);
-        assert!(matches!(outcome, Err(Failure::Element(_))), "{outcome:?}");
-    }
-
-    #[test]
-    fn a_computed_reference_accepts_what_is_right_and_nothing_else() {
-        check_reference::<f32>();
-        check_reference::<f64>();
-    }
-
-    #[test]
-    fn the_simulator_is_not_asked_for_a_reference() {
-        let device = Device::open(DeviceChoice::Simulator).unwrap().device;
-        let team = Team::new(Settings::default()).unwrap();
-        let machine = Machine {
-            device: &device,
-            team: &team,
-        };
-        let shape = Shape::new(5, 6, 7);
-        let layout = Layout::compact(shape);
-        let problem = Problem::random(shape, layout, Data::Normal, 1, 1.0_f32, 0.0).unwrap();
-        let progress = Progress::start(0);
-        let computed = computed_references(machine, &problem, 1, &progress).unwrap();
-        assert!(computed.unwrap().is_none());
-    }
 
     #[test]
     fn a_scalar_becomes_a_small_integer_and_zero_only_if_it_is_zero() {

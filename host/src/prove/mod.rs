@@ -34,8 +34,9 @@ use crate::measure::cublas::Cublas;
 use crate::memory;
 use crate::progress::Progress;
 use crate::report::Report;
+use crate::run::Resident;
 use candidate::{Candidate, Machine};
-use gates::GATES;
+use gates::{GATES, Judge};
 use timing::Compared;
 
 /// Why there is no device for CPU rungs alone.
@@ -134,14 +135,15 @@ fn evaluate_as<T: Number>(
     let rungs = request.rungs.iter().copied();
     let mut candidates: Vec<Candidate> = rungs.map(Candidate::new).collect();
     let scalars = (alpha, beta);
-    let outcome = gates::prove::<T>(machine, request, scalars, output, &mut candidates, progress)
-        .and_then(|judge| match judge {
-            Some(judge) => {
-                let candidates = &mut candidates;
-                timing::time(machine, request, &judge, &yardsticks, candidates, progress)
-            }
-            None => Ok(Compared::default()),
-        });
+    let outcome = prove_and_time::<T>(
+        machine,
+        request,
+        scalars,
+        output,
+        &yardsticks,
+        &mut candidates,
+        progress,
+    );
     let (compared, result) = match outcome {
         Ok(measured) => (measured, Ok(())),
         Err(error) => (Compared::default(), Err(error)),
@@ -156,6 +158,40 @@ fn evaluate_as<T: Number>(
         }
     }
     result
+}
+
+/// Both gates, each on its own data, for all candidates; then times those that are right, on the
+/// matrices of the second gate where they lie.
+fn prove_and_time<T: Number>(
+    machine: Machine<'_>,
+    request: &Request,
+    scalars: (T, T),
+    output: Option<&mut dyn Write>,
+    yardsticks: &[Cublas<'_>],
+    candidates: &mut [Candidate],
+    progress: &Progress,
+) -> Result<Compared, EvaluateError> {
+    gates::prove_exact::<T>(machine, request, candidates, progress)?;
+    if !candidates.iter().any(Candidate::is_right) {
+        return Ok(Compared::default());
+    }
+    progress.doing("reading or filling matrices".to_string());
+    let (inputs, storage) = (request.data_type.inputs, request.storage);
+    let source = &request.source;
+    let (problem, data) =
+        source.problem_of(inputs, request.shape, storage, request.seed, scalars)?;
+    let judge = &Judge::new(machine, request, &problem, false, data, progress)?;
+    let resident = &mut Resident::new(machine.device, &problem);
+    let on = (judge, &mut *resident);
+    gates::prove_general(machine, request, on, output, candidates, progress)?;
+    timing::time(
+        machine,
+        request,
+        (judge, resident),
+        yardsticks,
+        candidates,
+        progress,
+    )
 }
 
 #[cfg(test)]

@@ -250,8 +250,7 @@ fn first_part(
     });
     let shape = shape.unwrap_or(whole.shape);
     let call = Call::compact(shape, whole.a.transpose, whole.b.transpose, element);
-    let choice = Some(choice).filter(|_| !matches!(rung, Rung::Auto(_)));
-    devices.planner(choice, request.data_type)(0, call)
+    devices.planner(rung.fixed_choice(), request.data_type)(0, call)
 }
 
 #[cfg(test)]

@@ -21,7 +21,6 @@ use crate::measure::{self, Effort, Timing, several};
 use crate::progress::Progress;
 use crate::report::{Several, Yardstick};
 use crate::run::Resident;
-use crate::rung::Rung;
 use crate::spelled;
 use crate::verify::{ErrorModel, Failure, Proof};
 
@@ -43,44 +42,44 @@ pub(super) struct Compared {
 pub(super) fn time<T: Number>(
     machine: Machine<'_>,
     request: &Request,
-    judge: &Judge<T>,
+    (judge, resident): (&Judge<'_, T>, &mut Resident<'_, T>),
     yardsticks: &[Cublas<'_>],
     candidates: &mut [Candidate],
     progress: &Progress,
 ) -> Result<Compared, EvaluateError> {
-    let (mut alone, mut kernels) = (Vec::new(), Vec::new());
-    for candidate in candidates.iter_mut().filter(|one| one.is_right()) {
-        match candidate.rung.choice() {
-            Some(choice) if !machine.device.is_simulator() => kernels.push((choice, candidate)),
-            _ => alone.push(candidate),
-        }
-    }
-    if request.shape.is_empty() || (alone.is_empty() && kernels.is_empty()) {
+    let mut right: Vec<_> = candidates.iter_mut().filter(|one| one.is_right()).collect();
+    if request.shape.is_empty() || right.is_empty() {
         return Ok(Compared::default());
     }
-    let mut resident = Resident::new(machine.device, &judge.problem);
-    for candidate in alone {
-        time_by_clock(
-            machine,
-            request.effort,
-            (judge, &mut resident),
-            candidate,
-            progress,
-        )?;
-    }
-    drop(resident);
-    let task = (request, judge, progress);
-    match machine.device {
-        Device::Several(devices) => {
-            for (choice, candidate) in kernels {
-                time_several(machine, devices, task, choice, candidate)?;
+    let mut kernels = Vec::new();
+    for candidate in right.drain(..) {
+        match (candidate.rung.choice(), machine.device) {
+            (Some(_), Device::Several(devices)) => {
+                time_several(machine, devices, (request, judge, progress), candidate)?;
             }
-            progress.step();
-            Ok(Compared::default())
+            (Some(choice), device) if !device.is_simulator() => kernels.push((choice, candidate)),
+            _ => {
+                let on = (judge, &mut *resident);
+                time_by_clock(machine, request.effort, on, candidate, progress)?;
+            }
         }
-        device if device.is_simulator() => Ok(Compared::default()),
-        _ => time_in_turns(machine, task, yardsticks, &mut kernels),
     }
+    if machine.device.is_simulator() {
+        return Ok(Compared::default());
+    }
+    progress.doing("timing".to_string());
+    let all: Vec<&Cublas<'_>> = yardsticks.iter().collect();
+    let task = (request, judge, progress);
+    let mut compared = time_in_turns(machine, task, resident, &all, &mut kernels);
+    // cublasLt is left out where it proposes no algorithm, unless it alone was asked for.
+    if let Err(EvaluateError::Measure(MeasureError::Cublas(CublasError::NoAlgorithm))) = compared
+        && request.baseline != Baseline::CublasLt
+    {
+        let others: Vec<_> = all.into_iter().filter(|one| !one.is_lt()).collect();
+        compared = time_in_turns(machine, task, resident, &others, &mut kernels);
+    }
+    progress.step();
+    compared
 }
 
 /// Times a CPU rung, or a kernel on the simulator, where a run that was proven counts as the
@@ -88,7 +87,7 @@ pub(super) fn time<T: Number>(
 fn time_by_clock<T: Number>(
     machine: Machine<'_>,
     effort: Effort,
-    (judge, resident): (&Judge<T>, &mut Resident<'_, T>),
+    (judge, resident): (&Judge<'_, T>, &mut Resident<'_, T>),
     candidate: &mut Candidate,
     progress: &Progress,
 ) -> Result<(), EvaluateError> {
@@ -126,15 +125,14 @@ fn time_by_clock<T: Number>(
 fn time_several<T: Number>(
     machine: Machine<'_>,
     devices: &Devices,
-    (request, judge, progress): (&Request, &Judge<T>, &Progress),
-    choice: Choice,
+    (request, judge, progress): (&Request, &Judge<'_, T>, &Progress),
     candidate: &mut Candidate,
 ) -> Result<(), EvaluateError> {
     progress.doing(format!("{}: timing", candidate.rung.name()));
-    let choice = Some(choice).filter(|_| !matches!(candidate.rung, Rung::Auto(_)));
+    let choice = candidate.rung.fixed_choice();
     let began = Instant::now();
     let (origin, effort) = (request.origin, request.effort);
-    let scaled = several::measure(devices, choice, &judge.problem, origin, effort)?;
+    let scaled = several::measure(devices, choice, judge.problem, origin, effort)?;
     let all = scaled.timing.median();
     let alone = scaled.alone.as_ref().map(Timing::median);
     let (gpus, speed_up) = (devices.gpus(), alone.map(|alone| alone / all));
@@ -157,7 +155,7 @@ fn time_several<T: Number>(
 /// result, if there is one, is right.
 fn accept<T: Number>(
     machine: Machine<'_>,
-    judge: &Judge<T>,
+    judge: &Judge<'_, T>,
     candidate: &mut Candidate,
     (timing, elapsed): (Timing, Duration),
     c: Option<Matrix<T>>,
@@ -167,7 +165,7 @@ fn accept<T: Number>(
         bandwidth_bytes_per_s: 0.0,
         elapsed,
     };
-    limits.check(candidate.rung.name(), &judge.problem, &timing)?;
+    limits.check(candidate.rung.name(), judge.problem, &timing)?;
     candidate.timing = Some(timing);
     if let Some(c) = c {
         check_timed(machine, judge, candidate, &c);
@@ -179,7 +177,7 @@ fn accept<T: Number>(
 /// times.
 fn check_timed<T: Number>(
     machine: Machine<'_>,
-    judge: &Judge<T>,
+    judge: &Judge<'_, T>,
     candidate: &mut Candidate,
     c: &Matrix<T>,
 ) {
@@ -204,32 +202,11 @@ fn check_timed<T: Number>(
 }
 
 /// Times kernels on a GPU or by OpenCL, alternating with each other and with the yardsticks, whose
-/// times it returns, with what the GPU did. cublasLt is left out where it proposes no algorithm,
-/// unless it alone was asked for.
+/// times it returns, with what the GPU did.
 fn time_in_turns<T: Number>(
     machine: Machine<'_>,
-    (request, judge, progress): (&Request, &Judge<T>, &Progress),
-    yardsticks: &[Cublas<'_>],
-    kernels: &mut [(Choice, &mut Candidate)],
-) -> Result<Compared, EvaluateError> {
-    progress.doing("timing".to_string());
-    let task = (request, judge, progress);
-    let all: Vec<&Cublas<'_>> = yardsticks.iter().collect();
-    let mut compared = time_beside(machine, task, &all, kernels);
-    if let Err(EvaluateError::Measure(MeasureError::Cublas(CublasError::NoAlgorithm))) = compared
-        && request.baseline != Baseline::CublasLt
-    {
-        let others: Vec<_> = all.into_iter().filter(|one| !one.is_lt()).collect();
-        compared = time_beside(machine, task, &others, kernels);
-    }
-    progress.step();
-    compared
-}
-
-/// [`time_in_turns`], with these yardsticks.
-fn time_beside<T: Number>(
-    machine: Machine<'_>,
-    (request, judge, progress): (&Request, &Judge<T>, &Progress),
+    (request, judge, progress): (&Request, &Judge<'_, T>, &Progress),
+    resident: &mut Resident<'_, T>,
     able: &[&Cublas<'_>],
     kernels: &mut [(Choice, &mut Candidate)],
 ) -> Result<Compared, EvaluateError> {
@@ -255,9 +232,8 @@ fn time_beside<T: Number>(
             judged.push(judge.judge(&c, (TILE_OF_YARDSTICK, model)));
         }
     };
-    let (device, problem, effort) = (machine.device, &judge.problem, request.effort);
     let doing = |what| progress.doing(what);
-    let mut measured = gpu::measure(device, &contenders, problem, effort, &doing, &mut check)?;
+    let mut measured = gpu::measure(resident, &contenders, request.effort, &doing, &mut check)?;
     let mut sustained = measured.sustained.into_iter();
     let of_yardsticks = measured.timings.split_off(kernels.len());
     for ((_, candidate), timing) in kernels.iter_mut().zip(measured.timings) {
@@ -280,45 +256,4 @@ fn time_beside<T: Number>(
         yardsticks,
         state: measured.state,
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::cpu::{self, Settings, Team};
-    use crate::prove::gates;
-    use gpu_gemm::{DeviceChoice, ElementType, Shape};
-
-    #[test]
-    fn runs_of_a_cpu_rung_that_would_take_too_long_are_steps_that_are_done() {
-        let device = Device::open(DeviceChoice::Simulator).unwrap().device;
-        let team = Team::new(Settings::default()).unwrap();
-        let machine = Machine {
-            device: &device,
-            team: &team,
-        };
-        let rung = Rung::Cpu(&cpu::ijk::RUNG);
-        let request = Request::new(vec![rung], ElementType::F32, Shape::new(4, 5, 6), 1);
-        for (seconds, runs) in [(60, 3), (0, 10)] {
-            let mut candidates = [Candidate::new(rung)];
-            let proving = Progress::start(0);
-            let (scalars, all) = ((1.0, 0.0), &mut candidates);
-            let judge = gates::prove::<f32>(machine, &request, scalars, None, all, &proving);
-            let [mut candidate] = candidates;
-            candidate.time = Duration::from_secs(seconds);
-            let progress = Progress::start(0);
-            let (judge, effort) = (judge.unwrap().unwrap(), request.effort);
-            let resident = &mut Resident::new(&device, &judge.problem);
-            time_by_clock(
-                machine,
-                effort,
-                (&judge, resident),
-                &mut candidate,
-                &progress,
-            )
-            .unwrap();
-            assert_eq!(candidate.timing.unwrap().runs(), runs);
-            assert_eq!(progress.steps_done(), 10);
-        }
-    }
 }

@@ -30,6 +30,16 @@ impl From<PlanError> for RunError {
     }
 }
 
+impl RunError {
+    /// What a kernel's trespass is.
+    pub(crate) fn trespass_of(kernel: &str) -> impl Fn(Trespass) -> RunError {
+        move |what| RunError::Trespass {
+            kernel: kernel.to_string(),
+            what,
+        }
+    }
+}
+
 fn names(types: &[DataType]) -> String {
     let names: Vec<&str> = types.iter().map(|element| element.name()).collect();
     names.join(", ")

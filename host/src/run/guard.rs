@@ -9,7 +9,6 @@
 use gpu_gemm::{Backend, Buffer, DeviceError};
 
 use super::error::Trespass;
-use super::layout::Placed;
 use crate::data::{Matrix, Number};
 
 /// Elements of a guard band: a multiple of every vector access's width, and wider than a row of
@@ -98,9 +97,18 @@ impl<T: Number> Guarded<T> {
         self.storage.write(backend, GUARD, matrix.buffer())
     }
 
-    /// The copy of `matrix`, for a kernel.
-    pub fn placed(&self, matrix: &Matrix<T>) -> Placed {
-        Placed::of(&self.storage, GUARD, matrix)
+    /// The same in other memory, bands included.
+    pub fn duplicate(&self, backend: &dyn Backend) -> Result<Self, DeviceError> {
+        Ok(Guarded {
+            storage: self.storage.duplicate(backend)?,
+            ..*self
+        })
+    }
+
+    /// The address of the first element of this copy of `matrix`, for a kernel.
+    pub fn start(&self, matrix: &Matrix<T>) -> *mut u8 {
+        let first = GUARD + matrix.placement().offset;
+        self.storage.start().wrapping_add(first).cast()
     }
 
     /// Checks that a kernel left this copy of `matrix`, and the bands, unchanged.

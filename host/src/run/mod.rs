@@ -1,23 +1,30 @@
 //! Kernels on a problem: each buffer between guard bands, and what the kernel wrote where it must
 //! not is an error.
 
+mod copies;
 pub mod error;
 pub mod guard;
-mod layout;
 pub mod several;
 
-use std::borrow::Cow;
+use std::time::Duration;
 
 use gpu_gemm::gpu_kernels::spec::Allocation;
 use gpu_gemm::{Backend, Choice, Device, Space};
 
+pub(crate) use copies::Copies;
 pub use error::{RunError, Trespass};
 use guard::Guarded;
-pub use layout::Run;
-pub(crate) use layout::{Placed, pitched, product};
-use layout::{as_given, pitched_matrix};
 
-use crate::data::{Matrix, Number, Problem, by_inputs};
+use crate::data::{Matrix, Number, Problem};
+
+/// The result of a kernel.
+#[derive(Debug)]
+pub struct Run<T> {
+    /// C as the kernel left it.
+    pub c: Matrix<T>,
+    /// From the first launch's start to the last one's end.
+    pub time: Duration,
+}
 
 /// Runs the chosen kernel on `problem`, once: see [`Resident::run`].
 pub fn run<T: Number>(
@@ -29,41 +36,67 @@ pub fn run<T: Number>(
     Resident::new(device, problem).run(choice, cta_done)
 }
 
-/// A problem on a device, for any number of kernels, one after the other. Its matrices are copied
-/// there before the first, and again for a kernel that needs them allocated in another way.
+/// A problem on a device, where kernels are proven on it, one after the other, and then timed. Its
+/// matrices are copied there once for each way in which kernels need them allocated.
 pub struct Resident<'a, T: Number> {
     pub device: &'a Device,
     pub problem: &'a Problem<T>,
-    there: Option<(Allocation, Box<dyn Multiply<T> + 'a>)>,
+    copies: Vec<(Allocation, Box<dyn Copies<T> + 'a>)>,
 }
 
 impl<'a, T: Number> Resident<'a, T> {
     /// Copies nothing yet.
     pub fn new(device: &'a Device, problem: &'a Problem<T>) -> Self {
-        let there = None;
+        let copies = Vec::new();
         Resident {
             device,
             problem,
-            there,
+            copies,
         }
+    }
+
+    /// The number of the copies for kernels that need the matrices allocated so; there is at least
+    /// one of them.
+    pub(crate) fn allocated(
+        &mut self,
+        backend: &dyn Backend,
+        allocation: Allocation,
+    ) -> Result<usize, RunError> {
+        let known = self.copies.iter().position(|(of, _)| *of == allocation);
+        if let Some(known) = known {
+            return Ok(known);
+        }
+        let mut copies = copies::none(allocation, self.problem)?;
+        copies.make(backend, 1)?;
+        self.copies.push((allocation, copies));
+        Ok(self.copies.len() - 1)
+    }
+
+    /// The copies with this number.
+    pub(crate) fn copies(&self, number: usize) -> &dyn Copies<T> {
+        &*self.copies[number].1
+    }
+
+    /// The same, to change them.
+    pub(crate) fn copies_mut(&mut self, number: usize) -> &mut (dyn Copies<T> + 'a) {
+        &mut *self.copies[number].1
     }
 
     /// Runs the chosen kernel and returns C. Each buffer lies between guard bands; what the kernel
     /// wrote into them, into A, into B or between the rows of C is an error. An empty C launches
     /// nothing. `cta_done` is called after each CTA on the simulator, from any thread, and once on
-    /// any other device and on several.
+    /// any other device.
     ///
     /// # Errors
     ///
-    /// The kernel does not multiply this type, the device fails, or the kernel writes where it must
-    /// not.
+    /// The kernel does not multiply this type, the device fails or is several, or the kernel writes
+    /// where it must not.
     pub fn run(
         &mut self,
         choice: Choice,
         cta_done: &(dyn Fn() + Sync),
     ) -> Result<Run<T>, RunError> {
-        let (device, problem) = (self.device, self.problem);
-        let (multiplies, asked) = (choice.variant.types.data_type(), problem.data_type());
+        let (multiplies, asked) = (choice.variant.types.data_type(), self.problem.data_type());
         if multiplies != asked {
             return Err(RunError::WrongType {
                 kernel: choice.variant.name.to_string(),
@@ -71,118 +104,42 @@ impl<'a, T: Number> Resident<'a, T> {
                 asked,
             });
         }
-        if let Some(error) = device.lacks_tensor_cores(choice.variant) {
+        if let Some(error) = self.device.lacks_tensor_cores(choice.variant) {
             return Err(error.into());
         }
-        if let Device::Several(devices) = device {
-            let run = several::run(devices, Some(choice), problem)?;
-            cta_done();
-            return Ok(run);
-        }
-        let backend = &*device.as_backend(cta_done)?;
+        let backend = &*self.device.as_backend(cta_done)?;
         backend.enter()?;
-        let allocation = choice.variant.allocation;
-        // Copies for the other allocation are freed first. After an error they are not used again.
-        let known = self.there.take().filter(|(known, _)| *known == allocation);
-        let mut there = match known {
-            Some((_, there)) => there,
-            None => by_inputs!(problem, upload::<_, T>(backend, allocation, problem))?,
-        };
-        let run = there.multiply(backend, choice, problem)?;
-        self.there = Some((allocation, there));
+        let run = self.run_on(backend, choice);
+        if run.is_err() {
+            // What the kernel left there is not known.
+            self.copies.clear();
+        }
         if backend.space() != Space::Host {
             cta_done();
         }
-        Ok(run)
+        run
     }
-}
 
-/// The matrices of a problem as they lie for some kernels, and copies of them on a device.
-struct OnDevice<'a, Input: Number, T: Number> {
-    a: Cow<'a, Matrix<Input>>,
-    b: Cow<'a, Matrix<Input>>,
-    c: Cow<'a, Matrix<T>>,
-    copies: (Guarded<Input>, Guarded<Input>, Guarded<T>),
-    /// Whether a kernel has written to the copy of C.
-    is_used: bool,
-}
-
-fn upload<'a, Input: Number, T: Number>(
-    backend: &dyn Backend,
-    allocation: Allocation,
-    problem: &'a Problem<T>,
-) -> Result<Box<dyn Multiply<T> + 'a>, RunError> {
-    let stored = problem.stored_as::<Input>()?;
-    let (a, b, c) = match allocation {
-        Allocation::AsGiven => (stored.a, stored.b, Cow::Borrowed(stored.c)),
-        Allocation::Pitched => (
-            Cow::Owned(pitched_matrix(&stored.a)?),
-            Cow::Owned(pitched_matrix(&stored.b)?),
-            Cow::Owned(pitched_matrix(stored.c)?),
-        ),
-    };
-    let copies = (
-        Guarded::upload(backend, &*a)?,
-        Guarded::upload(backend, &*b)?,
-        Guarded::upload(backend, &*c)?,
-    );
-    let is_used = false;
-    Ok(Box::new(OnDevice {
-        a,
-        b,
-        c,
-        copies,
-        is_used,
-    }))
-}
-
-/// [`OnDevice`], whatever the type of A and B.
-trait Multiply<T: Number> {
-    fn multiply(
-        &mut self,
-        backend: &dyn Backend,
-        choice: Choice,
-        problem: &Problem<T>,
-    ) -> Result<Run<T>, RunError>;
-}
-
-impl<Input: Number, T: Number> Multiply<T> for OnDevice<'_, Input, T> {
-    fn multiply(
-        &mut self,
-        backend: &dyn Backend,
-        choice: Choice,
-        problem: &Problem<T>,
-    ) -> Result<Run<T>, RunError> {
-        let (a, b, c) = &mut self.copies;
-        if std::mem::replace(&mut self.is_used, true) {
-            c.restore(backend, &self.c)?;
-        }
-        let placed = [a.placed(&self.a), b.placed(&self.b), c.placed(&self.c)];
-        let product = product(problem, placed);
+    fn run_on(&mut self, backend: &dyn Backend, choice: Choice) -> Result<Run<T>, RunError> {
+        let number = self.allocated(backend, choice.variant.allocation)?;
+        let copies = self.copies_mut(number);
+        copies.restore_c(backend, 0)?;
+        let product = copies.product(0);
         let plan = choice.plan(product.call(), &backend.facts())?;
         let poison = Matrix::<T>::poison(plan.workspace_bytes().div_ceil(size_of::<T>()));
         let workspace = Guarded::upload(backend, &poison)?;
         // Everything is compiled before the clock starts.
         backend.compile(&plan)?;
         let kernel = choice.variant.name;
-        let bindings = product.bindings(workspace.placed(&poison).start);
+        let bindings = product.bindings(workspace.start(&poison));
         // SAFETY: the matrices and the workspace live until `time` has waited, and the plan is that
         // of this problem.
         let time = backend.time(kernel, &mut || unsafe {
             gpu_gemm::run(backend, &plan, &bindings)
         })?;
-
-        let trespass = |what| RunError::Trespass {
-            kernel: kernel.to_string(),
-            what,
-        };
-        workspace.check_bands(backend, 'W')?.map_err(trespass)?;
-        let checked = a.check_unchanged(backend, 'A', &self.a)?;
-        checked.map_err(trespass)?;
-        let checked = b.check_unchanged(backend, 'B', &self.b)?;
-        checked.map_err(trespass)?;
-        let result = c.result(backend, 'C', &self.c)?.map_err(trespass)?;
-        let c = as_given(&problem.c, result);
+        let checked = workspace.check_bands(backend, 'W')?;
+        checked.map_err(RunError::trespass_of(kernel))?;
+        let c = copies.result(backend, kernel, 0)?;
         Ok(Run { c, time })
     }
 }
@@ -273,9 +230,10 @@ mod tests {
                 "{}",
                 choice.variant.name
             );
-            let there = resident.there.as_ref().map(|there| there.0);
-            assert_eq!(there, Some(choice.variant.allocation));
         }
+        let allocations = resident.copies.iter().map(|(allocation, _)| *allocation);
+        let both = [Allocation::AsGiven, Allocation::Pitched];
+        assert_eq!(allocations.collect::<Vec<_>>(), both);
     }
 
     #[test]

@@ -3,8 +3,7 @@
 use gpu_gemm::device::several::{HostProblem, Product, Start};
 use gpu_gemm::{Choice, Devices};
 
-use super::error::RunError;
-use super::layout::Run;
+use super::{Run, RunError};
 use crate::data::{Matrix, Number, Problem, Stored, by_inputs};
 
 /// Runs the chosen kernel, or for `None` the one that suits each part, on copies of the problem's

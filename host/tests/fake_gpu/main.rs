@@ -23,6 +23,7 @@ use host::measure::Effort;
 use host::measure::cublas::{Cublas, Interface, Precision};
 use host::measure::gpu::{Contender, measure};
 use host::measure::nvml::GpuState;
+use host::run::Resident;
 use host::verify::{self, Coverage};
 use serde_json::Value;
 
@@ -415,7 +416,8 @@ fn multiplied_by_cublas<T: Number>(data_type: DataType) {
             runs: Some(1),
             ..Effort::default()
         };
-        measure(&opened, &contenders, &problem, effort, &|_| (), &mut check).unwrap();
+        let mut resident = Resident::new(&opened, &problem);
+        measure(&mut resident, &contenders, effort, &|_| (), &mut check).unwrap();
     }
 }
 

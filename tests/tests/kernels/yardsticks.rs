@@ -6,6 +6,7 @@ use host::data::{Matrix, Number, Placement, Problem};
 use host::measure::Effort;
 use host::measure::cublas::{self, Cublas, Interface, Precision};
 use host::measure::gpu::{Contender, measure};
+use host::run::Resident;
 use libtest_mimic::{Failed, Trial};
 use tests::devices::{Backend, why_no_gpu};
 
@@ -88,7 +89,8 @@ fn keeps<T: Number>(
                 kept = Some(rows.all(is_value));
             };
             let contenders = [Contender::Cublas(&library)];
-            measure(opened, &contenders, &problem, effort, &|_| (), &mut check)?;
+            let mut resident = Resident::new(opened, &problem);
+            measure(&mut resident, &contenders, effort, &|_| (), &mut check)?;
             if kept != Some(is_kept) {
                 let name = library.name();
                 return Err(format!("{name} keeps all bits: {kept:?}, not {is_kept}").into());

@@ -2,10 +2,9 @@
 
 use std::ffi::{c_int, c_longlong};
 
-use gpu_gemm::{Batch, Shape, Transpose};
+use gpu_gemm::{Product, Shape, Stored, Transpose};
 
 use super::CublasError;
-use crate::run::Placed;
 
 /// `CUBLAS_OP_N`.
 pub const NOT_TRANSPOSED: c_int = 0;
@@ -34,23 +33,20 @@ impl ColumnMajor {
     /// # Errors
     ///
     /// A number is larger than cuBLAS's types.
-    pub fn new(
-        shape: Shape,
-        [transpose_a, transpose_b]: [Transpose; 2],
-        [a, b, c]: &[Placed; 3],
-        batch: Batch,
-    ) -> Result<ColumnMajor, CublasError> {
+    pub fn new(product: &Product) -> Result<ColumnMajor, CublasError> {
         let int = |value: usize| c_int::try_from(value).map_err(|_| CublasError::TooLarge);
         let wide = |stride| c_longlong::try_from(stride).map_err(|_| CublasError::TooLarge);
-        let operation = |transpose| match transpose {
+        let operation = |stored: Stored| match stored.transpose {
             Transpose::No => NOT_TRANSPOSED,
             Transpose::Yes => TRANSPOSED,
         };
-        let leading = |placed: &Placed| int(placed.leading.max(1));
+        let leading = |stored: Stored| int(stored.leading.max(1));
+        let Product { a, b, c, batch, .. } = *product;
+        let Shape { m, n, k } = product.shape;
         let [stride_a, stride_b, stride_c] = batch.strides;
         Ok(ColumnMajor {
-            sides: [int(shape.n)?, int(shape.m)?, int(shape.k)?],
-            operations: [operation(transpose_b), operation(transpose_a)],
+            sides: [int(n)?, int(m)?, int(k)?],
+            operations: [operation(b), operation(a)],
             leading: [leading(b)?, leading(a)?, leading(c)?],
             products: int(batch.count)?,
             strides: [wide(stride_b)?, wide(stride_a)?, wide(stride_c)?],
@@ -72,19 +68,29 @@ impl ColumnMajor {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use gpu_gemm::{Batch, DataType, Scalar};
 
     #[test]
     fn numbers_that_cublas_cannot_hold_are_an_error() {
-        let placed = Placed {
+        let stored = Stored {
             start: std::ptr::null_mut(),
             leading: 1,
+            transpose: Transpose::No,
         };
         let of = |[m, n, k]: [usize; 3], count, stride| {
-            let batch = Batch {
-                count,
-                strides: [stride; 3],
-            };
-            ColumnMajor::new(Shape::new(m, n, k), [Transpose::No; 2], &[placed; 3], batch)
+            ColumnMajor::new(&Product {
+                data_type: DataType::F32,
+                shape: Shape::new(m, n, k),
+                alpha: Scalar::F32(1.0),
+                beta: Scalar::F32(0.0),
+                a: stored,
+                b: stored,
+                c: stored,
+                batch: Batch {
+                    count,
+                    strides: [stride; 3],
+                },
+            })
         };
         assert!(of([1; 3], i32::MAX as usize, i64::MAX as usize).is_ok());
         for sides in [[1 << 31, 1, 1], [1, 1 << 31, 1], [1, 1, 1 << 31]] {

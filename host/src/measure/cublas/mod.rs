@@ -16,14 +16,12 @@ use std::sync::OnceLock;
 
 use thiserror::Error;
 
-use gpu_gemm::{CudaDevice, DataType, Scalar};
+use gpu_gemm::{CudaDevice, DataType, Product, Scalar};
 
 use self::column_major::ColumnMajor;
 use self::lt::{Lt, LtProduct};
 use super::library::Loaded;
 use super::places::Places;
-use crate::data::{Number, Problem};
-use crate::run::{self, Placed};
 pub use precision::{Interface, Precision, is_on_tensor_cores, is_tf32, title};
 
 /// Why cuBLAS cannot be measured.
@@ -174,37 +172,29 @@ impl<'device> Cublas<'device> {
         matches!(self.calls, Calls::CublasLt(_))
     }
 
-    /// `problem`, ready to be multiplied on matrices that lie like these.
+    /// A product, ready to be launched on matrices that lie like these.
     ///
     /// # Errors
     ///
     /// There is no function or no algorithm for it, or it is too large.
-    pub(crate) fn product<'a, T: Number>(
-        &'a self,
-        problem: &Problem<T>,
-        matrices: &[Placed; 3],
-    ) -> Result<Product<'a>, CublasError> {
-        let batch = run::product(problem, *matrices).batch;
-        let product = ColumnMajor::new(problem.shape(), problem.transposes, matrices, batch)?;
-        let scalars = match (problem.alpha.scalar(), problem.beta.scalar()) {
+    pub(crate) fn prepare(&self, product: &Product) -> Result<Prepared<'_>, CublasError> {
+        let column_major = ColumnMajor::new(product)?;
+        let scalars = match (product.alpha, product.beta) {
             (Scalar::F32(alpha), Scalar::F32(beta)) => Scalars::Single([alpha, beta]),
             (Scalar::F64(alpha), Scalar::F64(beta)) => Scalars::Double([alpha, beta]),
-            _ => return Err(CublasError::NoSuchType(problem.data_type())),
+            _ => return Err(CublasError::NoSuchType(product.data_type)),
         };
         let lt = match &self.calls {
             Calls::Cublas { .. } => None,
-            // It still reads A and B.
-            Calls::CublasLt(_) if problem.alpha == T::default() => {
-                return Err(CublasError::NoAlgorithm);
-            }
             Calls::CublasLt(lt) => {
-                let [a, b, c] = matrices.map(|placed| lt::alignment(placed.start as usize));
-                Some(lt.product(self.handle, self.precision, &product, [b, a, c])?)
+                let matrices = [product.b, product.a, product.c];
+                let alignments = matrices.map(|stored| lt::alignment(stored.start as usize));
+                Some(lt.product(self.handle, self.precision, &column_major, alignments)?)
             }
         };
-        Ok(Product {
+        Ok(Prepared {
             cublas: self,
-            product,
+            column_major,
             scalars,
             lt,
         })
@@ -212,9 +202,9 @@ impl<'device> Cublas<'device> {
 }
 
 /// A product that cuBLAS is ready to launch.
-pub(crate) struct Product<'a> {
+pub(crate) struct Prepared<'a> {
     cublas: &'a Cublas<'a>,
-    product: ColumnMajor,
+    column_major: ColumnMajor,
     scalars: Scalars,
     lt: Option<LtProduct<'a>>,
 }
@@ -234,7 +224,7 @@ impl Scalars {
     }
 }
 
-impl Product<'_> {
+impl Prepared<'_> {
     /// How many algorithms there are to choose from: one for cuBLAS, which chooses itself.
     pub fn algorithms(&self) -> usize {
         self.lt.as_ref().map_or(1, LtProduct::algorithms)
@@ -251,16 +241,17 @@ impl Product<'_> {
     ///
     /// # Safety
     ///
-    /// `matrices` hold A, B and C of the problem, as kernels get them, until the launch has ended,
-    /// and lie like those that this product was made for.
-    pub unsafe fn launch(&self, matrices: &[Placed; 3]) -> Result<(), CublasError> {
-        let Product {
+    /// The matrices of `product` are there until the launch has ended, and lie like those that this
+    /// was prepared for.
+    pub unsafe fn launch(&self, product: &Product) -> Result<(), CublasError> {
+        let Prepared {
             cublas,
-            product,
+            column_major,
             scalars,
             lt,
         } = self;
-        let [a, b, c] = matrices.map(|placed| placed.start.cast::<c_void>());
+        let [a, b, c] =
+            [product.a, product.b, product.c].map(|stored| stored.start.cast::<c_void>());
         let [alpha, beta] = scalars.pointers();
         let precision = cublas.precision;
         let ([inputs, output, _], compute) = (precision.data_types(), precision.compute_type());
@@ -270,7 +261,7 @@ impl Product<'_> {
             leading: [ld_first, ld_second, ld_result],
             products,
             strides: [from, by, to],
-        } = *product;
+        } = *column_major;
         match &cublas.calls {
             Calls::Cublas { gemm, .. } if products == 1 => {
                 // SAFETY: the pointers are those of the memory that the caller vouches for; cuBLAS

@@ -22,27 +22,26 @@
 
 mod contender;
 mod pace;
+mod room;
 mod span;
 
-use std::borrow::Cow;
 use std::cell::Cell;
 use std::time::Instant;
 
-use gpu_gemm::gpu_kernels::spec::Allocation;
-use gpu_gemm::{Allocated, Backend, CudaDevice, Device, DeviceError, Plan};
+use gpu_gemm::{Allocated, Backend, CudaDevice, DeviceError, Plan};
 use thiserror::Error;
 
-use super::copies::{Copies, Room};
-use super::cublas::{CublasError, Product};
+use super::cublas::{CublasError, Prepared};
 use super::limits::{Implausible, Limits};
 use super::nvml::{GpuState, Probe};
 use super::sustained::{self, Sustained};
 use super::timing::{Effort, Timing, turns};
-use crate::data::{Matrix, Number, Problem};
-use crate::run::{self, RunError};
+use crate::data::{Matrix, Number};
+use crate::run::{Resident, RunError};
 use crate::statistics;
 pub use contender::Contender;
 use pace::{BY_OPENCL, ON_GPU, Pace, Repeats};
+use room::Room;
 use span::{Gate, Span};
 pub(super) use span::{mark, seconds};
 
@@ -78,158 +77,94 @@ impl<E: Into<RunError>> From<E> for MeasureError {
 }
 
 /// A contender, ready to run.
-pub(super) struct Runner<'a, T: Number> {
-    /// What it gets.
-    laid: &'a Laid<'a, T>,
+pub(super) struct Runner<'a> {
+    name: &'a str,
+    /// The number of the copies that it gets.
+    copies: usize,
     runs_apart: bool,
     work: Work<'a>,
 }
 
 enum Work<'a> {
     Kernel(Box<Plan>),
-    Cublas(Product<'a>),
+    Cublas(Prepared<'a>),
 }
 
-/// A problem as it lies for some contenders, and its copies in the device's memory.
-struct Laid<'a, T: Number> {
-    allocation: Allocation,
-    problem: Cow<'a, Problem<T>>,
-    copies: Copies<T>,
-}
-
-impl<'a, T: Number> Runner<'a, T> {
-    fn new(
-        backend: &dyn Backend,
-        contender: &Contender<'a>,
-        laid: &'a Laid<'a, T>,
-        runs_apart: bool,
-    ) -> Result<Self, MeasureError> {
-        let (problem, matrices) = (&*laid.problem, &laid.copies.placed()[0]);
-        let work = match contender {
-            Contender::Kernel(choice) => {
-                let plan =
-                    choice.plan(run::product(problem, *matrices).call(), &backend.facts())?;
-                Work::Kernel(Box::new(plan))
-            }
-            Contender::Cublas(cublas) => Work::Cublas(cublas.product(problem, matrices)?),
-        };
-        Ok(Runner {
-            laid,
-            runs_apart,
-            work,
-        })
-    }
-
+impl Runner<'_> {
     fn choose(&mut self, algorithm: usize) {
-        if let Work::Cublas(product) = &mut self.work {
-            product.choose(algorithm);
+        if let Work::Cublas(prepared) = &mut self.work {
+            prepared.choose(algorithm);
         }
     }
 }
 
-/// Times each contender on `problem`, in the order given, and hands the C of a launch of each,
+/// Times each contender on the problem, in the order given, and hands the C of a launch of each,
 /// made as those that were timed, to `check`, with the contender's number. `doing` is told what
 /// takes long. By OpenCL nothing is launched back to back.
 ///
 /// # Errors
 ///
-/// There is no memory even for one copy of the matrices, a launch fails, a time cannot be true, or
-/// the device is neither one GPU nor one of OpenCL.
+/// There is no memory even for one copy of the matrices, a launch fails or writes where it must not,
+/// a time cannot be true, or the device is neither one GPU nor one of OpenCL.
 pub fn measure<T: Number>(
-    device: &Device,
+    resident: &mut Resident<'_, T>,
     contenders: &[Contender<'_>],
-    problem: &Problem<T>,
-    effort: Effort,
-    doing: &dyn Fn(String),
-    check: &mut dyn FnMut(usize, Matrix<T>),
-) -> Result<Measured, MeasureError> {
-    let backend = &*device.as_backend(&|| ())?;
-    backend.enter()?;
-    let (gpu, pace, room) = match device {
-        Device::Cuda(gpu) => {
-            let room = Room {
-                cache: gpu.properties().l2_bytes,
-                free: gpu.memory()?.0,
-                most: 1024,
-            };
-            (Some(&**gpu), ON_GPU, room)
-        }
-        Device::OpenCl(device) => {
-            let room = Room {
-                cache: device.properties().cache_bytes,
-                free: device.properties().memory_bytes,
-                // Some CPUs share a cache of hundreds of megabytes.
-                most: 8,
-            };
-            (None, BY_OPENCL, room)
-        }
-        Device::Simulator(_) | Device::Several(_) => {
-            return Err(DeviceError::SeveralForOne.into());
-        }
-    };
-    let on = (backend, gpu, pace);
-    measure_on(on, room, contenders, problem, effort, doing, check)
-}
-
-fn measure_on<T: Number>(
-    (backend, gpu, pace): (&dyn Backend, Option<&CudaDevice>, Pace),
-    room: Room,
-    contenders: &[Contender<'_>],
-    problem: &Problem<T>,
     effort: Effort,
     doing: &dyn Fn(String),
     check: &mut dyn FnMut(usize, Matrix<T>),
 ) -> Result<Measured, MeasureError> {
     let began = Instant::now();
-    let allocations = [Allocation::AsGiven, Allocation::Pitched];
-    let is_taken = |allocation: &Allocation| {
-        let mut taken = contenders.iter().map(Contender::allocation);
-        taken.any(|taken| taken == *allocation)
-    };
-    let mut problems = Vec::new();
-    for allocation in allocations.into_iter().filter(is_taken) {
-        problems.push(match allocation {
-            Allocation::AsGiven => (allocation, Cow::Borrowed(problem)),
-            Allocation::Pitched => (allocation, Cow::Owned(run::pitched(problem)?)),
-        });
+    let (device, problem) = (resident.device, resident.problem);
+    let backend = &*device.as_backend(&|| ())?;
+    backend.enter()?;
+    let (gpu, room) = (device.gpu(), Room::of(device)?);
+    let mut numbers = Vec::new();
+    for contender in contenders {
+        numbers.push(resident.allocated(backend, contender.allocation())?);
     }
-    let largest = problems.iter().map(|(_, problem)| problem.bytes()).max();
+    let largest = numbers
+        .iter()
+        .map(|&number| resident.copies(number).bytes())
+        .max();
     let count = room.copies(problem.bytes(), largest.unwrap_or(0));
-    let mut laid = Vec::new();
-    for (allocation, problem) in problems {
-        laid.push(Laid {
-            allocation,
-            copies: Copies::new(backend, &problem, count)?,
-            problem,
-        });
+    for &number in &numbers {
+        resident.copies_mut(number).make(backend, count)?;
     }
     // Beside kernels on tensor cores it is what these are compared with.
     let has_apart = !contenders.iter().any(Contender::is_on_tensor_cores);
     let mut runners = Vec::new();
-    for contender in contenders {
-        let runs_apart = has_apart && contender.is_tf32_library();
-        let mut suits = laid.iter();
-        let laid = suits.find(|laid| laid.allocation == contender.allocation());
-        if let Some(laid) = laid {
-            runners.push(Runner::new(backend, contender, laid, runs_apart)?);
-        }
+    for (contender, &copies) in contenders.iter().zip(&numbers) {
+        let product = resident.copies(copies).product(0);
+        let work = match contender {
+            Contender::Kernel(choice) => {
+                Work::Kernel(Box::new(choice.plan(product.call(), &backend.facts())?))
+            }
+            Contender::Cublas(cublas) => Work::Cublas(cublas.prepare(&product)?),
+        };
+        runners.push(Runner {
+            name: contender.name(),
+            copies,
+            runs_apart: has_apart && contender.is_tf32_library(),
+            work,
+        });
     }
     // One launch after the other: one workspace is enough for all.
     let needed = runners.iter().map(|runner| match &runner.work {
         Work::Kernel(plan) => plan.workspace_bytes(),
         Work::Cublas(_) => 0,
     });
-    let bench = Bench {
+    let mut bench = Bench {
+        resident,
         backend,
         gpu,
-        pace,
+        pace: if gpu.is_some() { ON_GPU } else { BY_OPENCL },
         probe: gpu.and_then(|gpu| Probe::new(gpu.properties().ordinal)),
         workspace: backend.allocate(needed.max().unwrap_or(0).max(1))?,
+        count,
         launches: Cell::new(0),
     };
-    let names: Vec<&str> = contenders.iter().map(Contender::name).collect();
     // Whatever happens below, neither copies nor workspace must be freed under a running launch.
-    let result = bench.measure(runners, effort, (&names, doing), check);
+    let result = bench.measure(runners, effort, doing, check);
     let ended = backend.synchronize();
     let measured = result?;
     ended?;
@@ -249,44 +184,40 @@ fn measure_on<T: Number>(
 }
 
 /// What launches of all contenders share.
-pub(super) struct Bench<'a> {
+pub(super) struct Bench<'a, 'r, T: Number> {
+    resident: &'a mut Resident<'r, T>,
     backend: &'a dyn Backend,
     pub gpu: Option<&'a CudaDevice>,
     pace: Pace,
     pub probe: Option<Probe>,
     workspace: Allocated,
+    /// Copies of the matrices, which launches take in turn.
+    count: usize,
     launches: Cell<usize>,
 }
 
-impl Bench<'_> {
+impl<T: Number> Bench<'_, '_, T> {
     /// Launches a contender on the copies that were not used for the longest time.
-    pub fn launch<T: Number>(&self, runner: &Runner<'_, T>) -> Result<(), MeasureError> {
+    pub fn launch(&self, runner: &Runner<'_>) -> Result<(), MeasureError> {
         self.launches.set(self.launches.get() + 1);
-        let Laid {
-            problem, copies, ..
-        } = runner.laid;
-        let matrices = copies.placed();
-        let matrices = &matrices[self.launches.get() % matrices.len()];
+        let number = self.launches.get() % self.count;
+        let product = self.resident.copies(runner.copies).product(number);
         match &runner.work {
             Work::Kernel(plan) => {
-                let bindings = run::product(problem, *matrices).bindings(self.workspace.start());
-                // SAFETY: these are copies of the problem's matrices, which outlive `measure_on`'s
-                // last wait, and lie like those that the plan was made for; the workspace
-                // outlives it, too, and is as large as any plan requires.
+                let bindings = product.bindings(self.workspace.start());
+                // SAFETY: these are copies of the problem's matrices, which outlive `measure`'s last
+                // wait, and lie like those that the plan was made for; the workspace outlives it,
+                // too, and is as large as any plan requires.
                 unsafe { gpu_gemm::run(self.backend, plan, &bindings)? };
             }
             // SAFETY: as above.
-            Work::Cublas(product) => unsafe { product.launch(matrices)? },
+            Work::Cublas(prepared) => unsafe { prepared.launch(&product)? },
         }
         Ok(())
     }
 
     /// Times this many launches: on a GPU between two events, elsewhere until the last has ended.
-    fn launch_timed<T: Number>(
-        &self,
-        runner: &Runner<'_, T>,
-        launches: u32,
-    ) -> Result<Span, MeasureError> {
+    fn launch_timed(&self, runner: &Runner<'_>, launches: u32) -> Result<Span, MeasureError> {
         let Some(gpu) = self.gpu else {
             let start = Instant::now();
             for _ in 0..launches {
@@ -306,11 +237,11 @@ impl Bench<'_> {
         Ok(Span::Events(start, end))
     }
 
-    fn measure<T: Number>(
-        &self,
-        runners: Vec<Runner<'_, T>>,
+    fn measure(
+        &mut self,
+        runners: Vec<Runner<'_>>,
         effort: Effort,
-        (names, doing): (&[&str], &dyn Fn(String)),
+        doing: &dyn Fn(String),
         check: &mut dyn FnMut(usize, Matrix<T>),
     ) -> Result<Measured, MeasureError> {
         let mut plans = Vec::new();
@@ -325,18 +256,19 @@ impl Bench<'_> {
         let (timings, state) = self.in_turns(&plans)?;
         let mut sustained = Vec::new();
         if let (Some(seconds), Some(gpu)) = (effort.sustained, self.gpu) {
-            let runners: Vec<&Runner<'_, T>> = plans.iter().map(|(runner, _)| runner).collect();
+            let runners: Vec<&Runner<'_>> = plans.iter().map(|(runner, _)| runner).collect();
             let medians: Vec<f64> = timings.iter().map(Timing::median).collect();
-            let doing = |index: usize| doing(format!("{}: back to back", names[index]));
+            let doing = |index: usize| doing(format!("{}: back to back", runners[index].name));
             sustained = sustained::measure((self, gpu), &runners, &medians, seconds, &doing)?;
         }
         for (index, (runner, _)) in plans.iter().enumerate() {
-            let (copies, c) = (&runner.laid.copies, &runner.laid.problem.c);
-            let next = (self.launches.get() + 1) % copies.placed().len();
-            copies.write_c(self.backend, next, c)?;
+            let next = (self.launches.get() + 1) % self.count;
+            let copies = self.resident.copies_mut(runner.copies);
+            copies.restore_c(self.backend, next)?;
             self.launch(runner)?;
             self.backend.synchronize()?;
-            check(index, copies.read_c(self.backend, next, c)?);
+            let copies = self.resident.copies(runner.copies);
+            check(index, copies.result(self.backend, runner.name, next)?);
         }
         Ok(Measured {
             timings,
@@ -347,9 +279,9 @@ impl Bench<'_> {
 
     /// Makes the fastest of the algorithms that a library proposes the one that is launched. One
     /// that does not run is left out.
-    fn choose_fastest<T: Number>(&self, runner: &mut Runner<'_, T>) -> Result<(), MeasureError> {
+    fn choose_fastest(&self, runner: &mut Runner<'_>) -> Result<(), MeasureError> {
         let algorithms = match &runner.work {
-            Work::Cublas(product) if product.algorithms() > 1 => product.algorithms(),
+            Work::Cublas(prepared) if prepared.algorithms() > 1 => prepared.algorithms(),
             _ => return Ok(()),
         };
         let mut fitting = Vec::new();
@@ -385,9 +317,9 @@ impl Bench<'_> {
     }
 
     /// Times the contenders, alternating run by run, and says what the GPU did meanwhile.
-    fn in_turns<T: Number>(
+    fn in_turns(
         &self,
-        plans: &[(Runner<'_, T>, Repeats)],
+        plans: &[(Runner<'_>, Repeats)],
     ) -> Result<(Vec<Timing>, Option<GpuState>), MeasureError> {
         for (runner, plan) in plans {
             for _ in 0..plan.warmup * plan.launches_per_run {

@@ -1,0 +1,166 @@
+//! The matrices of a problem as kernels get them, and copies of them in a device's memory.
+
+use std::borrow::Cow;
+
+use gpu_gemm::gpu_kernels::spec::Allocation;
+use gpu_gemm::{Backend, Batch, DeviceError, Product, Shape, Stored, Transpose};
+
+use super::error::RunError;
+use super::guard::Guarded;
+use crate::data::{Matrix, Number, Placement, Problem, ProblemError, by_inputs};
+
+/// Copies of a problem's matrices, each between guard bands, whatever the type of A and B.
+pub(crate) trait Copies<T: Number> {
+    /// Bytes of a copy, without guard bands.
+    fn bytes(&self) -> usize;
+
+    /// Makes more, until there are `count`.
+    fn make(&mut self, backend: &dyn Backend, count: usize) -> Result<(), DeviceError>;
+
+    /// The product of the copies with this number.
+    fn product(&self, number: usize) -> Product;
+
+    /// Makes their C what it is in the problem.
+    fn restore_c(&mut self, backend: &dyn Backend, number: usize) -> Result<(), DeviceError>;
+
+    /// What `kernel` made of their C. What it wrote anywhere else is an error.
+    fn result(
+        &self,
+        backend: &dyn Backend,
+        kernel: &str,
+        number: usize,
+    ) -> Result<Matrix<T>, RunError>;
+}
+
+/// No copies yet, for kernels that take matrices allocated so.
+pub(super) fn none<'a, T: Number>(
+    allocation: Allocation,
+    problem: &'a Problem<T>,
+) -> Result<Box<dyn Copies<T> + 'a>, ProblemError> {
+    by_inputs!(problem, none_as::<_, T>(allocation, problem))
+}
+
+fn none_as<'a, Input: Number, T: Number>(
+    allocation: Allocation,
+    problem: &'a Problem<T>,
+) -> Result<Box<dyn Copies<T> + 'a>, ProblemError> {
+    let stored = problem.stored_as::<Input>()?;
+    let (a, b, c) = match allocation {
+        Allocation::AsGiven => (stored.a, stored.b, Cow::Borrowed(stored.c)),
+        Allocation::Pitched => (
+            Cow::Owned(pitched(&stored.a)?),
+            Cow::Owned(pitched(&stored.b)?),
+            Cow::Owned(pitched(stored.c)?),
+        ),
+    };
+    let copies = Vec::new();
+    Ok(Box::new(OnDevice {
+        problem,
+        a,
+        b,
+        c,
+        copies,
+    }))
+}
+
+/// A copy of a matrix whose rows begin at multiples of 512 bytes, which is what `cuMemAllocPitch`
+/// takes on every GPU so far.
+fn pitched<T: Number>(matrix: &Matrix<T>) -> Result<Matrix<T>, ProblemError> {
+    matrix.moved_to(Placement {
+        offset: 0,
+        leading: (matrix.columns()).next_multiple_of(512 / size_of::<T>()),
+    })
+}
+
+/// The matrices as they lie for some kernels, and copies of them.
+struct OnDevice<'a, Input: Number, T: Number> {
+    problem: &'a Problem<T>,
+    a: Cow<'a, Matrix<Input>>,
+    b: Cow<'a, Matrix<Input>>,
+    c: Cow<'a, Matrix<T>>,
+    copies: Vec<(Guarded<Input>, Guarded<Input>, Guarded<T>)>,
+}
+
+impl<Input: Number, T: Number> Copies<T> for OnDevice<'_, Input, T> {
+    fn bytes(&self) -> usize {
+        size_of_val(self.a.buffer()) + size_of_val(self.b.buffer()) + size_of_val(self.c.buffer())
+    }
+
+    fn make(&mut self, backend: &dyn Backend, count: usize) -> Result<(), DeviceError> {
+        while self.copies.len() < count {
+            let copy = match self.copies.first() {
+                None => (
+                    Guarded::upload(backend, &*self.a)?,
+                    Guarded::upload(backend, &*self.b)?,
+                    Guarded::upload(backend, &*self.c)?,
+                ),
+                Some((a, b, c)) => (
+                    a.duplicate(backend)?,
+                    b.duplicate(backend)?,
+                    c.duplicate(backend)?,
+                ),
+            };
+            self.copies.push(copy);
+        }
+        Ok(())
+    }
+
+    fn product(&self, number: usize) -> Product {
+        let ((a, b, c), problem) = (&self.copies[number], self.problem);
+        let [transpose_a, transpose_b] = problem.transposes;
+        let stored = |start: *mut u8, leading, transpose| Stored {
+            start,
+            leading,
+            transpose,
+        };
+        let a = stored(a.start(&self.a), self.a.leading(), transpose_a);
+        let b = stored(b.start(&self.b), self.b.leading(), transpose_b);
+        let c = stored(c.start(&self.c), self.c.leading(), Transpose::No);
+        let Shape { m, n, k } = problem.shape();
+        Product {
+            data_type: problem.data_type(),
+            shape: match problem.alpha == T::default() {
+                true => Shape { m, n, k: 0 },
+                false => Shape { m, n, k },
+            },
+            alpha: problem.alpha.scalar(),
+            beta: problem.beta.scalar(),
+            a,
+            b,
+            c,
+            batch: Batch {
+                count: problem.batch,
+                strides: [
+                    transpose_a.of((m, k)).0 * a.leading,
+                    transpose_b.of((k, n)).0 * b.leading,
+                    m * c.leading,
+                ],
+            },
+        }
+    }
+
+    fn restore_c(&mut self, backend: &dyn Backend, number: usize) -> Result<(), DeviceError> {
+        self.copies[number].2.restore(backend, &self.c)
+    }
+
+    fn result(
+        &self,
+        backend: &dyn Backend,
+        kernel: &str,
+        number: usize,
+    ) -> Result<Matrix<T>, RunError> {
+        let (a, b, c) = &self.copies[number];
+        let trespass = RunError::trespass_of(kernel);
+        a.check_unchanged(backend, 'A', &self.a)?
+            .map_err(&trespass)?;
+        b.check_unchanged(backend, 'B', &self.b)?
+            .map_err(&trespass)?;
+        let result = c.result(backend, 'C', &self.c)?.map_err(&trespass)?;
+        if result.placement() == self.problem.c.placement() {
+            return Ok(result);
+        }
+        let mut as_given = self.problem.c.clone();
+        as_given.set_rows(0, &result);
+        Ok(as_given)
+    }
+}
