@@ -1,13 +1,12 @@
 //! Where the matrices of a problem come from: random numbers, a pattern, or the user's files.
 
-use clap::ValueEnum;
 use std::fmt;
 use std::path::Path;
 
 use gpu_gemm::text::plural;
 use thiserror::Error;
 
-use crate::data::{Data, Matrix, Number, Problem, ProblemError, Storage};
+use crate::data::{Data, Matrix, Number, Problem, Storage};
 use crate::npy::{NpyError, NpyFile, ReadError};
 use crate::spelled;
 use crate::verify;
@@ -17,48 +16,9 @@ use gpu_gemm::{Bf16, DataType, ElementType, F16, Shape, Transpose};
 #[derive(Clone, Debug, PartialEq)]
 pub enum Source {
     /// Numbers of some kind.
-    Filled(Filling),
+    Filled(Data),
     /// What the user's files hold.
     Files(Files),
-}
-
-/// The values of `--data`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Filling {
-    /// Random, normal with mean 0 and variance 1
-    Normal,
-    /// Random, uniform over [-1, 1)
-    Uniform,
-    /// Random, uniform over [0, 1)
-    Positive,
-    /// Random, normal, each row of A and each column of B times a power of two of its own, 2^-40 to
-    /// 2^40 (f16: 2^-2 to 2^2; integers: none)
-    Graded,
-    /// Random, normal, each column of A times a power of two of its own, 2^-20 to 2^20 (f16: 2^-1 to
-    /// 2; integers: none), by which the row of B that it meets is divided: a wide range within rows
-    /// of A and columns of B, of terms of one size
-    Wide,
-    /// Random integers from -4 to 4, or fewer where k is so large that their sums would round
-    Integers,
-    /// The sum of an element's row and column, counted from 0
-    IndexSum,
-}
-
-impl Filling {
-    /// The random data that it stands for; `None` for the pattern.
-    fn data<T: Number>(self, k: usize) -> Option<Data> {
-        match self {
-            Filling::Normal => Some(Data::Normal),
-            Filling::Uniform => Some(Data::Uniform),
-            Filling::Positive => Some(Data::Positive),
-            Filling::Graded => Some(Data::Graded),
-            Filling::Wide => Some(Data::Wide),
-            Filling::Integers => {
-                Some(verify::small_integers::<T>(k).unwrap_or(Data::SmallIntegers { largest: 1 }))
-            }
-            Filling::IndexSum => None,
-        }
-    }
 }
 
 /// A problem's files, which fit each other.
@@ -188,7 +148,7 @@ impl fmt::Display for Files {
 
 impl Source {
     /// The problem, with A and B in `inputs`: of files compact and one product, else stored so. And
-    /// the random data that it is, if it is. Where `beta` or `alpha` is zero, what must not be read
+    /// the data that it is, if it does not come from files. Where `beta` or `alpha` is zero, what must not be read
     /// is [`Number::POISON`].
     ///
     /// # Errors
@@ -203,16 +163,18 @@ impl Source {
         scalars: (T, T),
     ) -> Result<(Problem<T>, Option<Data>), ReadError> {
         let (layout, batch) = (storage.layout(shape), storage.batch);
-        let data = match self {
-            Source::Filled(filling) => filling.data::<T>(shape.k),
-            Source::Files(_) => None,
-        };
-        let problem = match (self, data) {
-            (Source::Files(files), _) => files.problem(scalars)?,
-            (_, Some(data)) => {
-                Problem::random_batch_of(inputs, batch, shape, layout, data, seed, scalars)?
+        let (problem, data) = match *self {
+            Source::Files(ref files) => (files.problem(scalars)?, None),
+            Source::Filled(data) => {
+                let data = match data {
+                    Data::Integers => verify::small_integers::<T>(shape.k)
+                        .unwrap_or(Data::SmallIntegers { largest: 1 }),
+                    data => data,
+                };
+                let problem =
+                    Problem::random_batch_of(inputs, batch, shape, layout, data, seed, scalars)?;
+                (problem, Some(data))
             }
-            (_, None) => index_sums(shape, batch, scalars)?.moved_to(layout)?,
         };
         let problem = Problem {
             transposes: storage.transposes,
@@ -224,7 +186,7 @@ impl Source {
     /// What a report says about it.
     pub fn description(&self) -> String {
         match self {
-            Source::Filled(filling) => spelled(*filling),
+            Source::Filled(data) => spelled(*data),
             Source::Files(files) => files.to_string(),
         }
     }
@@ -256,30 +218,6 @@ fn read_as<T: Number>(file: &NpyFile) -> Result<Matrix<T>, ReadError> {
     }
 }
 
-/// `a[i][j] = b[i][j] = c[i][j] = i + j`, rounded to `T`, in each product of a batch.
-fn index_sums<T: Number>(
-    shape: Shape,
-    batch: usize,
-    (alpha, beta): (T, T),
-) -> Result<Problem<T>, ProblemError> {
-    let Shape { m, n, k } = shape;
-    let matrix = |rows: usize, columns, scalar: T| {
-        let all_rows = rows.saturating_mul(batch);
-        Matrix::from_elements(all_rows, columns, |row, column| {
-            match scalar == T::default() {
-                true => T::POISON,
-                false => T::from_integer((row % rows + column) as i32),
-            }
-        })
-    };
-    let matrices = [
-        matrix(m, k, alpha)?,
-        matrix(k, n, alpha)?,
-        matrix(m, n, beta)?,
-    ];
-    Problem::of_batch(batch, (alpha, beta), matrices)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -287,15 +225,14 @@ mod tests {
     #[test]
     fn index_sums_are_those_of_row_and_column_and_what_is_not_read_is_poison() {
         let shape = Shape::new(3, 4, 5);
-        let source = Source::Filled(Filling::IndexSum);
+        let source = Source::Filled(Data::IndexSum);
         let storage = Storage {
             padding: 2,
             batch: 2,
             ..Storage::default()
         };
         let problem = source.problem_of::<i32>(ElementType::I32, shape, storage, 1, (1, 0));
-        let (problem, data) = problem.unwrap();
-        assert_eq!(data, None);
+        let (problem, _) = problem.unwrap();
         for product in [problem.product(0).unwrap(), problem.product(1).unwrap()] {
             assert_eq!(product.a.row(2), [2, 3, 4, 5, 6]);
             assert_eq!(product.b.row(4), [4, 5, 6, 7]);

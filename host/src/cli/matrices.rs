@@ -10,9 +10,10 @@ use super::exit::{Stop, usage};
 use super::operands::OperandArguments;
 use super::sizes::size;
 use super::values;
+use crate::data::Data;
 use crate::report::Corner;
 use crate::select::Asked;
-use crate::source::{Files, Filling, Source};
+use crate::source::{Files, Source};
 use gpu_gemm::{DataType, Device, Shape};
 
 /// The problem: C = alpha * A * B + beta * C, where A is m x k and B is k x n.
@@ -68,7 +69,7 @@ pub struct MatrixArguments {
 
     /// What fills the matrices [default: normal]
     #[arg(long, conflicts_with = "a", value_enum)]
-    data: Option<Filling>,
+    data: Option<Data>,
 
     /// Show the top-left corner of the resulting C, such as `5` for 5 rows and columns, or `5x8`
     #[arg(long, value_name = "ROWS[xCOLUMNS]")]
@@ -115,7 +116,7 @@ pub fn matrices(
     let MatrixArguments { a, b, c, data, .. } = options;
     let (Some(a), Some(b)) = (a, b) else {
         return Ok(Matrices {
-            source: Source::Filled(data.unwrap_or(Filling::Normal)),
+            source: Source::Filled(data.unwrap_or(Data::Normal)),
             data_type: problem.dtype.unwrap_or(otherwise),
             note: None,
         });

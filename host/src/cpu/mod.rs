@@ -276,11 +276,4 @@ mod tests {
         let expected = "Kernel `cpu-matrixmultiply` does not multiply i32; it multiplies f32, f64.";
         assert_eq!(error, expected);
     }
-
-    #[test]
-    fn the_model_is_read_from_the_first_processor() {
-        let text = "processor\t: 0\nmodel name\t: A CPU @ 2 GHz\nprocessor\t: 1\n";
-        assert_eq!(model_name(text).as_deref(), Some("A CPU @ 2 GHz"));
-        assert_eq!(model_name("Hardware : none"), None);
-    }
 }

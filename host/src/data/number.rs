@@ -80,18 +80,26 @@ pub trait Number: gpu_gemm::Element + fmt::Debug + fmt::Display {
         (scalar.to_f64().is_finite() || !value.is_finite()).then_some(scalar)
     }
 
-    /// `self * factor + addend`: floats round twice, integers wrap.
-    fn times_plus(self, factor: Self, addend: Self) -> Self;
+    /// `self * factor + addend`: floats round twice, elements of 16 bits once, integers wrap.
+    fn times_plus(self, factor: Self, addend: Self) -> Self {
+        Self::nearest(self.to_f64() * factor.to_f64() + addend.to_f64())
+    }
 
     /// `self * factor + addend`: floats round once, by a slow function where the CPU has no
-    /// instruction for it.
-    fn fused_times_plus(self, factor: Self, addend: Self) -> Self;
+    /// instruction for it; integers wrap.
+    fn fused_times_plus(self, factor: Self, addend: Self) -> Self {
+        self.times_plus(factor, addend)
+    }
 
     /// `self + addend`; integers wrap.
-    fn plus(self, addend: Self) -> Self;
+    fn plus(self, addend: Self) -> Self {
+        Self::nearest(self.to_f64() + addend.to_f64())
+    }
 
     /// `self - subtrahend`; integers wrap.
-    fn minus(self, subtrahend: Self) -> Self;
+    fn minus(self, subtrahend: Self) -> Self {
+        Self::nearest(self.to_f64() - subtrahend.to_f64())
+    }
 
     /// One of random `data`, as it is before it is scaled.
     fn random(data: Data, generator: &mut Pcg64) -> Self;
@@ -162,7 +170,7 @@ macro_rules! float {
                         generator.sample::<f64, _>(StandardNormal) as $float
                     }
                     // Of at most 24 bits in f32.
-                    integers => integers.integer(generator).unwrap_or_default() as $float,
+                    integers => integers.integer(generator) as $float,
                 }
             }
         }
@@ -201,26 +209,6 @@ macro_rules! half {
 
             fn nearest(value: f64) -> $half {
                 $half::from_f64(value)
-            }
-
-            #[inline(always)]
-            fn times_plus(self, factor: $half, addend: $half) -> $half {
-                $half::from_f32(self.to_f32() * factor.to_f32() + addend.to_f32())
-            }
-
-            #[inline(always)]
-            fn fused_times_plus(self, factor: $half, addend: $half) -> $half {
-                $half::from_f64(self.to_f64() * factor.to_f64() + addend.to_f64())
-            }
-
-            #[inline(always)]
-            fn plus(self, addend: $half) -> $half {
-                $half::from_f32(self.to_f32() + addend.to_f32())
-            }
-
-            #[inline(always)]
-            fn minus(self, subtrahend: $half) -> $half {
-                $half::from_f32(self.to_f32() - subtrahend.to_f32())
             }
 
             fn random(data: Data, generator: &mut Pcg64) -> $half {
@@ -265,11 +253,6 @@ impl Number for i32 {
     }
 
     #[inline(always)]
-    fn fused_times_plus(self, factor: i32, addend: i32) -> i32 {
-        self.times_plus(factor, addend)
-    }
-
-    #[inline(always)]
     fn plus(self, addend: i32) -> i32 {
         self.wrapping_add(addend)
     }
@@ -283,7 +266,7 @@ impl Number for i32 {
         match data {
             Data::Positive => generator.random_range(0..=i32::MAX),
             Data::Uniform | Data::Normal | Data::Graded | Data::Wide => generator.random(),
-            integers => integers.integer(generator).unwrap_or_default(),
+            integers => integers.integer(generator),
         }
     }
 }
@@ -291,7 +274,6 @@ impl Number for i32 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rand_pcg::rand_core::SeedableRng;
 
     #[test]
     fn the_arithmetic_of_floats_is_that_of_ieee() {
@@ -349,17 +331,5 @@ mod tests {
         assert_eq!(f32::from_scalar(f64::INFINITY), Some(f32::INFINITY));
         assert_eq!(i32::from_scalar(0.5), None);
         assert_eq!(i32::from_scalar(-3.0), Some(-3));
-    }
-
-    #[test]
-    fn normal_data_has_mean_zero_and_variance_one() {
-        let mut generator = Pcg64::seed_from_u64(1);
-        let samples: Vec<f64> = (0..100_000)
-            .map(|_| f32::random(Data::Normal, &mut generator).to_f64())
-            .collect();
-        let mean = samples.iter().sum::<f64>() / 1e5;
-        let variance = samples.iter().map(|x| x * x).sum::<f64>() / 1e5;
-        approx::assert_abs_diff_eq!(mean, 0.0, epsilon = 0.02);
-        approx::assert_abs_diff_eq!(variance, 1.0, epsilon = 0.03);
     }
 }

@@ -299,7 +299,7 @@ impl<T: Number> Problem<T> {
         Problem::random_batch_of(T::TYPE, batch, shape, layout, data, seed, scalars)
     }
 
-    /// A batch of problems of this shape, of random `data`, A and B in `inputs`. Where `beta` or
+    /// A batch of problems of this shape, of `data`, A and B in `inputs`. Where `beta` or
     /// `alpha` is zero, what must not be read is [`Number::POISON`].
     pub fn random_batch_of(
         inputs: ElementType,
@@ -311,7 +311,7 @@ impl<T: Number> Problem<T> {
         (alpha, beta): (T, T),
     ) -> Result<Self, ProblemError> {
         let (zero, Shape { m, n, k }) = (T::default(), shape);
-        let depth = k;
+        let (rows, depth) = (m, k);
         // Of matrices below each other; what overflows has no memory.
         let [m, k] = [m, k].map(|rows| rows.saturating_mul(batch));
         // Three seeds from one; odd multiples of 2^64 over the golden ratio keep them far apart.
@@ -328,18 +328,18 @@ impl<T: Number> Problem<T> {
             true => (poison(m, depth, layout.a)?, poison(k, n, layout.b)?),
             false => (
                 Matrix::random_at(m, depth, layout.a, a, |row, index| {
-                    (data.of_a(index), powers.of_a(row, index))
+                    (data.of_a(row % rows, index), powers.of_a(row, index))
                 })?,
                 Matrix::random_at(k, n, layout.b, b, |row, column| {
                     let index = row % depth;
-                    (data.of_b(index), powers.of_b(index, column))
+                    (data.of_b(index, column), powers.of_b(index, column))
                 })?,
             ),
         };
         let c = match beta == zero {
             true => poison(m, n, layout.c)?,
             false => Matrix::random_at(m, n, layout.c, c, |row, column| {
-                (data, powers.of_c(row, column))
+                (data.of_c(row % rows, column), powers.of_c(row, column))
             })?,
         };
         Ok(Problem::of_batch(batch, (alpha, beta), [a, b, c])?.with_inputs(inputs))

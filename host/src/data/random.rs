@@ -1,53 +1,73 @@
 //! Random data.
 
+use clap::ValueEnum;
 use rand::RngExt;
 use rand_pcg::Pcg64;
 
-/// What fills the matrices. For integers, `Uniform` and `Normal` cover the full range of the
-/// type, so that sums wrap.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// What fills the matrices: the values of `--data`, and integers of some kinds. For integers,
+/// `Uniform` and `Normal` cover the full range of the type, so that sums wrap.
+// `Number::LARGEST_POWER` limits the powers of `Graded` and `Wide`. Powers of two do not round, so no
+// element of graded data is less accurate than one of normal data. In wide data all terms are as
+// large as those of normal data: no product of large elements hides what is lost of small ones.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Data {
+    /// Random, normal with mean 0 and variance 1
+    Normal,
+    /// Random, uniform over [-1, 1)
+    Uniform,
+    /// Random, uniform over [0, 1)
+    Positive,
+    /// Random, normal, each row of A and each column of B times a power of two of its own, 2^-40 to
+    /// 2^40 (f16: 2^-2 to 2^2; integers: none)
+    Graded,
+    /// Random, normal, each column of A times a power of two of its own, 2^-20 to 2^20 (f16: 2^-1 to
+    /// 2; integers: none), by which the row of B that it meets is divided: a wide range within rows
+    /// of A and columns of B, of terms of one size
+    Wide,
+    /// Random integers from -4 to 4, or fewer where k is so large that their sums would round
+    Integers,
+    /// The sum of an element's row and column, counted from 0
+    IndexSum,
     /// Integers from `-largest` to `largest`, whose sums of products stay exact.
+    #[value(skip)]
     SmallIntegers { largest: i32 },
     /// Small integers, but at every `every`-th index along k one matrix holds odd numbers of
-    /// exactly `bits` bits and the other holds 1 and -1: A and B take turns. A kernel that keeps
-    /// fewer bits of an element is off by an integer.
+    /// exactly `bits` bits and the other holds 1 and -1, A and B in turn. A kernel that keeps fewer
+    /// bits of an element is off by an integer.
+    #[value(skip)]
     WideIntegers {
         largest: i32,
         bits: u32,
         every: usize,
     },
     /// Odd numbers of exactly `bits` bits, at least 2, of either sign.
+    #[value(skip)]
     OddIntegers { bits: u32 },
     /// 1 and -1.
+    #[value(skip)]
     Signs,
-    /// Uniform over [-1, 1).
-    Uniform,
-    /// Uniform over [0, 1): nothing cancels, so rounding errors pile up.
-    Positive,
-    /// Normal with mean 0 and variance 1: what a benchmark should multiply.
-    Normal,
-    /// Normal, with each row of A and each column of B times a power of two of its own, from
-    /// `2^-P` to `2^P` ([`super::Number::LARGEST_POWER`]), and C times both: a large C with elements of
-    /// any size, none of which is less accurate than that of normal data, as powers of two do not
-    /// round.
-    Graded,
-    /// Normal, with each column of A times a power of two of its own, from `2^-P/2` to `2^P/2`, by
-    /// which the row of B with the same index along k is divided. So a row of A, and a column of B,
-    /// has a wide range, but all terms are as those of normal data: what is lost of small elements
-    /// is not hidden by the products of large ones.
-    Wide,
+    /// This integer.
+    #[value(skip)]
+    Constant(i32),
 }
 
 impl Data {
-    /// The data of the column of A with this index along k.
-    pub fn of_a(self, index: usize) -> Data {
-        self.at(index, 0)
+    /// The data of an element of A, by its row and its index along k.
+    pub(super) fn of_a(self, row: usize, index: usize) -> Data {
+        self.at(index, 0).of_c(row, index)
     }
 
-    /// The data of the row of B with this index along k.
-    pub fn of_b(self, index: usize) -> Data {
-        self.at(index, 1)
+    /// The data of an element of B.
+    pub(super) fn of_b(self, index: usize, column: usize) -> Data {
+        self.at(index, 1).of_c(index, column)
+    }
+
+    /// The data of an element of C.
+    pub(super) fn of_c(self, row: usize, column: usize) -> Data {
+        match self {
+            Data::IndexSum => Data::Constant((row + column) as i32),
+            other => other,
+        }
     }
 
     fn at(self, index: usize, turn: usize) -> Data {
@@ -63,19 +83,20 @@ impl Data {
         }
     }
 
-    /// An integer of this kind; `None` if this is no kind of integers.
-    pub(super) fn integer(self, generator: &mut Pcg64) -> Option<i32> {
+    /// An integer of this kind.
+    pub(super) fn integer(self, generator: &mut Pcg64) -> i32 {
         let sign = |generator: &mut Pcg64| if generator.random() { 1 } else { -1 };
         match self {
             Data::SmallIntegers { largest } | Data::WideIntegers { largest, .. } => {
-                Some(generator.random_range(-largest..=largest))
+                generator.random_range(-largest..=largest)
             }
             Data::OddIntegers { bits } => {
                 let half = generator.random_range(1 << (bits - 2)..1 << (bits - 1));
-                Some(sign(generator) * (2 * half + 1))
+                sign(generator) * (2 * half + 1)
             }
-            Data::Signs => Some(sign(generator)),
-            Data::Uniform | Data::Positive | Data::Normal | Data::Graded | Data::Wide => None,
+            Data::Integers => generator.random_range(-4..=4),
+            Data::Constant(integer) => integer,
+            _ => sign(generator),
         }
     }
 }
@@ -167,7 +188,11 @@ mod tests {
             (9, small, small),
             (10, odd, Data::Signs),
         ] {
-            assert_eq!((data.of_a(index), data.of_b(index)), (a, b), "{index}");
+            assert_eq!(
+                (data.of_a(3, index), data.of_b(index, 3)),
+                (a, b),
+                "{index}"
+            );
         }
     }
 }

@@ -10,12 +10,12 @@ pub mod gpu;
 mod library;
 pub mod limits;
 pub mod nvml;
+mod pace;
 mod places;
 pub mod several;
 pub mod sustained;
 mod timing;
-mod wall_clock;
 
+pub use pace::{ON_CPU, ON_SIMULATOR, by_clock};
 pub use several::Origin;
 pub use timing::{Effort, Timing};
-pub use wall_clock::{most_cpu_runs, on_cpu, on_simulator};

@@ -207,23 +207,4 @@ mod tests {
         assert_eq!(names(0x241), several);
         assert_eq!(names(0x1ff), REASONS.map(|(_, name)| name));
     }
-
-    #[test]
-    fn only_what_is_known_is_described() {
-        assert_eq!(GpuState::default().description(), None);
-        let state = GpuState {
-            sm_clock_mhz: Some(1755),
-            memory_clock_mhz: Some(3201),
-            power_w: Some(689.6),
-            temperature_c: Some(62),
-            throttle_reasons: Some(vec!["sw_power_cap".into(), "hw_slowdown".into()]),
-        };
-        let all = "SMs at 1755 MHz, memory at 3201 MHz, 690 W, 62 °C, held back by sw_power_cap, hw_slowdown";
-        assert_eq!(state.description().as_deref(), Some(all));
-        let free = GpuState {
-            throttle_reasons: Some(Vec::new()),
-            ..GpuState::default()
-        };
-        assert_eq!(free.description(), None);
-    }
 }

@@ -7,81 +7,53 @@ use std::{env, fs};
 /// Names of the library, newest first.
 const NAMES: [&str; 3] = ["libcublas.so.13", "libcublas.so.12", "libcublas.so"];
 
-/// What decides where it is looked for.
-pub(super) struct Places<'a> {
-    /// An environment variable.
-    variable: &'a dyn Fn(&str) -> Option<OsString>,
-    home: Option<PathBuf>,
-    /// The folder `/`.
-    root: &'a Path,
-}
-
-impl Places<'_> {
-    pub(super) fn of_this_process() -> Places<'static> {
-        Places {
-            variable: &|name| env::var_os(name),
-            home: env::home_dir(),
-            root: Path::new("/"),
-        }
+/// Where to look, in order: LIBCUBLAS_PATH and nothing else if it is set; the loader's own path;
+/// CUDA toolkits; Python packages. `variable` reads an environment variable, and `root` is the
+/// folder `/`.
+pub(super) fn candidates(variable: impl Fn(&str) -> Option<OsString>, root: &Path) -> Vec<PathBuf> {
+    if let Some(path) = variable("LIBCUBLAS_PATH").filter(|path| !path.is_empty()) {
+        let path = PathBuf::from(path);
+        return match path.is_dir() {
+            true => NAMES.map(|name| path.join(name)).to_vec(),
+            false => vec![path],
+        };
     }
-
-    /// Where to look, in order: LIBCUBLAS_PATH and nothing else if it is set; the loader's own
-    /// path; CUDA toolkits; Python packages.
-    pub(super) fn candidates(&self) -> Vec<PathBuf> {
-        if let Some(path) = (self.variable)("LIBCUBLAS_PATH").filter(|path| !path.is_empty()) {
-            let path = PathBuf::from(path);
-            return match path.is_dir() {
-                true => named_in(&path),
-                false => vec![path],
-            };
-        }
-        let mut candidates: Vec<PathBuf> = NAMES.iter().map(PathBuf::from).collect();
-        for folder in self.toolkits().iter().chain(&self.python_packages()) {
-            candidates.extend(named_in(folder).into_iter().filter(|path| path.exists()));
-        }
-        candidates
-    }
-
-    /// The folders that environment variables name.
-    fn named_by(&self, variables: &[&str]) -> Vec<PathBuf> {
-        let set = variables.iter().filter_map(|name| (self.variable)(name));
+    let named_by = |names: &[&str]| -> Vec<PathBuf> {
+        let set = names.iter().filter_map(|name| variable(name));
         set.map(PathBuf::from).collect()
-    }
+    };
+    let mut toolkits = named_by(&["CUDA_HOME", "CUDA_PATH", "CUDA_ROOT"]);
+    toolkits.extend(["usr/local/cuda", "opt/cuda"].map(|path| root.join(path)));
+    toolkits.extend(children(&root.join("usr/local"), "cuda-"));
+    let libraries = ["lib64", "targets/x86_64-linux/lib"];
+    let mut folders: Vec<PathBuf> = toolkits
+        .iter()
+        .flat_map(|toolkit| libraries.map(|library| toolkit.join(library)))
+        .collect();
 
-    /// Folders of libraries of CUDA toolkits.
-    fn toolkits(&self) -> Vec<PathBuf> {
-        let mut toolkits = self.named_by(&["CUDA_HOME", "CUDA_PATH", "CUDA_ROOT"]);
-        toolkits.extend(["usr/local/cuda", "opt/cuda"].map(|path| self.root.join(path)));
-        toolkits.extend(children(&self.root.join("usr/local"), "cuda-"));
-        let libraries = ["lib64", "targets/x86_64-linux/lib"];
-        let of = |toolkit: PathBuf| libraries.map(|folder| toolkit.join(folder));
-        toolkits.into_iter().flat_map(of).collect()
-    }
-
-    /// The `nvidia/*/lib` folders of every Python installation in a usual place.
-    fn python_packages(&self) -> Vec<PathBuf> {
-        let mut prefixes = self.named_by(&["VIRTUAL_ENV", "CONDA_PREFIX"]);
-        // The Python that a user calls by its name, which may be that of a virtual environment.
-        let path = (self.variable)("PATH").unwrap_or_default();
-        let pythons = env::split_paths(&path).filter(|folder| folder.join("python3").exists());
-        prefixes.extend(pythons.filter_map(|folder| folder.parent().map(Path::to_path_buf)));
-        prefixes.extend(self.home.as_ref().map(|home| home.join(".local")));
-        prefixes.extend(["usr/local", "usr"].map(|path| self.root.join(path)));
-        let path = (self.variable)("PYTHONPATH").unwrap_or_default();
-        let mut packages: Vec<PathBuf> = env::split_paths(&path).collect();
-        for prefix in prefixes {
-            for python in children(&prefix.join("lib"), "python3") {
-                packages.extend(["site-packages", "dist-packages"].map(|name| python.join(name)));
-            }
+    let mut prefixes = named_by(&["VIRTUAL_ENV", "CONDA_PREFIX"]);
+    // The Python that a user calls by its name, which may be that of a virtual environment.
+    let path = variable("PATH").unwrap_or_default();
+    let pythons = env::split_paths(&path).filter(|folder| folder.join("python3").exists());
+    prefixes.extend(pythons.filter_map(|folder| folder.parent().map(Path::to_path_buf)));
+    prefixes.extend(named_by(&["HOME"]).iter().map(|home| home.join(".local")));
+    prefixes.extend(["usr/local", "usr"].map(|path| root.join(path)));
+    let path = variable("PYTHONPATH").unwrap_or_default();
+    let mut packages: Vec<PathBuf> = env::split_paths(&path).collect();
+    for prefix in prefixes {
+        for python in children(&prefix.join("lib"), "python3") {
+            packages.extend(["site-packages", "dist-packages"].map(|name| python.join(name)));
         }
-        let nvidia = packages.iter().map(|folder| folder.join("nvidia"));
-        let nvidia = nvidia.flat_map(|folder| children(&folder, ""));
-        nvidia.map(|folder| folder.join("lib")).collect()
     }
-}
-
-fn named_in(folder: &Path) -> Vec<PathBuf> {
-    NAMES.iter().map(|name| folder.join(name)).collect()
+    for folder in packages {
+        let nvidia = children(&folder.join("nvidia"), "");
+        folders.extend(nvidia.iter().map(|package| package.join("lib")));
+    }
+    let found = folders
+        .iter()
+        .flat_map(|folder| NAMES.map(|name| folder.join(name)));
+    let found = found.filter(|path| path.exists());
+    NAMES.map(PathBuf::from).into_iter().chain(found).collect()
 }
 
 /// The entries of a folder whose names start with `prefix`, the highest name first.
@@ -102,29 +74,12 @@ fn children(folder: &Path, prefix: &str) -> Vec<PathBuf> {
 mod tests {
     use super::*;
 
-    /// Where cuBLAS is looked for in `root` with these variables, without what the loader finds.
-    fn candidates(root: &Path, variables: &[(&str, String)]) -> Vec<PathBuf> {
-        let variable = |name: &str| {
-            let mut set = variables.iter().filter(|(set, _)| *set == name);
-            set.next().map(|(_, value)| value.into())
-        };
-        let places = Places {
-            variable: &variable,
-            home: Some(root.join("home")),
-            root,
-        };
-        places.candidates()
-    }
-
     #[test]
-    fn it_is_looked_for_in_toolkits_and_python_packages_in_the_order_that_is_documented() {
+    fn it_is_looked_for_in_toolkits_and_python_packages_unless_a_path_is_set() {
         let root = tempfile::tempdir().unwrap();
         let root = root.path();
-        // In this order; in none but the first are two of a toolkit's folders.
         let libraries = [
             "asked/lib64/libcublas.so.12",
-            "asked/targets/x86_64-linux/lib/libcublas.so.13",
-            "usr/local/cuda/lib64/libcublas.so",
             "opt/cuda/targets/x86_64-linux/lib/libcublas.so.13",
             "usr/local/cuda-13.0/lib64/libcublas.so.13",
             "usr/local/cuda-12.9/lib64/libcublas.so.12",
@@ -132,15 +87,12 @@ mod tests {
             "venv/lib/python3.12/site-packages/nvidia/cu13/lib/libcublas.so.13",
             "on_path/lib/python3.11/dist-packages/nvidia/cublas/lib/libcublas.so.12",
             "home/.local/lib/python3.9/site-packages/nvidia/cublas/lib/libcublas.so.12",
-            "usr/local/lib/python3.13/site-packages/nvidia/cublas/lib/libcublas.so.12",
-            "usr/local/lib/python3.13/dist-packages/nvidia/cublas/lib/libcublas.so.12",
             "usr/lib/python3/dist-packages/nvidia/cublas/lib/libcublas.so.12",
         ]
         .map(|library| root.join(library));
         let elsewhere = [
             "not_on_path/lib/python3.11/site-packages/nvidia/cublas/lib/libcublas.so.12",
             "usr/local/other/lib64/libcublas.so.12",
-            "usr/lib/perl/site-packages/nvidia/cublas/lib/libcublas.so.12",
             "on_path/bin/python3",
         ]
         .map(|file| root.join(file));
@@ -148,34 +100,27 @@ mod tests {
             fs::create_dir_all(file.parent().unwrap()).unwrap();
             fs::write(file, "").unwrap();
         }
-        let at = |path: &str| root.join(path).display().to_string();
-        let variables = [
-            ("LIBCUBLAS_PATH", String::new()),
-            ("CUDA_PATH", at("asked")),
-            ("VIRTUAL_ENV", at("venv")),
-            ("PYTHONPATH", at("own")),
-            (
-                "PATH",
-                format!("{}:{}", at("not_on_path/bin"), at("on_path/bin")),
-            ),
-        ];
-
-        let found = candidates(root, &variables);
-
+        let at = |path: &str| Some(root.join(path).into_os_string());
+        let found = candidates(
+            |name| match name {
+                "CUDA_PATH" => at("asked"),
+                "VIRTUAL_ENV" => at("venv"),
+                "PYTHONPATH" => at("own"),
+                "HOME" => at("home"),
+                "PATH" => {
+                    env::join_paths(["not_on_path/bin", "on_path/bin"].map(|one| root.join(one)))
+                        .ok()
+                }
+                _ => None,
+            },
+            root,
+        );
         let (of_loader, found) = found.split_at(NAMES.len());
         assert_eq!(of_loader, NAMES.map(PathBuf::from));
         assert_eq!(found, libraries);
-    }
-
-    #[test]
-    fn a_path_that_is_set_is_the_only_one() {
-        let root = tempfile::tempdir().unwrap();
-        let root = root.path();
-        fs::create_dir_all(root.join("usr/local/cuda/lib64")).unwrap();
-        fs::write(root.join("usr/local/cuda/lib64/libcublas.so"), "").unwrap();
-        let of = |path: &Path| candidates(root, &[("LIBCUBLAS_PATH", path.display().to_string())]);
-        assert_eq!(of(root), NAMES.map(|name| root.join(name)));
+        let of = |path: PathBuf| candidates(|_| Some(path.clone().into_os_string()), root);
+        assert_eq!(of(root.into()), NAMES.map(|name| root.join(name)));
         let missing = root.join("no/libcublas.so.12");
-        assert_eq!(of(&missing), [missing]);
+        assert_eq!(of(missing.clone()), [missing]);
     }
 }

@@ -5,8 +5,8 @@ use clap::ValueEnum;
 use gpu_gemm::device::several::{Done, Start};
 use gpu_gemm::{Choice, Devices};
 
+use super::pace::{ON_CPU, ON_SIMULATOR, by_clock};
 use super::timing::{Effort, Timing};
-use super::wall_clock::{on_cpu, on_simulator};
 use crate::data::{Matrix, Number, Problem, Stored, by_inputs};
 use crate::run::RunError;
 use crate::run::several::{gathered, product};
@@ -146,9 +146,7 @@ fn timed(
         Ok(done.time)
     };
     let first = run()?;
-    let timing = match devices.gpu(0) {
-        Some(_) => on_cpu(effort, first, run),
-        None => on_simulator(effort, first, run),
-    };
+    let pace = devices.gpu(0).map_or(ON_SIMULATOR, |_| ON_CPU);
+    let timing = by_clock(pace, effort, first, run);
     Ok((timing?, received))
 }

@@ -7,8 +7,8 @@
 //! a temporary file with a name, which the signals of [`crate::interrupt`] remove (see
 //! [`abandon_all`]) and others leave behind.
 //!
-//! A target that is no regular file (a pipe, a device, an open descriptor such as `/dev/stdout`)
-//! is never replaced: [`Output::commit`] writes to it, behind what is there.
+//! A target that is no regular file (a pipe, a device, a standard stream such as `/dev/stdout`) is
+//! never replaced: [`Output::commit`] writes to it, behind what is there.
 //!
 //! [`Lines`] is a file that grows while the program runs.
 
@@ -385,20 +385,5 @@ mod tests {
         assert_eq!(read(), "one\n");
         lines.write("two\n").unwrap();
         assert_eq!(read(), "one\ntwo\n");
-    }
-
-    #[test]
-    fn a_new_file_has_the_permissions_of_any_new_file() {
-        let folder = tempfile::tempdir().unwrap();
-        let mode = |name| {
-            let metadata = fs::metadata(folder.path().join(name)).unwrap();
-            metadata.permissions().mode()
-        };
-        Output::open(&folder.path().join("ours"))
-            .unwrap()
-            .commit()
-            .unwrap();
-        fs::write(folder.path().join("plain"), "").unwrap();
-        assert_eq!(mode("ours"), mode("plain"));
     }
 }

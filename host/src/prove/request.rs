@@ -4,11 +4,11 @@ use clap::ValueEnum;
 use gpu_gemm::{Call, DataType, Device, ElementType, Shape};
 
 use crate::cpu;
-use crate::data::{Layout, Storage};
+use crate::data::{Data, Layout, Storage};
 use crate::measure::{Effort, Origin};
 use crate::report::Corner;
 use crate::rung::Rung;
-use crate::source::{Filling, Source};
+use crate::source::Source;
 
 /// What to compare times with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -82,7 +82,7 @@ impl Request {
             alpha: 1.0,
             beta: 0.0,
             storage: Storage::default(),
-            source: Source::Filled(Filling::Normal),
+            source: Source::Filled(Data::Normal),
             seed,
             corner: None,
             effort: Effort::default(),
@@ -121,30 +121,5 @@ impl Request {
     /// Whether no device is needed: CPU rungs need none.
     pub fn is_native(&self) -> bool {
         self.rungs.iter().all(|rung| rung.choice().is_none())
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn padding_is_between_rows_and_not_before_the_first() {
-        let shape = Shape::new(2, 3, 4);
-        let request = Request {
-            storage: Storage {
-                padding: 5,
-                ..Storage::default()
-            },
-            ..Request::new(Vec::new(), DataType::F32, shape, 1)
-        };
-        let layout = request.layout();
-        let places = [layout.a, layout.b, layout.c];
-        assert_eq!(
-            places.map(|place| (place.offset, place.leading)),
-            [(0, 9), (0, 8), (0, 8)]
-        );
-        let call = request.call(ElementType::F32);
-        assert_eq!([call.a.leading, call.b.leading, call.ldc], [9, 8, 8]);
     }
 }

@@ -93,32 +93,22 @@ fn time_by_clock<T: Number>(
 ) -> Result<(), EvaluateError> {
     let (rung, proven) = (candidate.rung, candidate.time);
     progress.doing(format!("{}: timing", rung.name()));
-    let (began, mut c) = (Instant::now(), None);
-    let mut run = || {
+    let (pace, before) = match rung.choice() {
+        Some(_) => (measure::ON_SIMULATOR, proven),
+        None => (measure::ON_CPU, Duration::ZERO),
+    };
+    let (began, mut runs, mut c) = (Instant::now(), 0, None);
+    let timing = measure::by_clock(pace, effort, proven, || {
         let run = rung.run_on(resident, machine.team, &|| progress.step())?;
-        c = Some(run.c);
+        (runs, c) = (runs + 1, Some(run.c));
         Ok(run.time)
-    };
-    let (timing, before) = match rung.choice() {
-        Some(_) => (measure::on_simulator(effort, proven, run)?, proven),
-        None => {
-            let mut announced = measure::most_cpu_runs(effort);
-            let timing = measure::on_cpu(effort, proven, || {
-                announced = announced.saturating_sub(1);
-                run()
-            })?;
-            // The runs that would have taken too long.
-            (0..announced).for_each(|_| progress.step());
-            (timing, Duration::ZERO)
-        }
-    };
-    accept(
-        machine,
-        judge,
-        candidate,
-        (timing, began.elapsed() + before),
-        c,
-    )
+    })?;
+    if rung.choice().is_none() {
+        // The runs that would have taken too long.
+        (runs..pace.most_runs(effort)).for_each(|_| progress.step());
+    }
+    let timed = (timing, began.elapsed() + before);
+    accept(machine, judge, candidate, timed, c)
 }
 
 /// Times a kernel on several devices, and on the first of them alone.

@@ -244,17 +244,4 @@ mod tests {
             "{message}"
         );
     }
-
-    #[test]
-    fn a_kernel_of_another_type_is_refused() {
-        let shape = Shape::cube(1);
-        let problem =
-            Problem::<i32>::random(shape, Layout::compact(shape), Data::Uniform, 1, 1, 1).unwrap();
-        let choice = planted::kernel(WRITES_INSIDE);
-        let error = run_by(&simulator(), choice, &problem, &|| ()).unwrap_err();
-        assert_eq!(
-            error.to_string(),
-            "Kernel `planted` does not multiply i32; it multiplies f32."
-        );
-    }
 }

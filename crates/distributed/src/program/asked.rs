@@ -4,9 +4,10 @@ use gpu_gemm::{Bf16, DataType, ElementType, F16, Shape, Transpose};
 use host::cli::exit::{Stop, usage};
 use host::cli::matrices::{Matrices, matrices};
 use host::cpu::{self, Settings};
+use host::data::Data;
 use host::rung::Rung;
 use host::select::{self, Asked, SelectError};
-use host::source::{Filling, Source};
+use host::source::Source;
 
 use crate::Element;
 use crate::arguments::{Arguments, ProofPlace};
@@ -45,7 +46,7 @@ pub(super) fn agreed(world: &Ranks, arguments: &Arguments) -> Result<Option<Agre
         Some(found) => found?,
         None if is_right == 0 => return Ok(None),
         None => Matrices {
-            source: Source::Filled(Filling::Normal),
+            source: Source::Filled(Data::Normal),
             data_type: DataType::ALL[index as usize],
             note: None,
         },

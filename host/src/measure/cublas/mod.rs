@@ -9,6 +9,7 @@ mod column_major;
 mod lt;
 mod precision;
 
+use std::env;
 use std::ffi::{c_int, c_longlong, c_void};
 use std::path::{Path, PathBuf};
 use std::ptr;
@@ -21,7 +22,7 @@ use gpu_gemm::{CudaDevice, DataType, Product, Scalar};
 use self::column_major::ColumnMajor;
 use self::lt::{Lt, LtProduct};
 use super::library::Loaded;
-use super::places::Places;
+use super::places;
 pub use precision::{Interface, Precision, is_on_tensor_cores, is_tf32, title};
 
 /// Why cuBLAS cannot be measured.
@@ -330,7 +331,7 @@ fn library() -> Result<&'static Loaded, CublasError> {
     static LIBRARY: OnceLock<Option<Loaded>> = OnceLock::new();
     let found = LIBRARY.get_or_init(|| {
         // SAFETY: loading NVIDIA's library has no requirements of its own.
-        unsafe { Loaded::first_of(Places::of_this_process().candidates()) }
+        unsafe { Loaded::first_of(places::candidates(|name| env::var_os(name), Path::new("/"))) }
     });
     found.as_ref().ok_or(CublasError::NotFound)
 }

@@ -21,7 +21,6 @@
 //! - A time that cannot be true is an error ([`Limits`]).
 
 mod contender;
-mod pace;
 mod room;
 mod span;
 
@@ -34,13 +33,13 @@ use thiserror::Error;
 use super::cublas::{CublasError, Prepared};
 use super::limits::{Implausible, Limits};
 use super::nvml::{GpuState, Probe};
+use super::pace::{BY_OPENCL, ON_GPU, Pace, Repeats};
 use super::sustained::{self, Sustained};
 use super::timing::{Effort, Timing, turns};
 use crate::data::{Matrix, Number};
 use crate::run::{Resident, RunError};
 use crate::statistics;
 pub use contender::Contender;
-use pace::{BY_OPENCL, ON_GPU, Pace, Repeats};
 use room::Room;
 use span::{Gate, Span};
 pub(super) use span::{mark, seconds};
