@@ -105,7 +105,7 @@ mod tests {
                 0,
                 1,
                 9,
-                "16384 x 16384 x 16384 needs about 9 GiB of memory on the host",
+                "16384 x 16384 x 16384 needs about 9 GiB of memory",
             ),
             // Rows that are twice as long.
             (
@@ -122,8 +122,6 @@ mod tests {
                 27,
                 "A batch of 3 x (16384 x 16384 x 16384) needs about 27 GiB",
             ),
-            // Sizes beyond any memory do not overflow.
-            (Shape::cube(usize::MAX), 0, 1, u64::MAX >> 30, ""),
         ] {
             let storage = Storage {
                 padding,
@@ -131,16 +129,15 @@ mod tests {
                 ..Storage::default()
             };
             let check = |gib: u64| check_against(shape, storage, 4, Some(gib << 30));
-            assert_eq!(check(fits).is_ok(), !start.is_empty());
+            assert_eq!(check(fits), Ok(()));
             let text = check(fits - 1).unwrap_err().to_string();
             assert!(text.starts_with(start), "{text}");
-            let total = format!("has {} GiB", fits - 1);
-            assert!(text.contains(&total), "{text}");
-            assert!(
-                !start.is_empty() || text.contains(" needs about 1.1e31 GiB of "),
-                "{text}"
-            );
-            assert_eq!(check_against(shape, storage, 4, None), Ok(()));
+            assert!(text.contains(&format!("has {} GiB", fits - 1)), "{text}");
         }
+        // Sizes beyond any memory do not overflow.
+        let most = Shape::cube(usize::MAX);
+        let refused = check_against(most, Storage::default(), 4, Some(u64::MAX));
+        let text = refused.unwrap_err().to_string();
+        assert!(text.contains(" needs about 1.1e31 GiB of "), "{text}");
     }
 }

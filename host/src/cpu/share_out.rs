@@ -37,26 +37,6 @@ mod tests {
     use crate::cpu::Settings;
     use std::sync::atomic::{AtomicU32, Ordering};
 
-    /// The sizes of the chunks in which `total` pieces are assigned.
-    fn chunks(schedule: Schedule, total: usize, threads: usize) -> Vec<usize> {
-        let mut left = total;
-        let mut chunks = Vec::new();
-        while left > 0 {
-            let chunk = schedule.chunk(total, left, threads).min(left);
-            chunks.push(chunk);
-            left -= chunk;
-        }
-        chunks
-    }
-
-    #[test]
-    fn static_chunks_are_equal_dynamic_ones_single_and_guided_ones_shrink() {
-        assert_eq!(chunks(Schedule::Static, 10, 4), [3, 3, 3, 1]);
-        assert_eq!(chunks(Schedule::Static, 3, 4), [1, 1, 1]);
-        assert_eq!(chunks(Schedule::Dynamic, 3, 2), [1, 1, 1]);
-        assert_eq!(chunks(Schedule::Guided, 16, 2), [4, 3, 3, 2, 1, 1, 1, 1]);
-    }
-
     #[test]
     fn every_piece_is_worked_on_once_however_many_threads_there_are() {
         for schedule in [Schedule::Static, Schedule::Dynamic, Schedule::Guided] {

@@ -281,10 +281,4 @@ mod tests {
     fn a_matrix_whose_extent_wraps_is_refused() {
         ViewMut::new(&mut [0; 4], (1 << 62) + 1, 4, 4);
     }
-
-    #[test]
-    #[should_panic(expected = "overlap")]
-    fn rows_that_overlap_are_refused() {
-        View::new(&[0; 9], 3, 3, 2);
-    }
 }

@@ -276,29 +276,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_arithmetic_of_floats_is_that_of_ieee() {
-        let largest = [2f64.powi(127), 2f64.powi(1023)];
-        for (arithmetic, bits, least, largest) in [
-            (
-                f32::ARITHMETIC,
-                24,
-                f64::from(f32::from_bits(1)),
-                largest[0],
-            ),
-            (f64::ARITHMETIC, 53, f64::from_bits(1), largest[1]),
-        ] {
-            let unit_roundoff = 2f64.powi(-bits);
-            let expected = Arithmetic::Float {
-                unit_roundoff,
-                smallest: least,
-                largest: largest * (2.0 - 2.0 * unit_roundoff),
-                exact_integers: 2f64.powi(bits),
-            };
-            assert_eq!(arithmetic, expected);
-        }
-    }
-
-    #[test]
     fn poison_is_a_nan_that_no_arithmetic_produces_and_bits_come_back() {
         fn check<T: Number>(produced: [T; 2]) {
             assert!(T::POISON.to_f64().is_nan());

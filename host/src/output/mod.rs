@@ -292,16 +292,6 @@ mod tests {
     }
 
     #[test]
-    fn an_output_that_is_dropped_leaves_nothing() {
-        let folder = tempfile::tempdir().unwrap();
-        let mut output = Output::open(&folder.path().join("out")).unwrap();
-        output.write_all(&[b'h'; 100_000]).unwrap();
-        output.flush().unwrap();
-        drop(output);
-        assert!(names(folder.path()).is_empty());
-    }
-
-    #[test]
     fn a_commit_that_fails_leaves_the_target_and_no_temporary() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("out");
@@ -357,20 +347,6 @@ mod tests {
         assert_eq!(fs::read(&file).unwrap(), b"new");
         let mode = fs::metadata(&file).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o640);
-    }
-
-    #[test]
-    fn what_is_no_file_by_the_time_of_the_commit_is_not_replaced() {
-        let folder = tempfile::tempdir().unwrap();
-        let (file, link) = (folder.path().join("file"), folder.path().join("link"));
-        let output = Output::open(&link).unwrap();
-        symlink("file", &link).unwrap();
-        let error = output.commit().unwrap_err().to_string();
-        assert!(
-            error.ends_with(": it is no longer a regular file."),
-            "{error}"
-        );
-        assert!(fs::symlink_metadata(&link).unwrap().is_symlink() && !file.exists());
     }
 
     #[test]

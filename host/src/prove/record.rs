@@ -259,7 +259,7 @@ mod tests {
     use crate::cpu::{Settings, Team, ijk};
     use crate::verify::Proof;
     use gpu_gemm::DeviceChoice;
-    use gpu_gemm::gpu_kernels::{naive, tiled};
+    use gpu_gemm::gpu_kernels::naive;
 
     /// A library's times, which do ten launches of 12,000 operations in as many seconds.
     fn library(name: &str, seconds: f64) -> Yardstick {
@@ -344,18 +344,6 @@ mod tests {
         let compared = (native.ratio_to_cublas, native.cublas_time_median_s);
         assert_eq!(compared, (None, None));
         assert!(native.flops_per_s.is_some());
-    }
-
-    #[test]
-    fn an_empty_c_takes_no_launch_and_a_batch_takes_one() {
-        for (m, batch, grid_z, launches) in [(0, 1, None, 0), (10, 1, None, 1), (10, 2, Some(2), 1)]
-        {
-            let mut request = request();
-            (request.shape.m, request.storage.batch) = (m, batch);
-            let record = recorded(&request, &Candidate::new(gpu(&tiled::KERNEL)), &[]);
-            assert_eq!((record.grid_z, record.launches), (grid_z, launches));
-            assert_eq!(record.batch, (batch > 1).then_some(batch));
-        }
     }
 
     #[test]

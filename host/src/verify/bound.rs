@@ -459,37 +459,6 @@ mod tests {
     }
 
     #[test]
-    fn split_elements_lose_what_an_interval_cuts_off_and_bits_below_the_largest() {
-        for (k, interval, promotions) in [(1, 1.0, 5.0), (128, 128.0, 5.0), (1000, 128.0, 12.0)] {
-            let lost = 2f64.powi(-21)
-                + 4.0 * (interval + 2.0) * U * (1.0 + 2f64.powi(-9))
-                + 2f64.powi(-10) * 4.0 * (2.0 * k as f64 + 2.0) * U
-                + promotions * U;
-            let bound = of_sums(k, 1.0f32, ErrorModel::Split).unwrap();
-            assert_close(bound.gamma, lost / (1.0 - lost), 1e-14);
-        }
-        // By the largest finite elements of row and column, and alpha.
-        const A: [[f32; 2]; 3] = [[-4.0, f32::INFINITY], [0.0, 0.0], [0.5, 0.25]];
-        const B: [[f32; 2]; 2] = [[f32::NAN, 1.0], [8.0, -2.0]];
-        let of = |alpha| {
-            let problem = product((3, 2, 2), alpha, |row, l| A[row][l], |l, col| B[l][col]);
-            ErrorBound::new(&problem, ErrorModel::Split).unwrap()
-        };
-        let nothing = Expected::default();
-        let per_maxima = 2.0 * (2f64.powi(-47) + 2f64.powi(-56)) + 2f64.powi(-52);
-        let bound = of(-3.0);
-        // Scales end at 2^-112: of the second row, underflow is hundreds of times as large.
-        for (row, largest) in [(0, 4.0), (1, 2f64.powi(-112)), (2, 0.5)] {
-            for (col, other) in [(0, 8.0), (1, 2.0)] {
-                let expected = 3.0 * largest * other * per_maxima * (1.0 + bound.gamma);
-                let allowed = bound.of_element(row, col, nothing) - bound.underflow;
-                assert_close(allowed, expected, 1e-12);
-            }
-        }
-        assert_eq!(of(0.0).of_element(0, 0, nothing), of(0.0).underflow);
-    }
-
-    #[test]
     fn strassen_is_proven_up_to_the_largest_number_before_alpha_and_after() {
         for (alpha, a, b, expected) in [
             (1.0, f32::MAX, 1.0, true),

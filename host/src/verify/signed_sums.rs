@@ -12,21 +12,64 @@ use crate::data::{Matrix, Number, Problem};
 use crate::parallel;
 
 /// `V` random signs for each of `count` elements.
-pub(super) fn signs<const V: usize>(count: usize, seed: u64) -> Vec<[f64; V]> {
+fn signs<const V: usize>(count: usize, seed: u64) -> Vec<[f64; V]> {
     let mut generator = Pcg64::new(seed.into(), 0x519e_d5c4);
     let mut sign = || if generator.random() { 1.0 } else { -1.0 };
     (0..count).map(|_| [(); V].map(|()| sign())).collect()
 }
 
+/// What sums of signed elements are kept in.
+pub(super) trait Accumulator: Copy + Default + Send + Sync {
+    /// Adds an element with a sign.
+    fn add_signed(&mut self, element: f64, sign: f64);
+
+    /// Adds `factor` times a sum.
+    fn add_scaled(&mut self, factor: f64, sum: Self);
+
+    /// How far it is from what it must be.
+    fn distance(self, want: Self) -> f64;
+}
+
+impl Accumulator for f64 {
+    fn add_signed(&mut self, element: f64, sign: f64) {
+        *self += element * sign;
+    }
+
+    fn add_scaled(&mut self, factor: f64, sum: f64) {
+        *self += factor * sum;
+    }
+
+    fn distance(self, want: f64) -> f64 {
+        (self - want).abs()
+    }
+}
+
+impl Accumulator for Sum {
+    fn add_signed(&mut self, element: f64, sign: f64) {
+        self.add(element, sign);
+    }
+
+    fn add_scaled(&mut self, factor: f64, sum: Sum) {
+        self.add(factor, sum.rounded);
+        self.correction += factor * sum.correction;
+    }
+
+    fn distance(self, want: Sum) -> f64 {
+        let off = (self.rounded - want.rounded) + (self.correction - want.correction);
+        // The difference itself is rounded.
+        off.abs() - 2.0 * f64::EPSILON * want.rounded.abs()
+    }
+}
+
 /// The sums of rows of `A B`, with `V` signs for each column.
-pub(super) struct RowSums<const V: usize> {
+pub(super) struct RowSums<S, const V: usize> {
     /// n x V.
     signs: Vec<[f64; V]>,
     /// `B * signs`, k x V, and `|B| * 1`.
-    b: Vec<([f64; V], f64)>,
+    b: Vec<([S; V], f64)>,
 }
 
-impl<const V: usize> RowSums<V> {
+impl<S: Accumulator, const V: usize> RowSums<S, V> {
     /// Draws the signs, as `seed` has them, and reads the `value` of B's elements.
     pub fn new<T: Number>(b: &Matrix<T>, value: impl Fn(T) -> f64 + Sync, seed: u64) -> Self {
         let signs = signs(b.columns(), seed);
@@ -39,17 +82,17 @@ impl<const V: usize> RowSums<V> {
     }
 
     /// The sums of one row.
-    pub fn of(&self, row: impl Iterator<Item = f64>) -> [f64; V] {
+    pub fn of(&self, row: impl Iterator<Item = f64>) -> [S; V] {
         signed(row, &self.signs)
     }
 
     /// The right sums of a row of `A B`, from the row of A, and `sum |a||b|` over its
     /// elements.
-    pub fn expected(&self, a: impl Iterator<Item = f64>) -> ([f64; V], f64) {
-        let (mut sums, mut magnitude) = ([0.0; V], 0.0);
+    pub fn expected(&self, a: impl Iterator<Item = f64>) -> ([S; V], f64) {
+        let (mut sums, mut magnitude) = ([S::default(); V], 0.0);
         for (a, (b, b_magnitude)) in a.zip(&self.b) {
             for (sum, b) in sums.iter_mut().zip(b) {
-                *sum += a * b;
+                sum.add_scaled(a, *b);
             }
             magnitude += a.abs() * b_magnitude;
         }
@@ -57,11 +100,14 @@ impl<const V: usize> RowSums<V> {
     }
 }
 
-fn signed<const V: usize>(elements: impl Iterator<Item = f64>, signs: &[[f64; V]]) -> [f64; V] {
-    let mut sums = [0.0; V];
+fn signed<S: Accumulator, const V: usize>(
+    elements: impl Iterator<Item = f64>,
+    signs: &[[f64; V]],
+) -> [S; V] {
+    let mut sums = [S::default(); V];
     for (element, signs) in elements.zip(signs) {
         for (sum, sign) in sums.iter_mut().zip(signs) {
-            *sum += element * sign;
+            sum.add_signed(element, *sign);
         }
     }
     sums
@@ -101,7 +147,7 @@ impl Sums {
 
 /// The sum of each row, and what it must be.
 pub(super) fn of_rows<T: Number>(problem: &Problem<T>, got: &[f64], seed: u64) -> Vec<LineSum> {
-    let sums = RowSums::<1>::new(&problem.b, T::to_f64, seed);
+    let sums = RowSums::<f64, 1>::new(&problem.b, T::to_f64, seed);
     parallel::map(problem.shape().m, |row| {
         let product = match problem.alpha == T::default() {
             true => (0.0, 0.0),

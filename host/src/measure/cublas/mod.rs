@@ -335,14 +335,3 @@ fn library() -> Result<&'static Loaded, CublasError> {
     });
     found.as_ref().ok_or(CublasError::NotFound)
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn versions_read_as_people_write_them() {
-        assert_eq!(version_name(120_901), "12.9.1");
-        assert_eq!(version_name(130_000), "13.0.0");
-    }
-}

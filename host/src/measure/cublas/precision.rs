@@ -120,19 +120,3 @@ fn cuda_data_type(element: ElementType) -> c_int {
         ElementType::I32 => 10,
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn names_tell_the_library_and_the_precision() {
-        assert_eq!(title("cublas-fp32"), "cuBLAS fp32");
-        assert_eq!(title("cublaslt-bf16-f32"), "cublasLt bf16-f32");
-        assert_eq!(title("cublaslt-tf32"), "cublasLt tf32 (tensor cores)");
-        assert!(is_tf32("cublas-tf32") && is_tf32("cublaslt-tf32"));
-        assert!(!is_tf32("cublas-fp32"));
-        let on_tensor_cores = ["cublas-fp32", "cublaslt-fp64", "naive"].map(is_on_tensor_cores);
-        assert_eq!(on_tensor_cores, [false, true, false]);
-    }
-}

@@ -181,23 +181,10 @@ extern "C" fn cublasGemmEx(
     alpha: usize, a: u64, a_type: i32, lda: i32, b: u64, b_type: i32, ldb: i32,
     beta: usize, c: u64, c_type: i32, ldc: i32, compute: i32, algorithm: i32,
 ) -> u32 {
-    assert_eq!(algorithm, -1);
-    let strides = [0; 3];
-    Product {
-        name: "gemm_ex",
-        handle,
-        transposes: [transpose_a, transpose_b],
-        shape: [m, n, k],
-        scalars: [alpha, beta],
-        starts: [a, b, c],
-        leading: [lda, ldb, ldc],
-        types: [a_type, b_type, c_type],
-        strides,
-        products: 1,
-        compute,
-        time: ("cublas_ns", 1),
-    }
-    .run()
+    cublasGemmStridedBatchedEx(
+        handle, transpose_a, transpose_b, m, n, k, alpha, a, a_type, lda, 0,
+        b, b_type, ldb, 0, beta, c, c_type, ldc, 0, 1, compute, algorithm,
+    )
 }
 
 #[unsafe(no_mangle)]
@@ -210,7 +197,7 @@ extern "C" fn cublasGemmStridedBatchedEx(
 ) -> u32 {
     assert_eq!(algorithm, -1);
     Product {
-        name: "gemm_ex_batched",
+        name: if products == 1 { "gemm_ex" } else { "gemm_ex_batched" },
         handle,
         transposes: [transpose_a, transpose_b],
         shape: [m, n, k],
