@@ -208,34 +208,25 @@ impl NpyFile {
         if now != *self || self.data_type != T::TYPE {
             return Err(refuse(Refusal::Changed).into());
         }
-        let compact = Placement::compact(self.columns);
-        let mut matrix = Matrix::from_rows(self.rows, self.columns, compact, |_, _| ())?;
         // Lines of the file are rows or columns.
         let (lines, length) = match self.fortran_order {
             false => (self.rows, self.columns),
             true => (self.columns, self.rows),
         };
+        let compact = Placement::compact(length);
+        let mut matrix = Matrix::from_rows(lines, length, compact, |_, _| ())?;
         let at_once = (CHUNK / length.max(1)).max(1);
         for first in (0..lines).step_by(at_once) {
             let count = at_once.min(lines - first);
             let chunk = take(&mut elements, count * length).map_err(refuse)?;
-            match self.fortran_order {
-                false => {
-                    for (row, line) in chunk.chunks(length.max(1)).enumerate() {
-                        matrix.row_mut(first + row).copy_from_slice(line);
-                    }
-                }
-                true => {
-                    for row in 0..self.rows {
-                        let elements = &mut matrix.row_mut(row)[first..first + count];
-                        for (column, element) in elements.iter_mut().enumerate() {
-                            *element = chunk[column * length + row];
-                        }
-                    }
-                }
+            for (line, read) in chunk.chunks(length.max(1)).enumerate() {
+                matrix.row_mut(first + line).copy_from_slice(read);
             }
         }
-        Ok(matrix)
+        match self.fortran_order {
+            false => Ok(matrix),
+            true => Ok(matrix.transposed(1)?),
+        }
     }
 }
 

@@ -123,12 +123,6 @@ impl Progress {
     pub fn step(&self) {
         self.bar.inc(1);
     }
-
-    /// How many are done.
-    #[cfg(test)]
-    pub fn steps_done(&self) -> u64 {
-        self.bar.position()
-    }
 }
 
 impl Drop for Progress {

@@ -287,18 +287,6 @@ impl<T: Number> Problem<T> {
         Problem::random_batch_of(T::TYPE, 1, shape, layout, data, seed, (alpha, beta))
     }
 
-    /// [`Problem::random_batch_of`] one type.
-    pub fn random_batch(
-        batch: usize,
-        shape: Shape,
-        layout: Layout,
-        data: Data,
-        seed: u64,
-        scalars: (T, T),
-    ) -> Result<Self, ProblemError> {
-        Problem::random_batch_of(T::TYPE, batch, shape, layout, data, seed, scalars)
-    }
-
     /// A batch of problems of this shape, of `data`, A and B in `inputs`. Where `beta` or
     /// `alpha` is zero, what must not be read is [`Number::POISON`].
     pub fn random_batch_of(
@@ -352,7 +340,16 @@ mod tests {
 
     fn random(batch: usize, layout: Layout, data: Data, seed: u64) -> Problem<f32> {
         let shape = Shape::new(5, 6, 7);
-        Problem::random_batch(batch, shape, layout, data, seed, (1.0, 1.0)).unwrap()
+        Problem::random_batch_of(
+            ElementType::F32,
+            batch,
+            shape,
+            layout,
+            data,
+            seed,
+            (1.0, 1.0),
+        )
+        .unwrap()
     }
 
     const COMPACT: Layout = Layout::compact(Shape::new(5, 6, 7));
@@ -447,7 +444,8 @@ mod tests {
         let shape = Shape::new(60, 50, 70);
         let [normal, graded, wide] = [Data::Normal, Data::Graded, Data::Wide].map(|data| {
             let layout = Layout::compact(shape);
-            Problem::<f32>::random_batch(2, shape, layout, data, 1, (1.0, 1.0)).unwrap()
+            Problem::<f32>::random_batch_of(ElementType::F32, 2, shape, layout, data, 1, (1.0, 1.0))
+                .unwrap()
         });
         // By how much the elements of `one` are larger, `expected` says for a row and a column.
         let check =

@@ -105,7 +105,15 @@ mod tests {
         timing: Timing,
     ) -> Option<String> {
         let layout = Layout::compact(shape);
-        let problem = Problem::random_batch(batch, shape, layout, Data::Normal, 1, (alpha, 0.0));
+        let problem = Problem::random_batch_of(
+            ElementType::F32,
+            batch,
+            shape,
+            layout,
+            Data::Normal,
+            1,
+            (alpha, 0.0),
+        );
         let limits = Limits {
             peak_flops_per_s: Some(peak).filter(|peak| *peak > 0.0),
             bandwidth_bytes_per_s,

@@ -1,39 +1,14 @@
 //! Times of a product on several devices, and on the first of them alone, by the wall clock: from
 //! before the first launch, or the first copy, until all devices have finished.
 
-use clap::ValueEnum;
-use gpu_gemm::device::several::{Done, Start};
 use gpu_gemm::{Choice, Devices};
 
 use super::pace::{ON_CPU, ON_SIMULATOR, by_clock};
 use super::timing::{Effort, Timing};
-use crate::data::{Matrix, Number, Problem, Stored, by_inputs};
+use crate::data::{Matrix, Number, Problem};
 use crate::run::RunError;
-use crate::run::several::{gathered, product};
-
-/// Where the matrices of a timed product lie before it; and C also after it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub enum Origin {
-    /// Spread over the devices, as the product is divided
-    #[default]
-    Spread,
-    /// B on the first device, A and C spread
-    FirstB,
-    /// All on the first device
-    First,
-    /// In host memory that is not page-locked
-    Host,
-}
-
-impl Origin {
-    fn starts(self) -> [Start; 3] {
-        match self {
-            Origin::Spread | Origin::Host => [Start::Spread; 3],
-            Origin::FirstB => [Start::Spread, Start::First, Start::Spread],
-            Origin::First => [Start::First; 3],
-        }
-    }
-}
+pub use crate::run::several::Origin;
+use crate::run::several::{Multiply, multiply};
 
 /// What was measured.
 #[derive(Clone, Debug, PartialEq)]
@@ -61,74 +36,24 @@ pub fn measure<T: Number>(
     origin: Origin,
     effort: Effort,
 ) -> Result<Scaled<T>, RunError> {
-    by_inputs!(
-        problem,
-        measure_as::<_, T>(devices, choice, problem, origin, effort)
-    )
-}
-
-fn measure_as<Input: Number, T: Number>(
-    devices: &Devices,
-    choice: Option<Choice>,
-    problem: &Problem<T>,
-    origin: Origin,
-    effort: Effort,
-) -> Result<Scaled<T>, RunError> {
-    let stored = problem.stored_as::<Input>()?;
-    let times = |count| times(devices, count, choice, (problem, &stored), origin, effort);
+    let times = |count| {
+        let on = (devices, count);
+        multiply(on, choice, problem, origin, |multiply| {
+            timed(devices, effort, multiply)
+        })
+    };
     let all = times(devices.count())?;
     let alone = match devices.gpus() {
         0 => None,
-        _ => Some(times(1)?.timing),
+        _ => Some(times(1)?.outcome.0),
     };
-    Ok(Scaled { alone, ..all })
-}
-
-/// Times it on the first `count` devices.
-fn times<Input: Number, T: Number>(
-    devices: &Devices,
-    count: usize,
-    choice: Option<Choice>,
-    (problem, stored): (&Problem<T>, &Stored<'_, T, Input>),
-    origin: Origin,
-    effort: Effort,
-) -> Result<Scaled<T>, RunError> {
-    // Each run begins with the same C, if it reads one.
-    let reads_c = problem.beta != T::default();
-    let (timed, grid, c) = if origin == Origin::Host {
-        let product = (problem.shape(), problem.transposes);
-        let scalars = (problem.alpha.scalar(), problem.beta.scalar());
-        let planner = devices.planner(choice, problem.data_type());
-        let mut product = devices.streamed::<Input, T>(product, count, scalars, &planner)?;
-        let [a, b] = [&*stored.a, &*stored.b].map(|matrix| (matrix.elements(), matrix.leading()));
-        let (mut c, leading) = (problem.c.clone(), problem.c.leading());
-        let run = || {
-            if reads_c {
-                c.elements_mut().copy_from_slice(problem.c.elements());
-            }
-            Ok(product.multiply(a, b, (c.elements_mut(), leading))?)
-        };
-        (timed(devices, effort, run)?, product.split().grid(), c)
-    } else {
-        let starts = origin.starts();
-        let mut product = product(devices, count, choice, problem, stored, starts)?;
-        let run = || {
-            if reads_c {
-                product.write_c(problem.c.elements(), problem.c.leading())?;
-            }
-            Ok(product.multiply()?)
-        };
-        let timed = timed(devices, effort, run)?;
-        let c = gathered(&product, problem)?;
-        (timed, product.split().grid(), c)
-    };
-    let (timing, received) = timed;
+    let (timing, received) = all.outcome;
     Ok(Scaled {
         timing,
-        alone: None,
-        grid,
+        alone,
+        grid: all.grid,
         received,
-        c,
+        c: all.c,
     })
 }
 
@@ -137,11 +62,11 @@ fn times<Input: Number, T: Number>(
 fn timed(
     devices: &Devices,
     effort: Effort,
-    mut run: impl FnMut() -> Result<Done, RunError>,
+    multiply: Multiply<'_>,
 ) -> Result<(Timing, Vec<usize>), RunError> {
     let mut received = Vec::new();
     let mut run = || {
-        let done = run()?;
+        let done = multiply()?;
         received = done.received;
         Ok(done.time)
     };

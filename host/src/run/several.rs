@@ -1,73 +1,122 @@
-//! A kernel on several devices, once: the matrices are spread over them, and C is gathered.
+//! A product on several devices, whose matrices start spread over them, on the first of them, or in
+//! host memory, and whose C is gathered.
 
-use gpu_gemm::device::several::{HostProblem, Product, Start};
-use gpu_gemm::{Choice, Devices};
+use clap::ValueEnum;
+use gpu_gemm::device::several::{Done, HostProblem, Start};
+use gpu_gemm::{Bf16, Choice, Devices, ElementType, F16};
 
 use super::{Run, RunError};
-use crate::data::{Matrix, Number, Problem, Stored, by_inputs};
+use crate::data::{Matrix, Number, Problem};
 
-/// Runs the chosen kernel, or for `None` the one that suits each part, on copies of the problem's
-/// matrices.
+/// Where the matrices of a product lie before it; and C also after it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum Origin {
+    /// Spread over the devices, as the product is divided
+    #[default]
+    Spread,
+    /// B on the first device, A and C spread
+    FirstB,
+    /// All on the first device
+    First,
+    /// In host memory that is not page-locked
+    Host,
+}
+
+/// One product, which may be run again and again.
+pub type Multiply<'a> = &'a mut dyn FnMut() -> Result<Done, RunError>;
+
+/// What a product on several devices leaves.
+pub struct Multiplied<T, R> {
+    /// What its runner returned.
+    pub outcome: R,
+    /// The grid: devices along the rows of C, and along its columns.
+    pub grid: (usize, usize),
+    /// C after the last run.
+    pub c: Matrix<T>,
+}
+
+/// Runs the chosen kernel, or for `None` the one that suits each part, once.
 pub fn run<T: Number>(
     devices: &Devices,
     choice: Option<Choice>,
     problem: &Problem<T>,
 ) -> Result<Run<T>, RunError> {
-    by_inputs!(problem, run_as::<_, T>(devices, choice, problem))
+    let on = (devices, devices.count());
+    let once = |multiply: Multiply<'_>| Ok(multiply()?.time);
+    let multiplied = multiply(on, choice, problem, Origin::Spread, once)?;
+    Ok(Run {
+        c: multiplied.c,
+        time: multiplied.outcome,
+    })
 }
 
-fn run_as<Input: Number, T: Number>(
-    devices: &Devices,
+/// Prepares a problem's product on the first `count` devices, and hands it to `run`.
+///
+/// # Errors
+///
+/// Those of `run`; a device fails, or its memory is too small: it is named.
+pub fn multiply<T: Number, R>(
+    on: (&Devices, usize),
     choice: Option<Choice>,
     problem: &Problem<T>,
-) -> Result<Run<T>, RunError> {
-    let stored = problem.stored_as::<Input>()?;
-    let spread = [Start::Spread; 3];
-    let mut product = product(devices, devices.count(), choice, problem, &stored, spread)?;
-    let time = product.multiply()?.time;
-    let c = gathered(&product, problem)?;
-    Ok(Run { c, time })
-}
-
-/// A problem's product on the first `count` devices, ready to run.
-pub fn product<'d, Input: Number, T: Number>(
-    devices: &'d Devices,
-    count: usize,
-    choice: Option<Choice>,
-    problem: &Problem<T>,
-    stored: &Stored<'_, T, Input>,
-    starts: [Start; 3],
-) -> Result<Product<'d, Input, T>, RunError> {
-    let whole = as_stored(problem, stored);
-    let scalars = (problem.alpha.scalar(), problem.beta.scalar());
-    let planner = devices.planner(choice, problem.data_type());
-    Ok(devices.product(whole, count, starts, scalars, &planner)?)
-}
-
-/// A problem as the library takes it.
-fn as_stored<'a, Input: Number, T: Number>(
-    problem: &Problem<T>,
-    stored: &'a Stored<'_, T, Input>,
-) -> HostProblem<'a, Input, T> {
-    let [a, b] = [&*stored.a, &*stored.b].map(|matrix| (matrix.elements(), matrix.leading()));
-    let [transpose_a, transpose_b] = problem.transposes;
-    HostProblem {
-        shape: problem.shape(),
-        a: (a.0, a.1, transpose_a),
-        b: (b.0, b.1, transpose_b),
-        c: (stored.c.elements(), stored.c.leading()),
+    origin: Origin,
+    run: impl FnOnce(Multiply<'_>) -> Result<R, RunError>,
+) -> Result<Multiplied<T, R>, RunError> {
+    match problem.inputs {
+        ElementType::Bf16 => multiply_as::<Bf16, T, R>(on, choice, problem, origin, run),
+        ElementType::F16 => multiply_as::<F16, T, R>(on, choice, problem, origin, run),
+        _ => multiply_as::<T, T, R>(on, choice, problem, origin, run),
     }
 }
 
-/// The C of a product, in the place of the problem's.
-pub fn gathered<Input: Number, T: Number>(
-    product: &Product<'_, Input, T>,
+fn multiply_as<Input: Number, T: Number, R>(
+    (devices, count): (&Devices, usize),
+    choice: Option<Choice>,
     problem: &Problem<T>,
-) -> Result<Matrix<T>, RunError> {
-    let mut c = problem.c.clone();
-    let leading = c.leading();
-    product.read_c(c.elements_mut(), leading)?;
-    Ok(c)
+    origin: Origin,
+    run: impl FnOnce(Multiply<'_>) -> Result<R, RunError>,
+) -> Result<Multiplied<T, R>, RunError> {
+    let starts = match origin {
+        Origin::Spread | Origin::Host => [Start::Spread; 3],
+        Origin::FirstB => [Start::Spread, Start::First, Start::Spread],
+        Origin::First => [Start::First; 3],
+    };
+    let stored = problem.stored_as::<Input>()?;
+    let [a, b] = [&*stored.a, &*stored.b].map(|matrix| (matrix.elements(), matrix.leading()));
+    let [transpose_a, transpose_b] = problem.transposes;
+    let scalars = (problem.alpha.scalar(), problem.beta.scalar());
+    let planner = devices.planner(choice, problem.data_type());
+    // Each run begins with the same C, if it reads one.
+    let reads_c = problem.beta != T::default();
+    let (mut c, leading) = (problem.c.clone(), problem.c.leading());
+    let (outcome, grid) = if origin == Origin::Host {
+        let product = (problem.shape(), problem.transposes);
+        let mut product = devices.streamed::<Input, T>(product, count, scalars, &planner)?;
+        let outcome = run(&mut || {
+            if reads_c {
+                c.elements_mut().copy_from_slice(problem.c.elements());
+            }
+            Ok(product.multiply(a, b, (c.elements_mut(), leading))?)
+        })?;
+        (outcome, product.split().grid())
+    } else {
+        let whole = HostProblem {
+            shape: problem.shape(),
+            a: (a.0, a.1, transpose_a),
+            b: (b.0, b.1, transpose_b),
+            c: (problem.c.elements(), leading),
+        };
+        let mut product = devices.product(whole, count, starts, scalars, &planner)?;
+        let outcome = run(&mut || {
+            if reads_c {
+                product.write_c(problem.c.elements(), leading)?;
+            }
+            Ok(product.multiply()?)
+        })?;
+        product.read_c(c.elements_mut(), leading)?;
+        (outcome, product.split().grid())
+    };
+    Ok(Multiplied { outcome, grid, c })
 }
 
 #[cfg(test)]
@@ -78,7 +127,7 @@ mod tests {
     use gpu_gemm::gpu_kernels::gemm::Gemm;
     use gpu_gemm::gpu_kernels::naive;
     use gpu_gemm::gpu_kernels::spec::EntryFn;
-    use gpu_gemm::{Device, ElementType, Shape, Simulator, Transpose};
+    use gpu_gemm::{Device, Shape, Simulator, Transpose};
 
     fn simulators(count: usize) -> Devices {
         let members = (0..count).map(|_| Device::Simulator(Simulator::default()));
@@ -96,13 +145,12 @@ mod tests {
         count: usize,
         choice: Choice,
         problem: &Problem<T>,
-        starts: [Start; 3],
+        origin: Origin,
     ) -> (Matrix<T>, Vec<usize>) {
-        let (devices, stored) = (simulators(count), problem.stored().unwrap());
-        let product = product(&devices, count, Some(choice), problem, &stored, starts);
-        let mut product = product.unwrap();
-        let received = product.multiply().unwrap().received;
-        (gathered(&product, problem).unwrap(), received)
+        let once = |multiply: Multiply<'_>| Ok(multiply()?.received);
+        let on = (&simulators(count), count);
+        let multiplied = multiply(on, Some(choice), problem, origin, once).unwrap();
+        (multiplied.c, multiplied.outcome)
     }
 
     /// Sizes that no number of devices divides, fewer rows than devices, and none.
@@ -130,16 +178,17 @@ mod tests {
                     ..problem::<f32>(Shape::new(m, n, k), Data::Normal, scalars)
                 };
                 let alone = crate::run::run(&one, naive, &problem, &|| ()).unwrap();
-                for (count, start) in [1, 2, 3, 4, 6]
-                    .map(|count| [0, 1, 2, 4, 7].map(|start| (count, start)))
-                    .concat()
+                for (count, origin) in [1, 2, 3, 4, 6]
+                    .map(|count| {
+                        Origin::value_variants()
+                            .iter()
+                            .map(move |one| (count, *one))
+                    })
+                    .into_iter()
+                    .flatten()
                 {
-                    let starts = [0, 1, 2].map(|matrix| match start >> matrix & 1 {
-                        0 => Start::Spread,
-                        _ => Start::First,
-                    });
-                    let (c, _) = multiplied(count, naive, &problem, starts);
-                    let case = format!("{m} {n} {k}, {count} devices, {starts:?}, {scalars:?}");
+                    let (c, _) = multiplied(count, naive, &problem, origin);
+                    let case = format!("{m} {n} {k}, {count} devices, {origin:?}, {scalars:?}");
                     assert_eq!(c.hash_of_bits(), alone.c.hash_of_bits(), "{case}");
                     assert_eq!(
                         c.first_padding_difference(problem.c.buffer()),
@@ -158,18 +207,17 @@ mod tests {
         let mut variants = gpu_gemm::gpu_kernels::tiled::KERNEL.variants.iter();
         let of_f64 = variants.find(|variant| variant.types.c == ElementType::F64);
         let choice = Choice::even(of_f64.unwrap());
-        let received = |count, starts| multiplied(count, choice, &problem, starts).1;
+        let received = |count, origin| multiplied(count, choice, &problem, origin).1;
         for count in [1, 2, 3, 4, 6] {
             let split = gpu_gemm::Split::of(shape, count);
             let formula: Vec<usize> = (0..count).map(|of| split.received(of) * 8).collect();
-            assert_eq!(received(count, [Start::Spread; 3]), formula);
+            assert_eq!(received(count, Origin::Spread), formula);
         }
         // From A, B and C on device 0, device 1 gets 48 rows of A, all of B, and its half of C,
         // which goes back.
         let (a, b, c) = (48 * 16 * 8, 16 * 64 * 8, 48 * 64 * 8);
-        assert_eq!(received(2, [Start::First; 3]), [c, a + b + c]);
-        let only_b = [Start::Spread, Start::First, Start::Spread];
-        assert_eq!(received(2, only_b), [0, b]);
+        assert_eq!(received(2, Origin::First), [c, a + b + c]);
+        assert_eq!(received(2, Origin::FirstB), [0, b]);
     }
 
     #[test]

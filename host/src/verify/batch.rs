@@ -54,7 +54,16 @@ mod tests {
     fn the_figures_are_those_of_the_product_with_the_largest_share_of_its_bound() {
         let (shape, data) = (Shape::new(3, 4, 5), Data::Normal);
         let layout = Layout::compact(shape);
-        let problem = Problem::<f32>::random_batch(4, shape, layout, data, 1, (1.0, 0.0)).unwrap();
+        let problem = Problem::<f32>::random_batch_of(
+            gpu_gemm::ElementType::F32,
+            4,
+            shape,
+            layout,
+            data,
+            1,
+            (1.0, 0.0),
+        )
+        .unwrap();
         // The last is exact.
         let figures = [(0.1, 1.0), (0.3, 1.0), (0.4, 4.0), (0.0, 0.0)];
         let check = |index: usize, _: &Problem<f32>, _: &Matrix<f32>| {

@@ -486,7 +486,7 @@ fn multiplies_each_product_of_a_batch<T: Number>(bench: &Bench) -> Result<(), Fa
             let scalars = (alpha, beta);
             let problem = Problem {
                 transposes,
-                ..Problem::random_batch(batch, shape, layout, data, 5, scalars)?
+                ..Problem::random_batch_of(T::TYPE, batch, shape, layout, data, 5, scalars)?
             };
             let problem = bench.as_read(&problem);
             let c = bench.run(&problem)?;
@@ -520,7 +520,7 @@ fn multiplies_a_batch_in_one_launch<T: Number>(bench: &Bench) -> Result<(), Fail
         let data = Data::SmallIntegers { largest: 4 };
         let problem = Problem {
             transposes,
-            ..Problem::random_batch(3, shape, layout, data, 5, scalars)?
+            ..Problem::random_batch_of(T::TYPE, 3, shape, layout, data, 5, scalars)?
         };
         let problem = bench.as_read(&problem);
         let element = variant.types.a;
