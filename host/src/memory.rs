@@ -25,7 +25,7 @@ pub struct TooLarge {
 /// Each matrix exists up to three times: in the problem, between guard bands, and in the result.
 const COPIES: f64 = 3.0;
 
-/// What needs the memory, with its verb.
+/// The subject of the error's sentence, with its verb.
 fn subject(shape: Shape, batch: usize) -> String {
     match batch {
         1 => format!("{shape} needs"),

@@ -17,7 +17,7 @@ fn each(count: usize, work: &(dyn Fn(usize) + Sync)) {
     (0..count).into_par_iter().for_each(work);
 }
 
-/// What `work` returns for each number below `count`, in their order.
+/// Calls `work` with each number below `count`, and returns the results in order.
 pub fn map<R: Send>(count: usize, work: impl Fn(usize) -> R + Sync) -> Vec<R> {
     let of_task = count.div_ceil(TASKS).max(1);
     let tasks = count.div_ceil(of_task);

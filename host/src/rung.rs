@@ -1,5 +1,4 @@
-//! What the command line runs by name: a GPU kernel or a rung of the CPU's ladder, behind one
-//! interface.
+//! A GPU kernel or a rung of the CPU's ladder, behind one interface.
 
 use gpu_gemm::gpu_kernels::spec::Tile;
 use gpu_gemm::{Choice, DataType, Device};

@@ -131,7 +131,7 @@ fn known(kernels: &[&'static Kernel], algorithms: &[&'static Algorithm]) -> Vec<
     known
 }
 
-/// What one name stands for. `others` are names that the caller knows, and may have been meant.
+/// Resolves one name. `others` are names that only the caller knows, to suggest.
 fn select_one(
     known: &[Known],
     others: &[&'static str],
@@ -178,7 +178,7 @@ fn select_one(
     }
 }
 
-/// What `found` finds for the names, each once.
+/// Looks up each name by `found`, and keeps each result once.
 fn each_once<T: PartialEq>(
     names: &[String],
     found: impl Fn(&str) -> Result<Vec<T>, SelectError>,
@@ -217,7 +217,7 @@ impl Asked {
         }
     }
 
-    /// What multiplies matrices that lie so; none if no kernel can.
+    /// The rung that multiplies matrices of this layout; `None` if no kernel can.
     pub fn rung(
         self,
         chooser: &Chooser,
@@ -412,7 +412,7 @@ mod tests {
         }
     }
 
-    /// What `ask` says to a name that stands for nothing.
+    /// The error of `ask` for an unknown name.
     fn refused(name: &str, data_type: DataType) -> String {
         let asked = ask(KERNELS, RUNGS, &owned(&[name]), data_type);
         asked.unwrap_err().to_string()
@@ -501,7 +501,7 @@ mod tests {
             (&["warp-specialized"], DataType::BF16),
             (&["persistent", "warp-*", "auto"], DataType::BF16),
             (&["fp64-tensor"], DataType::F64),
-            // What is wrong is said of f32.
+            // Where no type fits, the error is about f32.
             (&["fp64-tensor", "persistent"], DataType::F32),
             (&["quicksort"], DataType::F32),
         ] {

@@ -88,7 +88,7 @@ macro_rules! every_type {
 pub(super) use every_type;
 
 impl Functions {
-    /// That of `T`, if there is one.
+    /// The function of `T`, if there is one.
     pub fn of<T: Number>(&self) -> Option<Multiply<T>> {
         let functions: [&dyn Any; 3] = [&self.f32, &self.f64, &self.i32];
         let mut of_type = functions.iter().filter_map(|one| one.downcast_ref());

@@ -30,7 +30,7 @@ use crate::data::{Number, Problem};
 use crate::run::guard::{self, GUARD};
 use crate::run::{Run, RunError};
 
-/// What every rung needs.
+/// The imports of every rung.
 mod rung {
     pub(super) use super::algorithm::{Algorithm, Functions, Threads, every_type, tile};
     pub(super) use super::team::Team;

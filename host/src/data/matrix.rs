@@ -316,18 +316,8 @@ impl<T: Number> Matrix<T> {
             })
     }
 
-    /// Random `data`. The same seed gives the same matrix, whatever its placement.
-    pub fn random(
-        rows: usize,
-        columns: usize,
-        placement: Placement,
-        data: Data,
-        seed: u64,
-    ) -> Result<Self, ProblemError> {
-        Matrix::random_at(rows, columns, placement, seed, |_, _| (data, 0))
-    }
-
-    /// The same, with random `data` for each row and column, times a power of two.
+    /// The random `data` of each row and column, times a power of two. The same seed gives the same
+    /// matrix, whatever its placement.
     pub fn random_at(
         rows: usize,
         columns: usize,
@@ -367,6 +357,10 @@ fn extent(rows: usize, columns: usize, placement: Placement) -> Result<usize, Pr
 mod tests {
     use super::*;
 
+    fn uniform(rows: usize, columns: usize, placement: Placement) -> Matrix<f32> {
+        Matrix::random_at(rows, columns, placement, 7, |_, _| (Data::Uniform, 0)).unwrap()
+    }
+
     const fn placed(offset: usize, leading: usize) -> Placement {
         Placement { offset, leading }
     }
@@ -400,7 +394,7 @@ mod tests {
 
     #[test]
     fn everything_outside_a_random_matrix_is_poison_and_nothing_inside_is() {
-        let matrix = Matrix::<f32>::random(4, 5, placed(3, 6), Data::Uniform, 7).unwrap();
+        let matrix = uniform(4, 5, placed(3, 6));
         let poisoned = |element: &f32| element.bits() == f32::POISON.bits();
         assert_eq!(matrix.buffer().len(), 3 + 4 * 6);
         let count = matrix.buffer().iter().filter(|one| poisoned(one)).count();
@@ -411,7 +405,7 @@ mod tests {
 
     #[test]
     fn a_changed_bit_of_padding_is_found_and_changes_inside_are_not_padding() {
-        let matrix = Matrix::<f32>::random(3, 3, placed(1, 4), Data::Uniform, 1).unwrap();
+        let matrix = uniform(3, 3, placed(1, 4));
         let mut other = matrix.buffer().to_vec();
         other[1 + 4 + 1] = 9.0;
         assert_eq!(matrix.first_padding_difference(&other), None);

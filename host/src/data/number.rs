@@ -169,7 +169,7 @@ macro_rules! float {
                     Data::Normal | Data::Graded | Data::Wide => {
                         generator.sample::<f64, _>(StandardNormal) as $float
                     }
-                    // Of at most 24 bits in f32.
+                    // They have at most 24 bits, which f32 holds.
                     integers => integers.integer(generator) as $float,
                 }
             }

@@ -175,16 +175,6 @@ impl<T: Number> Problem<T> {
         })
     }
 
-    /// The same problem with its matrices moved.
-    pub fn moved_to(&self, layout: Layout) -> Result<Self, ProblemError> {
-        Ok(Problem {
-            a: self.a.moved_to(layout.a)?,
-            b: self.b.moved_to(layout.b)?,
-            c: self.c.moved_to(layout.c)?,
-            ..*self
-        })
-    }
-
     /// The matrices as kernels get them: those that are transposed are copies.
     pub fn stored(&self) -> Result<Stored<'_, T>, ProblemError> {
         self.stored_as::<T>()
@@ -300,7 +290,7 @@ impl<T: Number> Problem<T> {
     ) -> Result<Self, ProblemError> {
         let (zero, Shape { m, n, k }) = (T::default(), shape);
         let (rows, depth) = (m, k);
-        // Of matrices below each other; what overflows has no memory.
+        // The matrices lie below each other. A size that saturates is refused below.
         let [m, k] = [m, k].map(|rows| rows.saturating_mul(batch));
         // Three seeds from one; odd multiples of 2^64 over the golden ratio keep them far apart.
         let [a, b, c] = [1, 3, 5].map(|odd: u64| seed ^ odd.wrapping_mul(0x9e37_79b9_7f4a_7c15));
@@ -443,45 +433,37 @@ mod tests {
     fn graded_data_is_scaled_by_row_and_column_and_wide_data_along_k() {
         let shape = Shape::new(60, 50, 70);
         let [normal, graded, wide] = [Data::Normal, Data::Graded, Data::Wide].map(|data| {
-            let layout = Layout::compact(shape);
-            Problem::<f32>::random_batch_of(ElementType::F32, 2, shape, layout, data, 1, (1.0, 1.0))
-                .unwrap()
+            let (layout, of) = (Layout::compact(shape), ElementType::F32);
+            Problem::<f32>::random_batch_of(of, 2, shape, layout, data, 1, (1.0, 1.0)).unwrap()
         });
-        // By how much the elements of `one` are larger, `expected` says for a row and a column.
-        let check =
-            |one: &Matrix<f32>, other: &Matrix<f32>, expected: &dyn Fn(usize, usize) -> i32| {
-                for (row, col) in
-                    (0..one.rows()).flat_map(|row| (0..one.columns()).map(move |col| (row, col)))
-                {
-                    let power = 2f64.powi(expected(row, col));
-                    let [one, other] = [one, other].map(|matrix| f64::from(matrix.row(row)[col]));
-                    assert_eq!(one, other * power, "{row} {col}");
-                }
-            };
-        let power = |one: f32, other: f32| (one / other).log2().round() as i32;
-        let first_columns = |one: &Matrix<f32>, other: &Matrix<f32>| -> Vec<i32> {
-            let rows = 0..one.rows();
-            rows.map(|row| power(one.row(row)[0], other.row(row)[0]))
-                .collect()
+        // By which power of two an element is larger than that of normal data.
+        let power = |matrix: &Matrix<f32>, normal: &Matrix<f32>, row: usize, col: usize| {
+            let [one, other] = [matrix, normal].map(|matrix| matrix.row(row)[col]);
+            let power = (one / other).log2().round() as i32;
+            assert_eq!(one, other * 2f32.powi(power), "{row} {col}");
+            power
         };
-        let first_rows = |one: &Matrix<f32>, other: &Matrix<f32>| -> Vec<i32> {
-            let pairs = one.row(0).iter().zip(other.row(0));
-            pairs.map(|(one, other)| power(*one, *other)).collect()
-        };
-        let rows = first_columns(&graded.a, &normal.a);
-        let columns = first_rows(&graded.b, &normal.b);
-        let along = first_rows(&wide.a, &normal.a);
+        let rows: Vec<i32> = (0..120)
+            .map(|row| power(&graded.a, &normal.a, row, 0))
+            .collect();
+        let columns: Vec<i32> = (0..50)
+            .map(|col| power(&graded.b, &normal.b, 0, col))
+            .collect();
+        let along: Vec<i32> = (0..70).map(|l| power(&wide.a, &normal.a, 0, l)).collect();
         for (powers, largest) in [(&rows, 40), (&columns, 40), (&along, 20)] {
             let (least, most) = (powers.iter().min().unwrap(), powers.iter().max().unwrap());
             assert!(*least >= -largest && *most <= largest, "{powers:?}");
             assert!(most - least > 3 * largest / 2, "{powers:?}");
         }
-        check(&graded.a, &normal.a, &|row, _| rows[row]);
-        check(&graded.b, &normal.b, &|_, col| columns[col]);
-        check(&graded.c, &normal.c, &|row, col| rows[row] + columns[col]);
-        check(&wide.a, &normal.a, &|_, l| along[l]);
-        check(&wide.b, &normal.b, &|row, _| -along[row % 70]);
-        check(&wide.c, &normal.c, &|_, _| 0);
+        for (row, col) in (0..120).flat_map(|row| (0..50).map(move |col| (row, col))) {
+            let of_graded = power(&graded.c, &normal.c, row, col);
+            assert_eq!(of_graded, rows[row] + columns[col]);
+            assert_eq!(power(&graded.a, &normal.a, row, col), rows[row]);
+            assert_eq!(power(&graded.b, &normal.b, row, col), columns[col]);
+            assert_eq!(power(&wide.a, &normal.a, row, col), along[col]);
+            assert_eq!(power(&wide.b, &normal.b, row, col), -along[row % 70]);
+            assert_eq!(power(&wide.c, &normal.c, row, col), 0);
+        }
     }
 
     #[test]

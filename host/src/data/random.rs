@@ -111,7 +111,7 @@ pub(super) struct Powers {
 }
 
 impl Powers {
-    /// Those of `data` up to the [`super::Number::LARGEST_POWER`] of A and B, for this many rows of
+    /// The powers of `data`, limited by [`super::Number::LARGEST_POWER`], for this many rows of
     /// A, columns of B, and indices along k.
     pub fn new(largest_power: i32, data: Data, seed: u64, [m, n, k]: [usize; 3]) -> Powers {
         let random = |largest: i32, count: usize, of: u64| {
@@ -133,17 +133,17 @@ impl Powers {
         }
     }
 
-    /// Of an element of A.
+    /// The power of an element of A.
     pub fn of_a(&self, row: usize, index: usize) -> i32 {
         power(&self.rows, row) + power(&self.along_k, index)
     }
 
-    /// Of an element of B.
+    /// The power of an element of B.
     pub fn of_b(&self, index: usize, column: usize) -> i32 {
         power(&self.columns, column) - power(&self.along_k, index)
     }
 
-    /// Of an element of C.
+    /// The power of an element of C.
     pub fn of_c(&self, row: usize, column: usize) -> i32 {
         power(&self.rows, row) + power(&self.columns, column)
     }

@@ -1,4 +1,4 @@
-//! What no time can be: a sum of launches longer than the clock on the wall shows, more operations
+//! Times that are impossible: a sum of launches longer than the clock on the wall shows, more operations
 //! a second than the GPU has lanes for, or a launch shorter than its matrices take to pass through
 //! memory. A figure beyond is a mistake in the measurement, whatever was measured.
 

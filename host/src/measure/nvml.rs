@@ -108,8 +108,7 @@ impl Probe {
         (status == 0).then_some(Probe { nvml, device })
     }
 
-    /// What a function of the GPU and of a number says. A library may lack what it does not document
-    /// for its age.
+    /// Calls a function that takes the GPU and a number. An older library may lack it.
     ///
     /// # Safety
     ///

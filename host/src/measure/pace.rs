@@ -33,7 +33,7 @@ pub(super) const ON_GPU: Pace = Pace {
     counts_proof: false,
 };
 
-/// What proved the result has warmed up a kernel that takes long.
+/// A slow kernel needs no more warm-up than the runs that proved its result.
 pub(super) const BY_OPENCL: Pace = Pace {
     runs: 10,
     budget: 3.0,
@@ -44,7 +44,7 @@ pub(super) const BY_OPENCL: Pace = Pace {
     counts_proof: false,
 };
 
-/// What proved a rung right has warmed it up.
+/// The runs that proved a rung warmed it up.
 pub const ON_CPU: Pace = Pace {
     runs: 10,
     budget: 3.0,

@@ -174,7 +174,7 @@ impl Output {
     }
 }
 
-/// What became of a write to a stream. That its reader has gone away is no error.
+/// The outcome of a write to a stream. A reader that has gone away is no error.
 fn unless_unread(written: io::Result<()>) -> io::Result<()> {
     match written {
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
@@ -250,7 +250,7 @@ pub fn unlocked_stdout() -> io::Result<File> {
     Ok(File::from(io::stdout().as_fd().try_clone_to_owned()?))
 }
 
-/// What the system says of an error, as a clause, without the number.
+/// The system's text of an error, as a clause, without the number.
 pub(crate) fn clause(error: &io::Error) -> String {
     let text = error.to_string();
     match text.split_once(" (os error") {

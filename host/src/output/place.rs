@@ -62,7 +62,7 @@ impl Place {
         })?;
         let path = folder.join(name);
         match fs::read_link(&path) {
-            // What it leads to is missing, so that the links end.
+            // A dangling link: its target is the file to make.
             Ok(next) => Place::of(&folder.join(next)),
             Err(_) => Ok(Place::File(path)),
         }

@@ -27,14 +27,14 @@ pub(super) struct Candidate {
     pub proofs: Vec<Proof>,
     pub failure: Option<Failure>,
     pub corner: Option<Vec<Vec<f64>>>,
-    /// Of the C that was proven ([`Matrix::hash_of_bits`]).
+    /// The hash of the proven C ([`Matrix::hash_of_bits`]).
     pub proven_bits: Option<u64>,
     /// The time of its last run.
     pub time: Duration,
     pub timing: Option<Timing>,
-    /// Of back-to-back launches, if they were requested.
+    /// The speed of back-to-back launches, if they were requested.
     pub sustained: Option<Sustained>,
-    /// On several devices: what they add to its time.
+    /// How the work was divided, on several devices.
     pub several: Option<Several>,
 }
 

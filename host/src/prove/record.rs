@@ -57,8 +57,9 @@ pub(super) fn record(
     };
     let fastest = Yardstick::fastest(yardsticks);
     let time = fastest.map(|fastest| fastest.time_median_s);
+    let most = Yardstick::fastest_sustained(yardsticks);
     let sustained = candidate.sustained.as_ref();
-    let sustained = sustained.and_then(|of| sustained_beside(request, of, yardsticks));
+    let sustained = sustained.and_then(|of| self::sustained(request, of, most));
     let Shape { m, n, k } = request.shape;
     let call = request
         .storage
@@ -156,7 +157,7 @@ pub(super) fn record(
     }
 }
 
-/// What is reported of a library that kernels are compared with.
+/// The report's record of a library that kernels are compared with.
 pub(super) fn yardstick(
     request: &Request,
     name: &str,
@@ -178,36 +179,23 @@ pub(super) fn yardstick(
         frobenius_error: errors.map(|errors| errors.frobenius),
         largest_error_units: errors.map(|errors| errors.units),
         flops_per_s: request.flops_per_s(timing.median()).unwrap_or(0.0),
-        sustained: of.and_then(|of| sustained(request, of)),
+        sustained: of.and_then(|of| sustained(request, of, None)),
     }
 }
 
-/// What is reported of back-to-back launches; none if no product is computed.
-fn sustained(request: &Request, of: &Sustained) -> Option<report::Sustained> {
+/// The report's record of back-to-back launches, compared with the speed of the fastest library in
+/// that regime; `None` if no product is computed.
+fn sustained(request: &Request, of: &Sustained, most: Option<f64>) -> Option<report::Sustained> {
     let flops_per_s = request.flops_per_s(of.seconds_per_launch())?;
     Some(report::Sustained {
         seconds: of.seconds,
         turns: of.turns,
         launches: of.launches,
         flops_per_s,
-        ratio_to_cublas: None,
+        ratio_to_cublas: most.map(|most| flops_per_s / most),
         sm_clock_mhz: of.sm_clock_mhz,
         power_w: of.power_w,
         joules_per_tflop: of.power_w.map(|power| power / (flops_per_s / 1e12)),
-    })
-}
-
-/// The same, with the ratio to the library that was fastest so.
-fn sustained_beside(
-    request: &Request,
-    of: &Sustained,
-    yardsticks: &[Yardstick],
-) -> Option<report::Sustained> {
-    let own = sustained(request, of)?;
-    let ratio = Yardstick::fastest_sustained(yardsticks).map(|most| own.flops_per_s / most);
-    Some(report::Sustained {
-        ratio_to_cublas: ratio,
-        ..own
     })
 }
 

@@ -23,7 +23,7 @@ pub(crate) trait Copies<T: Number> {
     /// Makes their C what it is in the problem.
     fn restore_c(&mut self, backend: &dyn Backend, number: usize) -> Result<(), DeviceError>;
 
-    /// What `kernel` made of their C. What it wrote anywhere else is an error.
+    /// Reads back their C after `kernel`. A write anywhere else is an error.
     fn result(
         &self,
         backend: &dyn Backend,

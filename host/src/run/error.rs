@@ -31,7 +31,7 @@ impl From<PlanError> for RunError {
 }
 
 impl RunError {
-    /// What a kernel's trespass is.
+    /// Makes an error of a kernel's trespass.
     pub(crate) fn trespass_of(kernel: &str) -> impl Fn(Trespass) -> RunError {
         move |what| RunError::Trespass {
             kernel: kernel.to_string(),
@@ -45,7 +45,7 @@ fn names(types: &[DataType]) -> String {
     names.join(", ")
 }
 
-/// What a kernel wrote that it must not write.
+/// A write where a kernel must not write.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
 pub enum Trespass {
     /// Outside of a buffer: `distance` elements from its end, or before its start if negative.

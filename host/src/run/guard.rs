@@ -130,7 +130,7 @@ impl<T: Number> Guarded<T> {
         self.check_bands(backend, name)
     }
 
-    /// What a kernel made of this copy of `matrix`; everything around it must be unchanged.
+    /// Reads back this copy of `matrix` after a kernel; everything around it must be unchanged.
     pub fn result(
         &self,
         backend: &dyn Backend,

@@ -111,7 +111,7 @@ impl<'a, T: Number> Resident<'a, T> {
         backend.enter()?;
         let run = self.run_on(backend, choice);
         if run.is_err() {
-            // What the kernel left there is not known.
+            // The kernel may have left anything there.
             self.copies.clear();
         }
         if backend.space() != Space::Host {

@@ -25,9 +25,9 @@ pub enum Origin {
 /// One product, which may be run again and again.
 pub type Multiply<'a> = &'a mut dyn FnMut() -> Result<Done, RunError>;
 
-/// What a product on several devices leaves.
+/// The result of a product on several devices.
 pub struct Multiplied<T, R> {
-    /// What its runner returned.
+    /// The value that its runner returned.
     pub outcome: R,
     /// The grid: devices along the rows of C, and along its columns.
     pub grid: (usize, usize),
@@ -54,7 +54,7 @@ pub fn run<T: Number>(
 ///
 /// # Errors
 ///
-/// Those of `run`; a device fails, or its memory is too small: it is named.
+/// `run` fails; or a device fails or has too little memory, and is named.
 pub fn multiply<T: Number, R>(
     on: (&Devices, usize),
     choice: Option<Choice>,
@@ -222,7 +222,7 @@ mod tests {
 
     #[test]
     fn the_device_that_fails_is_named() {
-        // Of 5 rows the second device has 3.
+        // The second device has 3 of the 5 rows.
         const FAILS_ON_THREE_ROWS: EntryFn = |block| {
             let Gemm { m, a, .. } = planted::gemm(block);
             assert!(m != 3, "three rows, {} elements", a.len());

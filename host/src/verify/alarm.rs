@@ -24,7 +24,7 @@ use crate::parallel;
 /// The error, in units of rounding, that is suspicious.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Alarm {
-    /// Of each element.
+    /// The limit of an element whose terms cancel.
     base: f64,
     /// More for an element as large as its terms together.
     slope: f64,

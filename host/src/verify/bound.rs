@@ -162,7 +162,7 @@ impl ErrorBound {
     }
 
     /// The bound for a reference that was rounded itself, once, to a type as fine as the result's.
-    /// What f64 rounds away of f32 is not counted.
+    /// The rounding of an f64 reference for f32 is negligible, and not counted.
     pub fn with_rounded_reference(self) -> ErrorBound {
         match self.unit_roundoff <= 0.5 * f64::EPSILON {
             true => {
@@ -422,7 +422,7 @@ mod tests {
         assert_eq!(bound(14, -3.0).of(0.0), 48.0 * SMALLEST);
         // With a small alpha, beta * c and the addition underflow as they do with alpha = 1.
         assert_eq!(bound(14, 0.25).of(0.0), 16.0 * SMALLEST);
-        // That of f64 has room for one rounding of its reference.
+        // The bound of f64 allows for one rounding of its reference.
         let of_f64 = of_sums(14, 1.0f64, ErrorModel::Elementwise).unwrap();
         assert_close(of_f64.of(10.0), 17.0 * 2f64.powi(-53) * 10.0, 1e-14);
         assert_eq!(of_f64.of(0.0), 6.0 * 16.0 * f64::from_bits(1));

@@ -263,7 +263,7 @@ mod tests {
             for element in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
                 assert!(!is_used(element, 16.0), "{element}");
             }
-            // Of f64, whose check reads the product's own magnitudes.
+            // The check of f64 reads the magnitudes of the product itself.
             if T::TYPE == ElementType::F64 {
                 assert!(!is_used(2.0, f64::INFINITY) && !is_used(2.0, f64::NAN));
             }

@@ -95,7 +95,7 @@ pub enum Failure {
     },
     #[error("The result was right, but that of a launch like the timed ones is not: {0}")]
     Timed(Box<Failure>),
-    /// Of one product of a batch.
+    /// One product of a batch fails.
     #[error("Product {index} of the batch, counted from 0: {failure}")]
     Product { index: usize, failure: Box<Failure> },
     #[error("The result cannot be proven: {0}")]

@@ -18,7 +18,7 @@ fn signs<const V: usize>(count: usize, seed: u64) -> Vec<[f64; V]> {
     (0..count).map(|_| [(); V].map(|()| sign())).collect()
 }
 
-/// What sums of signed elements are kept in.
+/// A type in which signed elements are added up.
 pub(super) trait Accumulator: Copy + Default + Send + Sync {
     /// Adds an element with a sign.
     fn add_signed(&mut self, element: f64, sign: f64);
@@ -129,7 +129,7 @@ pub(super) struct Sums {
 }
 
 impl Sums {
-    /// Those of `got`.
+    /// The sums of `got`.
     pub fn of<T: Number>(got: &Matrix<T>, seed: u64) -> Sums {
         let signs_of_columns = signs::<1>(got.columns(), seed);
         Sums {

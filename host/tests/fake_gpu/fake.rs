@@ -46,7 +46,7 @@ static FOLDER: LazyLock<PathBuf> = LazyLock::new(|| {
     folder
 });
 
-/// What else the library is.
+/// The other names of the library.
 const LINKS: [&str; 2] = ["libcublas.so.12", "libnvidia-ml.so.1"];
 
 /// A run of the program on the fake GPU.

@@ -91,7 +91,7 @@ fn bench(settings: &str, arguments: &str) -> (Results, String, Vec<Line>) {
     (serde_json::from_str(&text).unwrap(), table, ran.log)
 }
 
-/// What a run says that failed at run time and proved nothing.
+/// The error of a run that fails and proves nothing.
 fn failure(settings: &str, more: &str) -> String {
     multiply(settings, more).ended.refused(1)
 }
@@ -312,7 +312,7 @@ fn cublas_multiplies_the_same_matrices_in_the_mode_that_its_name_promises() {
         assert!(matrices.contains(&line.numbers(["b", "a", "c"])));
         assert!(streams.contains(&line.number("stream")));
     }
-    // Those on tensor cores, which draw most power, come last, and all others alternate.
+    // TF32, which draws most power, comes last; all others alternate.
     let timed: Vec<String> = spans(&ran.log)
         .iter()
         .filter(|span| span.len() == 2)
@@ -385,7 +385,7 @@ fn cublas_multiplies_every_type_in_every_layout_one_product_or_a_batch() {
     multiplied_by_cublas::<f32>(DataType::F16_F32);
 }
 
-/// That it multiplies what the problem says, in every layout.
+/// Checks its products in every layout.
 fn multiplied_by_cublas<T: Number>(data_type: DataType) {
     let opened = Device::open(DeviceChoice::Cuda(0)).unwrap().device;
     let Device::Cuda(device) = &opened else {
@@ -633,7 +633,7 @@ fn a_crash_a_refused_launch_and_a_failing_cublas_are_told_apart() {
         let error = failure(&format!("crash_at={launch}"), "");
         assert!(error.starts_with(crashed), "{error}");
     }
-    // What was proven before stands in the report.
+    // Earlier proofs stand in the report.
     let ran = multiply("crash_at=10", "");
     let lost =
         "error: The GPU's context was lost when an earlier kernel crashed: 719 (LaunchFailed).";

@@ -35,7 +35,7 @@ pub enum Precision {
     Tf32,
 }
 
-/// What ends the names of those that round f32 to TF32.
+/// The end of the names of libraries that round f32 to TF32.
 const TF32: &str = "tf32";
 
 /// Whether a yardstick of this name, such as `cublaslt-tf32`, rounds f32 to TF32.
@@ -65,7 +65,7 @@ pub fn title(name: &str) -> String {
 }
 
 impl Precision {
-    /// That of a type by default.
+    /// The default precision of a type.
     pub fn of(data_type: DataType) -> Result<Precision, CublasError> {
         match data_type.inputs {
             ElementType::I32 => Err(CublasError::NoSuchType(data_type)),

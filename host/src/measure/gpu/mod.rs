@@ -182,7 +182,7 @@ pub fn measure<T: Number>(
     Ok(measured)
 }
 
-/// What launches of all contenders share.
+/// State that the launches of all contenders share.
 pub(super) struct Bench<'a, 'r, T: Number> {
     resident: &'a mut Resident<'r, T>,
     backend: &'a dyn Backend,

@@ -2,7 +2,7 @@
 
 use gpu_gemm::{Device, DeviceError};
 
-/// What decides how many copies there are.
+/// The limits on the number of copies.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Room {
     /// Bytes of the cache that all launches share.
@@ -14,7 +14,7 @@ pub(super) struct Room {
 }
 
 impl Room {
-    /// That of a GPU or a device of OpenCL.
+    /// The limits of a GPU or a device of OpenCL.
     pub fn of(device: &Device) -> Result<Room, DeviceError> {
         match device {
             Device::Cuda(gpu) => Ok(Room {

@@ -14,7 +14,7 @@ const COMPUTE_F32: i32 = 68;
 const COMPUTE_F64: i32 = 70;
 const COMPUTE_TF32: i32 = 77;
 
-/// What a handle stands for.
+/// The state of a handle.
 #[derive(Default)]
 pub struct Handle {
     stream: usize,
@@ -225,7 +225,7 @@ struct Described {
     attributes: BTreeMap<i32, i64>,
 }
 
-/// What a pointer of the caller's stands for.
+/// The description behind a pointer of the caller's.
 fn described(raw: usize) -> &'static mut Described {
     // SAFETY: all these pointers come from `describe`, and one thread uses each.
     unsafe { &mut *std::ptr::with_exposed_provenance_mut::<Described>(raw) }

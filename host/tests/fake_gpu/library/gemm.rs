@@ -117,13 +117,13 @@ impl<T: Element> Gemm<T> {
 
 /// An element of C.
 pub trait Element: Copy {
-    /// Of A and B.
+    /// The element type of A and B.
     type Input: Copy;
-    /// Of alpha and beta.
+    /// The type of alpha and beta.
     type Scalar: Copy + PartialEq + Default + Send;
-    /// What no product of a test is.
+    /// A value that no product of a test has.
     const WRONG: Self;
-    /// What a sum is kept in.
+    /// The type of the accumulator.
     type Sum: Copy;
     const EMPTY: Self::Sum;
 

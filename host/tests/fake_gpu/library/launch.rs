@@ -1,4 +1,4 @@
-//! What kernels do that are launched.
+//! The kernels.
 
 use crate::cuda::{TensorMap, copy};
 use crate::gemm::{Bf16, Element, F16, Gemm, Matrix, Of};
@@ -84,13 +84,13 @@ fn multiply_mapped<T: Element + Send + 'static>(gpu: &mut Gpu, name: &str, launc
     let (m, n, k) = (count(48), count(49), count(50));
     let (c, ldc) = (count(52) as u64, count(53));
     let (products, stride_of_c) = (count(59), count(62));
-    // Of a product, if the map has more than one matrix.
+    // The matrix of one product, if the map describes several.
     let of_map = |map: TensorMap, product: u64| {
         let leading = map[1] as usize / size_of::<T::Input>();
         let first = if map[5] > 1 { product * map[2] } else { 0 };
         Matrix::row_major(map[0] + first, leading)
     };
-    // Of `cuTensorMapEncodeTiled`, or zeros.
+    // Made by `cuTensorMapEncodeTiled`, or zeros.
     let (a, b) = (launch.word::<TensorMap>(0), launch.word::<TensorMap>(16));
     if scalar(51) != T::Scalar::default() && m * n * k > 0 {
         let sizes = [a, b].map(|map| [map[3], map[4]].map(|size| size as usize));

@@ -9,7 +9,7 @@ use crate::gpu::{Gpu, INVALID_VALUE, NOT_READY};
 /// Nanoseconds that the first launch of anything takes in addition: it loads code.
 const LOADING_NS: u64 = 2_000_000;
 
-/// What a stream has yet to do.
+/// An entry of a stream's queue.
 pub enum Pending {
     Work(Box<dyn FnOnce(&mut Gpu) + Send>),
     Copy(Box<dyn FnOnce(&mut Gpu) + Send>),
