@@ -6,8 +6,8 @@ use rand_pcg::Pcg64;
 
 /// What fills the matrices: the values of `--data`, and integers of some kinds. For integers,
 /// `Uniform` and `Normal` cover the full range of the type, so that sums wrap.
-// `Number::LARGEST_POWER` limits the powers of `Graded` and `Wide`. Powers of two do not round, so no
-// element of graded data is less accurate than one of normal data. In wide data all terms are as
+// `Number::LARGEST_POWER` limits the powers of `Graded` and `Wide`. Powers of two do not round, so
+// no element of graded data is less accurate than one of normal data. In wide data all terms are as
 // large as those of normal data: no product of large elements hides what is lost of small ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Data {

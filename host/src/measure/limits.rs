@@ -1,6 +1,6 @@
-//! Times that are impossible: a sum of launches longer than the clock on the wall shows, more operations
-//! a second than the GPU has lanes for, or a launch shorter than its matrices take to pass through
-//! memory. A figure beyond is a mistake in the measurement, whatever was measured.
+//! Times that are impossible: a sum of launches longer than the clock on the wall shows, more
+//! operations a second than the GPU has lanes for, or a launch shorter than its matrices take to
+//! pass through memory. A figure beyond is a mistake in the measurement, whatever was measured.
 
 // A NaN must fail every comparison, so they are written as what must hold, negated.
 #![allow(clippy::neg_cmp_op_on_partial_ord)]

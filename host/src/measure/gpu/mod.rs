@@ -103,8 +103,8 @@ impl Runner<'_> {
 ///
 /// # Errors
 ///
-/// There is no memory even for one copy of the matrices, a launch fails or writes where it must not,
-/// a time cannot be true, or the device is neither one GPU nor one of OpenCL.
+/// There is no memory even for one copy of the matrices, a launch fails or writes where it must
+/// not, a time cannot be true, or the device is neither one GPU nor one of OpenCL.
 pub fn measure<T: Number>(
     resident: &mut Resident<'_, T>,
     contenders: &[Contender<'_>],
