@@ -1,7 +1,5 @@
 //! The threads that rungs run on, and what the command line chooses for them.
 
-use std::fmt;
-
 use gpu_gemm::text::plural;
 use rayon::{ThreadPool, ThreadPoolBuildError, ThreadPoolBuilder};
 use thiserror::Error;
@@ -77,11 +75,5 @@ impl Team {
     /// Where they take work from.
     pub fn pool(&self) -> &ThreadPool {
         &self.pool
-    }
-}
-
-impl fmt::Debug for Team {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "{} threads, {:?}", self.threads(), self.settings)
     }
 }

@@ -14,6 +14,7 @@ pub struct View<'a, T> {
     leading: usize,
 }
 
+// Derived, these would hold only where `T` is `Copy`.
 impl<T> Clone for View<'_, T> {
     fn clone(&self) -> Self {
         *self

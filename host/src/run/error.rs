@@ -65,19 +65,3 @@ fn side(distance: isize) -> &'static str {
         _ => "past the end",
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_trespass_says_on_which_side() {
-        let guard = |distance| {
-            let matrix = 'C';
-            Trespass::Guard { matrix, distance }.to_string()
-        };
-        assert_eq!(guard(-2), "wrote 2 elements before the start of C's buffer");
-        assert_eq!(guard(1), "wrote 1 element past the end of C's buffer");
-        assert_eq!(guard(0), "wrote 0 elements past the end of C's buffer");
-    }
-}

@@ -180,11 +180,6 @@ impl<'device> Cublas<'device> {
     /// There is no function or no algorithm for it, or it is too large.
     pub(crate) fn prepare(&self, product: &Product) -> Result<Prepared<'_>, CublasError> {
         let column_major = ColumnMajor::new(product)?;
-        let scalars = match (product.alpha, product.beta) {
-            (Scalar::F32(alpha), Scalar::F32(beta)) => Scalars::Single([alpha, beta]),
-            (Scalar::F64(alpha), Scalar::F64(beta)) => Scalars::Double([alpha, beta]),
-            _ => return Err(CublasError::NoSuchType(product.data_type)),
-        };
         let lt = match &self.calls {
             Calls::Cublas { .. } => None,
             Calls::CublasLt(lt) => {
@@ -196,7 +191,7 @@ impl<'device> Cublas<'device> {
         Ok(Prepared {
             cublas: self,
             column_major,
-            scalars,
+            scalars: [product.alpha, product.beta],
             lt,
         })
     }
@@ -206,22 +201,17 @@ impl<'device> Cublas<'device> {
 pub(crate) struct Prepared<'a> {
     cublas: &'a Cublas<'a>,
     column_major: ColumnMajor,
-    scalars: Scalars,
+    /// Alpha and beta.
+    scalars: [Scalar; 2],
     lt: Option<LtProduct<'a>>,
 }
 
-/// Alpha and beta.
-enum Scalars {
-    Single([f32; 2]),
-    Double([f64; 2]),
-}
-
-impl Scalars {
-    fn pointers(&self) -> [*const c_void; 2] {
-        match self {
-            Scalars::Single(both) => both.each_ref().map(|one| ptr::from_ref(one).cast()),
-            Scalars::Double(both) => both.each_ref().map(|one| ptr::from_ref(one).cast()),
-        }
+/// The address of a scalar.
+fn pointer(scalar: &Scalar) -> *const c_void {
+    match scalar {
+        Scalar::F32(scalar) => ptr::from_ref(scalar).cast(),
+        Scalar::F64(scalar) => ptr::from_ref(scalar).cast(),
+        Scalar::I32(scalar) => ptr::from_ref(scalar).cast(),
     }
 }
 
@@ -253,7 +243,7 @@ impl Prepared<'_> {
         } = self;
         let [a, b, c] =
             [product.a, product.b, product.c].map(|stored| stored.start.cast::<c_void>());
-        let [alpha, beta] = scalars.pointers();
+        let [alpha, beta] = scalars.each_ref().map(pointer);
         let precision = cublas.precision;
         let ([inputs, output, _], compute) = (precision.data_types(), precision.compute_type());
         let ColumnMajor {
