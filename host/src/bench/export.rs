@@ -1,18 +1,18 @@
 //! The files that `bench` writes. They are opened before the run, so that a long run does not
-//! end in an error, and then written completely or not at all; only JSON Lines are written as the
-//! results come.
+//! end in an error, and replaced in one step whenever a size is finished: however the run ends,
+//! they hold what was finished.
 
 use std::error::Error;
 use std::fs;
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::Args;
 
 use super::ladder::Sort;
 use super::results::Results;
 use super::{compare, lines, markdown, pictures, preset, ratios};
-use crate::output::{self, Lines, Output};
+use crate::output::{self, Output};
 
 /// Which files to write: options of `bench`.
 #[derive(Args, Clone, Debug, Default)]
@@ -20,10 +20,6 @@ pub struct Exports {
     /// Write everything that was found, as JSON
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
-
-    /// Write a line of JSON for each kernel and size, as soon as the size is finished
-    #[arg(long, value_name = "FILE")]
-    pub json_lines: Option<PathBuf>,
 
     /// Write a line for each kernel and size, as CSV
     #[arg(long, value_name = "FILE")]
@@ -57,7 +53,6 @@ type Failed = Box<dyn Error>;
 #[derive(Clone, Copy, PartialEq)]
 enum Content {
     Json,
-    JsonLines,
     Csv,
     Markdown,
     Ladder,
@@ -69,20 +64,19 @@ enum Content {
 /// A requested file: the option that requests it, and its path.
 type Requested = (Content, &'static str, PathBuf);
 
-/// The files, opened.
-pub struct Opened {
-    files: Vec<(Content, Output)>,
+/// The requested files.
+pub struct Files {
     layout: Layout,
+    /// Files, which can be replaced again and again.
+    files: Vec<(Content, PathBuf)>,
+    /// Pipes and the like, which take the final results alone.
+    streams: Vec<(Content, Output)>,
 }
-
-/// The file of JSON Lines, opened.
-pub struct OpenedLines(Lines);
 
 impl Exports {
     fn requested(&self, layout: Layout) -> Vec<Requested> {
         let named = [
             (Content::Json, "--json", &self.json),
-            (Content::JsonLines, "--json-lines", &self.json_lines),
             (Content::Csv, "--csv", &self.csv),
             (Content::Markdown, "--markdown", &self.markdown),
         ];
@@ -121,15 +115,9 @@ impl Exports {
         requested.iter().any(|(_, _, path)| output::is_stdout(path))
     }
 
-    /// Opens the file of JSON Lines, if it is requested.
-    pub fn open_lines(&self) -> Result<Option<OpenedLines>, Failed> {
-        let open = |path: &Path| Ok(OpenedLines(Lines::open(path)?));
-        self.json_lines.as_deref().map(open).transpose()
-    }
-
-    /// Opens every other requested file.
-    pub fn open(&self, layout: Layout) -> Result<Opened, Failed> {
-        let mut files = Vec::new();
+    /// Makes sure that every requested file can be written.
+    pub fn open(&self, layout: Layout) -> Result<Files, Failed> {
+        let (mut files, mut streams) = (Vec::new(), Vec::new());
         for (content, option, path) in self.requested(layout) {
             if let ("--plots", Some(folder)) = (option, &self.plots) {
                 fs::create_dir_all(folder).map_err(|error| {
@@ -137,60 +125,60 @@ impl Exports {
                     format!("The folder `{folder}` for plots cannot be made: {error}.")
                 })?;
             }
-            if content != Content::JsonLines {
-                files.push((content, Output::open(&path)?));
+            let output = Output::open(&path)?;
+            match output.is_stream() {
+                true => streams.push((content, output)),
+                false => files.push((content, path)),
             }
         }
-        Ok(Opened { files, layout })
+        Ok(Files {
+            layout,
+            files,
+            streams,
+        })
     }
 }
 
-impl OpenedLines {
-    /// Writes the lines of the last size.
-    pub fn write_last(&mut self, results: &Results) -> Result<(), Failed> {
-        let Some(size) = results.sizes.last() else {
-            return Ok(());
-        };
-        let text = lines::json(results, size)?;
-        Ok(self.0.write(&text)?)
-    }
-}
-
-impl Opened {
-    /// Whether there is no file.
-    pub fn is_empty(&self) -> bool {
-        self.files.is_empty()
-    }
-
-    pub fn layout(&self) -> Layout {
-        self.layout
-    }
-
-    /// Writes the files, each in one step, once: then there are none.
+impl Files {
+    /// Replaces the files by what is finished.
     ///
     /// # Errors
     ///
-    /// One cannot be written; those before it are there.
-    pub fn write(&mut self, results: &Results) -> Result<(), Failed> {
-        for (content, mut output) in self.files.drain(..) {
-            let text = match content {
-                Content::Json => serde_json::to_string_pretty(results)? + "\n",
-                Content::JsonLines => continue,
-                Content::Csv => lines::csv(results)?,
-                Content::Markdown => document(results, self.layout),
-                Content::Ladder => pictures::ladder(results),
-                Content::Speed => pictures::speed(results),
-                Content::Roofline => pictures::roofline(results),
-                Content::Ratios => pictures::ratios(results),
-            };
-            if let Err(error) = output.write_all(text.as_bytes()) {
-                let path = output.path().display();
-                return Err(format!("`{path}` cannot be written: {error}.").into());
-            }
-            output.commit()?;
+    /// One cannot be written; those before it are new.
+    pub fn write(&self, results: &Results) -> Result<(), Failed> {
+        for (content, path) in &self.files {
+            write(Output::open(path)?, &text(*content, self.layout, results)?)?;
         }
         Ok(())
     }
+
+    /// Writes the final results to pipes and the like.
+    pub fn write_streams(self, results: &Results) -> Result<(), Failed> {
+        for (content, output) in self.streams {
+            write(output, &text(content, self.layout, results)?)?;
+        }
+        Ok(())
+    }
+}
+
+fn write(mut output: Output, text: &str) -> Result<(), Failed> {
+    if let Err(error) = output.write_all(text.as_bytes()) {
+        let path = output.path().display();
+        return Err(format!("`{path}` cannot be written: {error}.").into());
+    }
+    Ok(output.commit()?)
+}
+
+fn text(content: Content, layout: Layout, results: &Results) -> Result<String, Failed> {
+    Ok(match content {
+        Content::Json => serde_json::to_string_pretty(results)? + "\n",
+        Content::Csv => lines::csv(results)?,
+        Content::Markdown => document(results, layout),
+        Content::Ladder => pictures::ladder(results),
+        Content::Speed => pictures::speed(results),
+        Content::Roofline => pictures::roofline(results),
+        Content::Ratios => pictures::ratios(results),
+    })
 }
 
 /// Tables for a document.

@@ -1,6 +1,4 @@
-//! The results as lines, one for each kernel or yardstick at each size: of JSON, so that what is
-//! finished can be read while the rest is measured, and of CSV, whose columns are the same fields
-//! less the lists.
+//! The results as CSV: a line for each kernel and yardstick at each size.
 
 use serde::Serialize;
 
@@ -20,15 +18,6 @@ struct About<'a> {
 
 /// The names of its fields, in their order.
 const ABOUT: [&str; 4] = ["schema", "device", "name", "is_yardstick"];
-
-/// A line.
-#[derive(Serialize)]
-struct Line<'a> {
-    #[serde(flatten)]
-    about: About<'a>,
-    #[serde(flatten)]
-    record: Record,
-}
 
 /// The kernels and yardsticks of one size.
 fn lines<'a>(results: &'a Results, size: &'a Size) -> Vec<(About<'a>, Record)> {
@@ -51,91 +40,36 @@ pub(super) fn csv(results: &Results) -> Result<String, csv::Error> {
     report::csv_lines(&ABOUT, lines.iter().map(|(about, record)| (about, record)))
 }
 
-/// JSON of one size.
-pub(super) fn json(results: &Results, size: &Size) -> Result<String, serde_json::Error> {
-    let mut text = String::new();
-    for (about, record) in lines(results, size) {
-        text += &serde_json::to_string(&Line { about, record })?;
-        text.push('\n');
-    }
-    Ok(text)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::bench::samples::sample;
     use serde_json::Value;
+    use std::collections::HashMap;
 
     #[test]
-    fn a_line_is_an_object_with_the_fields_of_a_record() {
-        let results = sample();
-        let text = json(&results, &results.sizes[1]).unwrap();
-        let lines: Vec<Value> = text
-            .lines()
-            .map(|line| serde_json::from_str(line).unwrap())
-            .collect();
-        assert_eq!(lines.len(), 5 + 2);
-        for line in &lines {
-            assert_eq!(line["schema"], 1);
-            assert_eq!(line["device"], "NVIDIA H200");
-            assert_eq!((&line["m"], &line["dtype"]), (&4096.into(), &"f32".into()));
-        }
-        assert_eq!(lines[1]["kernel"], "tiled-32");
-        assert_eq!(lines[1]["is_yardstick"], false);
-        let record: Record = serde_json::from_value(lines[1].clone()).unwrap();
-        assert_eq!(record, results.sizes[1].results[1]);
-        assert_eq!(lines[5]["kernel"], "cublas-fp32");
-        assert_eq!(lines[5]["is_yardstick"], true);
-    }
-
-    /// Each line, as the fields of its columns.
-    fn read(results: &Results) -> Vec<Vec<(String, String)>> {
-        let text = csv(results).unwrap();
-        let mut reader = csv::Reader::from_reader(text.as_bytes());
-        let columns = reader.headers().unwrap().clone();
-        let line = |line: Result<csv::StringRecord, _>| {
-            let line = line.unwrap();
-            let fields = columns.iter().zip(&line);
-            fields
-                .map(|(column, field)| (column.to_string(), field.to_string()))
-                .collect()
-        };
-        reader.records().map(line).collect()
-    }
-
-    #[test]
-    fn the_columns_are_the_keys_of_json_lines_less_the_lists() {
+    fn a_line_is_a_record_less_its_lists_and_what_it_is_of() {
         let mut results = sample();
         let record = &mut results.sizes[0].results[0];
         record.times_s = vec![1.0, 2.0];
         record.corner = Some(vec![vec![1.0]]);
-        let json: String = results
-            .sizes
-            .iter()
-            .map(|size| json(&results, size).unwrap())
-            .collect();
-        let csv = read(&results);
-        assert_eq!(
-            (json.lines().count(), csv.len()),
-            (2 * (5 + 2), 2 * (5 + 2))
-        );
-        for (json, csv) in json.lines().zip(csv) {
-            let json: Value = serde_json::from_str(json).unwrap();
-            let json = json.as_object().unwrap();
-            let keys = json.iter().filter(|(_, value)| !value.is_array());
-            let mut keys: Vec<&String> = keys.map(|(key, _)| key).collect();
-            let mut columns: Vec<&String> = csv.iter().map(|(column, _)| column).collect();
-            keys.sort();
-            columns.sort();
-            assert_eq!(columns, keys);
-            // And they say the same.
-            for (column, field) in &csv {
-                match &json[column] {
-                    Value::Null => assert_eq!(field, "", "{column}"),
-                    Value::String(text) => assert_eq!(field, text, "{column}"),
-                    Value::Bool(is) => assert_eq!(field, &is.to_string(), "{column}"),
-                    number => assert_eq!(field.parse().ok(), number.as_f64(), "{column}"),
+        let text = csv(&results).unwrap();
+        let mut reader = csv::Reader::from_reader(text.as_bytes());
+        let lines: Vec<HashMap<String, String>> =
+            reader.deserialize().map(Result::unwrap).collect();
+        assert_eq!(lines.len(), 2 * (5 + 2));
+        let contenders = results.sizes.iter().flat_map(Size::contenders);
+        for (line, (record, is_yardstick)) in lines.iter().zip(contenders) {
+            assert_eq!(line["device"], "NVIDIA H200");
+            assert_eq!(line["is_yardstick"], is_yardstick.to_string());
+            let record = serde_json::to_value(record).unwrap();
+            for (key, value) in record.as_object().unwrap() {
+                match value {
+                    Value::Array(_) => assert!(!line.contains_key(key), "{key}"),
+                    Value::Null => assert_eq!(line[key], "", "{key}"),
+                    Value::String(text) => assert_eq!(&line[key], text, "{key}"),
+                    Value::Number(number) => assert_eq!(line[key].parse().ok(), number.as_f64()),
+                    other => assert_eq!(line[key], other.to_string(), "{key}"),
                 }
             }
         }

@@ -7,18 +7,16 @@
 //! | `results.rs` | what a benchmark finds, as written to JSON and read back |
 //! | `ladder.rs` | a table's rows: shares of cuBLAS and of the peak, gain over the rung before |
 //! | `table.rs`, `markdown.rs` | for the terminal and for documents |
-//! | `lines.rs` | a line of JSON or CSV for each result |
+//! | `lines.rs` | a line of CSV for each result |
 //! | `pictures/` | the plots: speed against size, a roofline, bars of the ladder and of ratios |
 //! | `preset.rs` | the table of the report that the ladder follows, beside ours |
 //! | `shapes.rs`, `ratios.rs` | shapes that programs multiply, and their ratios to cuBLAS |
 //! | `compare/` | what has changed since an earlier benchmark |
-//! | `export.rs` | the requested files: opened before the run, written completely or not at all |
-//! | `kept.rs` | what outlives an interrupt |
+//! | `export.rs` | the requested files, which always hold what is finished |
 
 pub mod compare;
 mod devices;
 pub mod export;
-pub mod kept;
 mod ladder;
 mod lines;
 pub mod markdown;

@@ -9,22 +9,17 @@
 //!
 //! A target that is no regular file (a pipe, a device, a standard stream such as `/dev/stdout`) is
 //! never replaced: [`Output::commit`] writes to it, behind what is there.
-//!
-//! [`Lines`] is a file that grows while the program runs.
 
-mod lines;
 mod place;
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, ErrorKind, Write};
-use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use atomic_write_file::AtomicWriteFile;
 use thiserror::Error;
 
-pub use lines::Lines;
 use place::Place;
 pub use place::{are_same, is_stdout};
 
@@ -155,6 +150,11 @@ impl Output {
         &self.path
     }
 
+    /// Whether it is a pipe, a device or another stream, which cannot be replaced.
+    pub fn is_stream(&self) -> bool {
+        matches!(self.sink, Sink::Stream { .. })
+    }
+
     /// Puts what was written in the target's place, in one step, once it has reached the disk; or
     /// writes it to the stream, whose reader may go away when it has read enough.
     ///
@@ -243,11 +243,6 @@ impl Write for Output {
             Sink::Stream { .. } => Ok(()),
         }
     }
-}
-
-/// Standard output for a thread that must not wait for the one that has locked it.
-pub fn unlocked_stdout() -> io::Result<File> {
-    Ok(File::from(io::stdout().as_fd().try_clone_to_owned()?))
 }
 
 /// The system's text of an error, as a clause, without the number.
@@ -347,19 +342,5 @@ mod tests {
         assert_eq!(fs::read(&file).unwrap(), b"new");
         let mode = fs::metadata(&file).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o640);
-    }
-
-    #[test]
-    fn lines_are_in_the_file_at_once_and_the_first_replaces_what_was_there() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("log");
-        fs::write(&path, "old and long").unwrap();
-        let read = || fs::read_to_string(&path).unwrap();
-        let mut lines = Lines::open(&path).unwrap();
-        assert_eq!(read(), "old and long");
-        lines.write("one\n").unwrap();
-        assert_eq!(read(), "one\n");
-        lines.write("two\n").unwrap();
-        assert_eq!(read(), "one\ntwo\n");
     }
 }

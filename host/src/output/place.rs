@@ -74,7 +74,7 @@ impl Place {
         match self {
             Place::File(path) | Place::Special(path) => OpenOptions::new().append(true).open(path),
             // Descriptors of their own, which share the position.
-            Place::StandardOutput => super::unlocked_stdout(),
+            Place::StandardOutput => Ok(io::stdout().as_fd().try_clone_to_owned()?.into()),
             Place::StandardError => Ok(io::stderr().as_fd().try_clone_to_owned()?.into()),
         }
     }
@@ -97,7 +97,6 @@ pub fn is_stdout(path: &Path) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::os::unix::fs::symlink;
 
     #[test]
     fn different_spellings_and_links_are_the_same_and_hard_links_are_not() {

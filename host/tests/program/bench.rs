@@ -1,14 +1,12 @@
 //! `rust-gemm bench`, run as a user runs it, on the simulator.
 
-use std::fs::{self, File};
-use std::io::Write;
+use std::fs;
 use std::os::unix::fs::symlink;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
-use std::process::Command;
 use std::time::{Duration, SystemTime};
 
-use crate::common::signals::{Started, wait_until};
+use crate::common::signals::Started;
 use crate::common::{Ended, assert_contains, command, run_in};
 use host::bench::Results;
 use host::bench::compare::Verdict;
@@ -87,8 +85,7 @@ fn results(folder: &Path) -> Results {
 }
 
 /// The options for every file.
-const FILES: &str =
-    "--json b.json --json-lines b.jsonl --csv b.csv --markdown b.md --plots new/plots";
+const FILES: &str = "--json b.json --csv b.csv --markdown b.md --plots new/plots";
 
 #[test]
 fn a_table_for_each_shape_and_every_requested_file_are_written() {
@@ -116,13 +113,6 @@ fn a_table_for_each_shape_and_every_requested_file_are_written() {
     assert!(before < date && date <= SystemTime::now() + Duration::from_secs(1));
     // Two kernels at three shapes, after the names of the columns.
     assert_eq!(read("b.csv").lines().count(), 7);
-    let lines = read("b.jsonl");
-    let records = lines
-        .lines()
-        .map(|line| serde_json::from_str(line).unwrap());
-    let records: Vec<Record> = records.collect();
-    let found = results.sizes.iter().flat_map(|size| size.results.clone());
-    assert_eq!(records, found.collect::<Vec<Record>>());
     assert_contains(&read("b.md"), &["| kernel | 16 | 32 | 3 x 40 x 5 |\n"]);
     for plot in ["ladder", "speed", "roofline"] {
         let svg = read(&format!("new/plots/{plot}.svg"));
@@ -130,7 +120,7 @@ fn a_table_for_each_shape_and_every_requested_file_are_written() {
         assert!(is_whole, "{plot}");
     }
     let names = fs::read_dir(folder.path()).unwrap();
-    assert_eq!(names.count(), 5, "a temporary file was left behind");
+    assert_eq!(names.count(), 4, "a temporary file was left behind");
 }
 
 #[test]
@@ -367,93 +357,47 @@ fn a_file_that_cannot_be_written_is_refused_before_anything_runs() {
     assert!(error.starts_with(why), "{error}");
 }
 
-#[test]
-fn a_run_that_fails_leaves_files_as_they_were() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("b.json");
-    fs::write(&path, "before").unwrap();
-    // The second size is more than any memory holds.
-    let arguments = "--kernel naive --sizes 8,1000000000 --json b.json";
-    let ended = bench(folder.path(), arguments);
-    assert_eq!(ended.code, Some(1));
-    assert!(ended.err.starts_with("error: "), "{}", ended.err);
-    assert_contains(&ended.out, &["8 x 8 x 8"]);
-    assert_eq!(fs::read_to_string(&path).unwrap(), "before");
-    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+/// What is finished is in the files, whatever ends the run before its second size is.
+fn assert_first_size(folder: &Path) {
+    let read = |name| fs::read_to_string(folder.join(name)).unwrap();
+    let results = results(folder);
+    assert!(results.all_proven());
+    assert_eq!(results.sizes.len(), 1);
+    assert_eq!(read("b.csv").lines().count(), 2);
+    assert_contains(&read("b.md"), &["| kernel | 8 |\n"]);
+    assert!(read("new/plots/speed.svg").ends_with("</svg>\n"));
+    let names = fs::read_dir(folder).unwrap();
+    assert_eq!(names.count(), 4, "a temporary file was left behind");
 }
 
 #[test]
-fn an_interrupt_keeps_the_shapes_that_are_finished() {
+fn a_run_that_fails_keeps_the_sizes_that_are_finished() {
     let folder = tempfile::tempdir().unwrap();
-    let read = |name| fs::read_to_string(folder.path().join(name)).unwrap();
+    fs::write(folder.path().join("b.json"), "before").unwrap();
+    // The second size is more than any memory holds.
+    let arguments = |sizes: &str| format!("--kernel naive --sizes {sizes} {FILES}");
+    let ended = bench(folder.path(), &arguments("1000000000"));
+    assert_eq!(ended.code, Some(1));
+    let json = fs::read_to_string(folder.path().join("b.json")).unwrap();
+    assert_eq!(json, "before", "nothing is finished");
+    let ended = bench(folder.path(), &arguments("8,1000000000"));
+    assert_eq!(ended.code, Some(1));
+    assert!(ended.err.starts_with("error: "), "{}", ended.err);
+    assert_contains(&ended.out, &["8 x 8 x 8"]);
+    assert_first_size(folder.path());
+}
+
+#[test]
+fn an_interrupt_keeps_the_sizes_that_are_finished() {
+    let folder = tempfile::tempdir().unwrap();
     // The second size takes minutes.
     let arguments = format!("bench --device sim --kernel naive --sizes 8,4096 {FILES}");
     let mut program = Started::new(command(folder.path(), &arguments));
     program.wait_for_line("| naive ");
     program.send("INT");
     assert_eq!(program.ended().signal(), Some(2));
-    assert_eq!(
-        program.stderr(),
-        "note: 1 of 2 shapes were finished, and the files hold them.\ninterrupted\n"
-    );
-    let results = results(folder.path());
-    assert!(results.all_proven());
-    assert_eq!(results.sizes.len(), 1);
-    assert_eq!(read("b.csv").lines().count(), 2);
-    assert_eq!(read("b.jsonl").lines().count(), 1);
-    assert_contains(&read("b.md"), &["| kernel | 8 |\n"]);
-    assert!(read("new/plots/speed.svg").ends_with("</svg>\n"));
-    let names = fs::read_dir(folder.path()).unwrap();
-    assert_eq!(names.count(), 5, "a temporary file was left behind");
-}
-
-#[test]
-fn an_interrupt_before_the_first_shape_is_finished_leaves_files_as_they_were() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = |name| folder.path().join(name);
-    let names = ["b.json", "b.jsonl", "b.csv", "b.md"];
-    for name in names {
-        fs::write(path(name), "before").unwrap();
-    }
-    let files = FILES.replace("new/plots", ".");
-    let arguments = format!("bench --device sim --kernel naive --sizes 4096 {files}");
-    let mut program = Started::new(command(folder.path(), &arguments));
-    // The last file that is opened.
-    let descriptors = format!("/proc/{}/fd", program.id());
-    wait_until("opened", || {
-        let entries = fs::read_dir(&descriptors).unwrap().flatten();
-        let mut opened = entries.filter_map(|entry| fs::read_link(entry.path()).ok());
-        opened.any(|file| file.ends_with("b.jsonl"))
-    });
-    program.send("TERM");
-    assert_eq!(program.ended().signal(), Some(15));
     assert_eq!(program.stderr(), "interrupted\n");
-    for name in names {
-        assert_eq!(fs::read_to_string(path(name)).unwrap(), "before");
-    }
-    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), names.len());
-}
-
-#[test]
-fn a_second_signal_does_not_wait_for_a_reader_that_the_first_waits_for() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("pipe");
-    let made = Command::new("mkfifo").arg(&path).status();
-    assert!(made.unwrap().success());
-    // As much as a pipe holds, which nobody reads.
-    let mut pipe = File::options().read(true).write(true).open(path).unwrap();
-    pipe.write_all(&[0; 1 << 16]).unwrap();
-    let arguments = "--kernel naive --sizes 8,4096 --json b.json --csv pipe";
-    let arguments = format!("bench --device sim {arguments}");
-    let mut program = Started::new(command(folder.path(), &arguments));
-    program.wait_for_line("| naive ");
-    program.send("INT");
-    // The first file is written, and the second, after it, cannot be.
-    let json = folder.path().join("b.json");
-    wait_until("written", || json.exists());
-    program.send("TERM");
-    assert_eq!(program.ended().signal(), Some(15));
-    assert_eq!(program.stderr(), "interrupted\n");
+    assert_first_size(folder.path());
 }
 
 #[test]
@@ -475,7 +419,6 @@ fn two_options_that_name_the_same_file_are_a_usage_error() {
     fs::write(folder.path().join("speed.svg"), "").unwrap();
     for (options, named) in [
         ("--csv x --json x", "--json and --csv"),
-        ("--json x --json-lines x", "--json and --json-lines"),
         ("--csv x --markdown ./x", "--csv and --markdown"),
         ("--csv link --markdown x", "--csv and --markdown"),
         ("--csv here/x --markdown link", "--csv and --markdown"),

@@ -15,13 +15,11 @@ use super::sizes::{self, Sizes, size};
 use super::values;
 use crate::bench::compare::{self, Compared, Verdict};
 use crate::bench::export::Exports;
-use crate::bench::kept::{Context, Kept};
 use crate::bench::table::Tables;
 use crate::bench::{
     self, Earlier, Layout, OnDevice, Plan, Results, Sort, Target, preset, ratios, shapes,
 };
 use crate::cpu::RUNGS;
-use crate::interrupt;
 use crate::measure::Effort;
 use crate::rung::AUTO;
 use crate::select::{self, Asked};
@@ -201,7 +199,6 @@ fn bench_asked(
     }
     let why = reason(&devices);
     let files = exports.open(layout).map_err(failed)?;
-    let mut lines = exports.open_lines().map_err(failed)?;
     let plan = Plan {
         asked,
         data_type,
@@ -217,31 +214,21 @@ fn bench_asked(
         cpu: arguments.native.settings(),
         earlier,
     };
-    let context = Context {
-        why: why.clone(),
-        shapes: plan.targets.len(),
-        is_aside: exports.take_stdout(layout),
-    };
-    let is_on_terminal = match context.is_aside {
+    let is_aside = exports.take_stdout(layout);
+    let is_on_terminal = match is_aside {
         true => io::stderr().is_terminal(),
         false => io::stdout().is_terminal(),
     };
-    let report: &mut dyn Write = match context.is_aside {
+    let report: &mut dyn Write = match is_aside {
         true => &mut *notes,
         false => out,
     };
-    let kept = Kept::new(files, context);
-    let at_end = interrupt::before_end({
-        let kept = kept.clone();
-        move || kept.write_finished()
-    });
-    let (mut written, mut lined) = (Ok(()), Ok(()));
+    let (mut written, mut kept) = (Ok(()), Ok(()));
     let mut tables = Tables::new(&why, arguments.sort);
     let (results, outcome) = bench::run(&devices, &plan, &mut |results, progress| {
-        if let Some(lines) = lines.as_mut().filter(|_| lined.is_ok()) {
-            lined = lines.write_last(results);
+        if kept.is_ok() {
+            kept = files.write(results);
         }
-        kept.keep(results);
         if !matches!(layout, Layout::Ladder(_)) || written.is_err() {
             return;
         }
@@ -265,11 +252,10 @@ fn bench_asked(
         Some(earlier) if outcome.is_ok() => compare::write(earlier, &results, report),
         _ => Ok(()),
     });
-    // Results that an error ended replace no file.
+    let kept = kept.and_then(|()| files.write_streams(&results));
     let finished = outcome
         .map_err(Stop::from)
-        .and_then(|()| kept.write(&results).and(lined).map_err(failed));
-    drop(at_end);
+        .and_then(|()| kept.map_err(failed));
     let code = match finished {
         Err(stop) => stop.tell(notes),
         Ok(()) if !results.all_proven() => FAILED,
