@@ -76,12 +76,15 @@ h100() {
 }
 
 two-gpus() {
-    bench h200-two-gpus --device cuda:0+1 --kernel auto --sizes 16384 --start spread,first-b
-    bench h200-two-gpus-bf16 --device cuda:0+1 --kernel auto --dtype bf16 --sizes 16384 --start spread,first-b
+    bench h200-two-gpus --device cuda:0+1 --kernel auto --sizes 16384
+    bench h200-two-gpus-first-b --device cuda:0+1 --kernel auto --sizes 16384 --start first-b
+    bench h200-two-gpus-bf16 --device cuda:0+1 --kernel auto --dtype bf16 --sizes 16384
+    bench h200-two-gpus-bf16-first-b --device cuda:0+1 --kernel auto --dtype bf16 --sizes 16384 --start first-b
 }
 
 cpu() {
-    bench opencl-2-cores --device sim,opencl --kernel double-buffer-sn8,register-blocked-sn8 --sizes 1024
+    bench simulator-2-cores --device sim --kernel double-buffer-sn8,register-blocked-sn8 --sizes 1024
+    bench opencl-2-cores --device opencl --kernel double-buffer-sn8,register-blocked-sn8 --sizes 1024
 }
 
 stalls() {

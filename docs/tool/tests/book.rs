@@ -83,11 +83,14 @@ fn is_current(generated: Generated) -> Trial {
 /// What `results/measure.sh` writes is there, as that command wrote it, and on each GPU by one program.
 fn results_are_of_one_commit_and_of_the_scripts_commands(_: &[Chapter]) -> Result<(), Failed> {
     /// Measured on a machine of their own, at other times.
-    const APART: [&str; 4] = [
+    const APART: [&str; 7] = [
         "h100-shapes",
+        "simulator-2-cores",
         "opencl-2-cores",
         "h200-two-gpus",
+        "h200-two-gpus-first-b",
         "h200-two-gpus-bf16",
+        "h200-two-gpus-bf16-first-b",
     ];
     let script = read(&at_root("results/measure.sh"))?;
     let commands = script

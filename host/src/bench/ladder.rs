@@ -26,8 +26,8 @@ pub(super) const STEP: &str = "step: the speed over that of the fastest variant 
 /// A column of a size's table: its name, and what it says of a record.
 type Column<'a> = (String, Box<dyn Fn(&Record) -> Option<String> + 'a>);
 
-/// The columns between a kernel's name and its verdict. Those of back-to-back launches and of
-/// several devices are there only where they say something.
+/// The columns between a kernel's name and its verdict. Those of back-to-back launches are there
+/// only where they say something.
 fn columns<'a>(results: &'a Results, size: &'a Size) -> Vec<Column<'a>> {
     let mut columns: Vec<Column<'_>> = vec![
         (
@@ -42,25 +42,19 @@ fn columns<'a>(results: &'a Results, size: &'a Size) -> Vec<Column<'a>> {
             "speed".to_owned(),
             Box::new(|record| record.flops_per_s.map(speed)),
         ),
+        (
+            "of cuBLAS".to_owned(),
+            Box::new(|record| record.ratio_to_cublas.map(percent)),
+        ),
+        (
+            "of peak".to_owned(),
+            Box::new(|record| of_peak(results, record).map(percent)),
+        ),
+        (
+            "step".to_owned(),
+            Box::new(|record| step(size, record).map(|step| format!("x {step:.2}"))),
+        ),
     ];
-    columns.push((
-        "of cuBLAS".to_owned(),
-        Box::new(|record| record.ratio_to_cublas.map(percent)),
-    ));
-    if let [first, _, ..] = &results.machines[..] {
-        columns.push((
-            format!("of {}", first.device_label.as_deref().unwrap_or_default()),
-            Box::new(|record| record.ratio_to_first_device.map(percent)),
-        ));
-    }
-    columns.push((
-        "of peak".to_owned(),
-        Box::new(|record| of_peak(results, record).map(percent)),
-    ));
-    columns.push((
-        "step".to_owned(),
-        Box::new(|record| step(size, record).map(|step| format!("x {step:.2}"))),
-    ));
     if size.results.iter().any(|record| record.sustained.is_some()) {
         columns.extend(sustained_columns());
     }
@@ -105,7 +99,7 @@ pub(super) fn rows(results: &Results, size: &Size, sort: Sort) -> (Vec<String>, 
     let row = |(record, is_yardstick): &(Record, bool)| {
         let verdict = (!is_yardstick).then(|| record.verdict().to_string());
         let cells = columns.iter().map(|(_, cell)| or_dash(cell(record)));
-        let cells = [record.title()].into_iter().chain(cells);
+        let cells = [record.kernel.clone()].into_iter().chain(cells);
         cells.chain([or_dash(verdict)]).collect()
     };
     let header = header.chain(["result".to_owned()]);
@@ -114,8 +108,7 @@ pub(super) fn rows(results: &Results, size: &Size, sort: Sort) -> (Vec<String>, 
 
 /// Tensor cores have a peak of their own.
 fn of_peak(results: &Results, record: &Record) -> Option<f64> {
-    let machine = results.machine_of(record.device_label.as_deref());
-    let of_peak = record.flops_per_s? / machine.peak_flops_per_s?;
+    let of_peak = record.flops_per_s? / results.machine.peak_flops_per_s?;
     // The peak is the device's, for this type on CUDA cores.
     let is_of_it = !cublas::is_on_tensor_cores(&record.kernel)
         && !record.is_native()
@@ -124,13 +117,12 @@ fn of_peak(results: &Results, record: &Record) -> Option<f64> {
 }
 
 /// A kernel's speed over that of the fastest variant of the nearest rung before its own that was
-/// measured on the same device.
+/// measured.
 fn step(size: &Size, record: &Record) -> Option<f64> {
     let own = rung(record)?;
     let before = size
         .results
         .iter()
-        .filter(|other| other.device_label == record.device_label)
         .filter_map(|other| Some((rung(other)?, other.flops_per_s?)))
         .filter(|&(rung, _)| rung < own)
         .max_by(|one, other| one.0.cmp(&other.0).then(one.1.total_cmp(&other.1)));
@@ -162,7 +154,7 @@ pub(super) fn variant(record: &Record) -> Option<&'static Variant> {
 }
 
 /// The records in the order of the ladder; then those that are not of it, and `auto`. Of more
-/// than `most`, only that of the fastest variant of each kernel, on each device.
+/// than `most`, only that of the fastest variant of each kernel.
 pub(super) fn fastest<'a>(
     records: impl Iterator<Item = &'a Record>,
     most: usize,
@@ -178,9 +170,7 @@ pub(super) fn fastest<'a>(
     let mut fastest: Vec<&Record> = Vec::new();
     for record in sorted {
         let own = rung(record);
-        let of_rung = |other: &&mut &Record| {
-            own.is_some() && rung(other) == own && other.device_label == record.device_label
-        };
+        let of_rung = |other: &&mut &Record| own.is_some() && rung(other) == own;
         match fastest.iter_mut().find(of_rung) {
             Some(other) if record.flops_per_s > other.flops_per_s => *other = record,
             Some(_) => {}

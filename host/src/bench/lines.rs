@@ -24,7 +24,7 @@ fn lines<'a>(results: &'a Results, size: &'a Size) -> Vec<(About<'a>, Record)> {
     let line = |(record, is_yardstick): (Record, bool)| {
         let about = About {
             schema: results.schema,
-            device: &results.machine_of(record.device_label.as_deref()).device,
+            device: &results.machine.device,
             name: size.name.as_deref(),
             is_yardstick,
         };

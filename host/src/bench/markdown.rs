@@ -1,16 +1,15 @@
 //! The results for documents.
 
 use super::ladder::{STEP, Sort};
-use super::results::{Machine, Results, Size};
+use super::results::{Results, Size};
 use super::table::{outliers, size_table};
 use crate::measure::cublas;
-use crate::report::{Yardstick, title};
 
 /// The entire document: the machine, the overview, and a table for each size.
 pub fn document(results: &Results, sort: Sort) -> String {
     let mut text = format!(
         "# Benchmark\n\nOn {}. Speeds in TFLOP/s, and as a share of cuBLAS where that was measured.\n\n{}",
-        on(results),
+        results.machine.description(),
         overview(results)
     );
     for size in results.sizes.iter().filter(|size| !size.results.is_empty()) {
@@ -35,16 +34,6 @@ fn of_batch(size: &Size) -> String {
     }
 }
 
-/// The device, or all of them with their labels.
-fn on(results: &Results) -> String {
-    let of = |machine: &Machine| match &machine.device_label {
-        Some(label) => format!("{} ({label})", machine.description()),
-        None => machine.description(),
-    };
-    let machines: Vec<String> = results.all_machines().iter().map(of).collect();
-    machines.join(" and ")
-}
-
 /// A row for each kernel, a column for each size: TFLOP/s, and the share of cuBLAS. What was not
 /// proven right has no figure.
 pub fn overview(results: &Results) -> String {
@@ -58,7 +47,7 @@ pub fn overview(results: &Results) -> String {
     let dash = || "-".to_string();
     for kernel in results.kernels() {
         let cells = columns(&|index| {
-            let record = results.sizes[index].record(&kernel);
+            let record = results.sizes[index].record(kernel);
             let Some(speed) = record.and_then(|record| record.flops_per_s) else {
                 return dash();
             };
@@ -71,19 +60,12 @@ pub fn overview(results: &Results) -> String {
     }
     for name in results.yardsticks() {
         let cells = columns(&|index| {
-            let yardstick = results.sizes[index].yardstick(&name);
+            let yardstick = results.sizes[index].yardstick(name);
             yardstick.map_or_else(dash, |yardstick| tera(yardstick.flops_per_s))
         });
-        let named = results.sizes.iter().find_map(|size| size.yardstick(&name));
-        table += &format!("| {} |{cells}\n", named.map_or(name, yardstick_title));
+        table += &format!("| {} |{cells}\n", cublas::title(name));
     }
     table
-}
-
-/// `cublasLt fp32`, with the label of its device, if there are several.
-pub(super) fn yardstick_title(yardstick: &Yardstick) -> String {
-    let name = cublas::title(&yardstick.name);
-    title(&name, yardstick.device_label.as_deref())
 }
 
 /// In units of 10^12, with as many digits as a simulator's speed needs.
@@ -98,7 +80,7 @@ pub(super) fn tera(flops_per_s: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bench::samples::{sample, sample_of_two_devices};
+    use crate::bench::samples::sample;
     use expect_test::expect_file;
 
     #[test]
@@ -118,17 +100,5 @@ mod tests {
         let note = "|\n\nnote: many outliers: tiled-32 (5 of 20 runs). ";
         assert!(at_first.contains(note), "{text}");
         assert!(!at_last.contains("note: "), "{text}");
-    }
-
-    #[test]
-    fn a_document_of_two_devices_names_both() {
-        let text = document(&sample_of_two_devices(), Sort::Ladder);
-        for part in [
-            "cuBLAS 13.1.0 from libcublas.so.13) (cuda) and NVIDIA H200 (NVIDIA CUDA, OpenCL 3.0)",
-            "| `naive (cuda)` | 5.0 (11 %) | 5.0 (10 %) |\n| `naive (opencl)` | 4.5 | 4.5 |\n",
-            "| cuBLAS fp32 (cuda) | 45.0 | 50.0 |\n",
-        ] {
-            assert!(text.contains(part), "{part}: {text}");
-        }
     }
 }

@@ -3,7 +3,6 @@
 //!
 //! | file | what it does |
 //! | --- | --- |
-//! | `devices.rs` | the device or devices that it runs on |
 //! | `results.rs` | what a benchmark finds, as written to JSON and read back |
 //! | `ladder.rs` | a table's rows: shares of cuBLAS and of the peak, gain over the rung before |
 //! | `table.rs`, `markdown.rs` | for the terminal and for documents |
@@ -15,7 +14,6 @@
 //! | `export.rs` | the requested files, which always hold what is finished |
 
 pub mod compare;
-mod devices;
 pub mod export;
 mod ladder;
 mod lines;
@@ -30,7 +28,6 @@ pub mod shapes;
 pub mod table;
 
 pub use compare::Earlier;
-pub use devices::{OnDevice, labels};
 pub use export::Layout;
 pub use ladder::Sort;
 pub use results::{Machine, Provenance, Results, Size};
@@ -38,16 +35,16 @@ pub use shapes::Target;
 
 use crate::cpu;
 use crate::data::Storage;
-use crate::measure::Effort;
+use crate::measure::{Effort, Origin};
 use crate::progress::Progress;
-use crate::prove::{self, EvaluateError, Request};
+use crate::prove::{self, Baseline, EvaluateError, Request};
 use crate::select::Asked;
-use gpu_gemm::{DataType, Shape};
+use gpu_gemm::{Chooser, DataType, Device, Opened, Shape};
 
 /// What to measure.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// In the order of the rows; what runs on a device is in its [`OnDevice`].
+    /// In the order of the rows.
     pub asked: Vec<Asked>,
     pub data_type: DataType,
     pub targets: Vec<Target>,
@@ -56,6 +53,9 @@ pub struct Plan {
     pub beta: f64,
     /// How the matrices are stored.
     pub storage: Storage,
+    /// Where matrices lie before a timed product on several devices that are joined.
+    pub origin: Origin,
+    pub baseline: Baseline,
     pub seed: u64,
     pub effort: Effort,
     /// What was chosen for the CPU rungs.
@@ -65,17 +65,17 @@ pub struct Plan {
 }
 
 impl Plan {
-    fn request(&self, on: &OnDevice, shape: Shape) -> Request {
+    fn request(&self, chooser: &Chooser, shape: Shape) -> Request {
         let call = self.storage.call(shape, self.data_type.inputs);
-        let rung = |asked: &Asked| asked.rung(&on.chooser, self.data_type, call);
-        let rungs = on.asked.iter().filter_map(rung);
+        let rung = |asked: &Asked| asked.rung(chooser, self.data_type, call);
+        let rungs = self.asked.iter().filter_map(rung);
         Request {
             alpha: self.alpha,
             beta: self.beta,
             storage: self.storage,
             effort: self.effort,
-            origin: on.origin,
-            baseline: on.baseline,
+            origin: self.origin,
+            baseline: self.baseline,
             tensor_cores: true,
             cpu: self.cpu,
             ..Request::new(rungs.collect(), self.data_type, shape, self.seed)
@@ -83,71 +83,54 @@ impl Plan {
     }
 }
 
-/// The sizes that are measured by default: those that fill a GPU, or, if there is any other
-/// device, those that a CPU can simulate.
-pub fn default_sizes(devices: &[OnDevice]) -> [usize; 3] {
-    let is_gpu = |on: &OnDevice| on.opened.device.gpu().is_some();
-    match devices.iter().all(is_gpu) {
-        true => [1024, 2048, 4096],
-        false => [128, 256, 512],
+/// The sizes that are measured by default: those that fill a GPU, or those that a CPU can simulate.
+pub fn default_sizes(device: &Device) -> [usize; 3] {
+    match device.gpu() {
+        Some(_) => [1024, 2048, 4096],
+        None => [128, 256, 512],
     }
 }
 
-/// Proves and times every kernel at every shape, on one device after the other. The results hold
-/// what was known when an error, if any, ended it. `finished` is called after each shape that no
-/// error ended, with the results so far.
+/// Proves and times every kernel at every shape. The results hold what was known when an error, if
+/// any, ended it. `finished` is called after each shape that no error ended, with the results so
+/// far.
 pub fn run(
-    devices: &[OnDevice],
+    opened: &Opened,
+    chooser: &Chooser,
     plan: &Plan,
     finished: &mut dyn FnMut(&Results, &Progress),
 ) -> (Results, Result<(), EvaluateError>) {
-    let requests = |target: &Target| {
-        let requests = devices.iter().map(|on| plan.request(on, target.shape));
-        devices.iter().zip(requests.collect::<Vec<Request>>())
-    };
+    let targets = plan.targets.iter();
+    let requests: Vec<(&Target, Request)> = targets
+        .map(|target| (target, plan.request(chooser, target.shape)))
+        .collect();
     // A problem too large to launch has no progress steps, and is refused when it is reached.
-    let steps = plan.targets.iter().flat_map(requests);
-    let steps = steps.map(|(on, request)| prove::steps(&on.opened.device, &request).unwrap_or(0));
+    let steps = requests.iter();
+    let steps = steps.map(|(_, request)| prove::steps(&opened.device, request).unwrap_or(0));
     let progress = Progress::start(steps.sum());
-    let machines = devices.iter().map(|on| on.machine(plan.data_type));
-    let machines: Vec<Machine> = machines.collect();
     let mut results = Results {
         schema: results::SCHEMA,
         provenance: Some(Provenance::now()),
-        machine: machines.first().cloned().unwrap_or_default(),
-        machines: match machines.len() {
-            0 | 1 => Vec::new(),
-            _ => machines,
-        },
+        machine: Machine::of(&opened.device, plan.data_type),
         ..Results::default()
     };
-    for target in &plan.targets {
-        let mut size = Size {
+    for (target, request) in &requests {
+        let (report, outcome) = prove::evaluate_observed(opened, request, &progress);
+        results.machine.cublas = report.cublas;
+        if report.backend == "cpu" {
+            results.machine.backend = report.backend.to_string();
+            results.machine.device = report.device;
+        }
+        results.sizes.push(Size {
             name: target.name.map(String::from),
             origin: target.origin.map(String::from),
+            gpu_state: report.gpu_state,
+            stages: report.stages,
+            yardsticks: report.yardsticks,
+            results: report.results,
             ..Size::of(target.shape)
-        };
-        let mut outcome = Ok(());
-        for (index, (on, request)) in requests(target).enumerate() {
-            let (report, ended) = prove::evaluate_observed(&on.opened, &request, &progress);
-            let first = (index == 0).then_some(&mut results.machine);
-            for machine in first.into_iter().chain(results.machines.get_mut(index)) {
-                machine.cublas = report.cublas.clone();
-                if report.backend == "cpu" {
-                    machine.backend = report.backend.to_string();
-                    machine.device = report.device.clone();
-                }
-            }
-            on.add(report, &mut size);
-            outcome = ended;
-            if outcome.is_err() {
-                break;
-            }
-        }
-        let first = results.machine.device_label.as_deref();
-        devices::side_by_side(&mut size, &plan.asked, first);
-        results.sizes.push(size);
-        if plan.targets.iter().any(|target| target.name.is_some()) {
+        });
+        if target.name.is_some() {
             results.summaries = ratios::summaries(&results);
         }
         if let Some(earlier) = &plan.earlier {

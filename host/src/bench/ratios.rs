@@ -45,7 +45,7 @@ impl Summary {
 /// For each kernel that was measured beside cuBLAS.
 pub fn summaries(results: &Results) -> Vec<Summary> {
     let kernels = results.kernels().into_iter();
-    let summaries = kernels.filter_map(|kernel| Summary::of(results, &kernel));
+    let summaries = kernels.filter_map(|kernel| Summary::of(results, kernel));
     summaries.collect()
 }
 

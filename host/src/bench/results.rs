@@ -15,8 +15,9 @@ use gpu_gemm::device::driver;
 use gpu_gemm::gpu::Gpu;
 use gpu_gemm::{DataType, Device, Shape};
 
-/// The version of this layout. Fields may be added to it; none changes or goes.
-pub const SCHEMA: u32 = 1;
+/// The version of this layout. Fields may be added to it; none changes or goes. In version 1
+/// there could be several devices, with a label each.
+pub const SCHEMA: u32 = 2;
 
 /// Everything that one `bench` found.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -25,11 +26,7 @@ pub struct Results {
     pub schema: u32,
     /// Files of older versions lack it.
     pub provenance: Option<Provenance>,
-    /// The only device, or the first.
     pub machine: Machine,
-    /// All devices, if there are several; else empty.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub machines: Vec<Machine>,
     /// One for each shape, in the requested order.
     pub sizes: Vec<Size>,
     /// Summaries of the ratios to cuBLAS, where shapes have names; else empty.
@@ -95,9 +92,6 @@ pub struct Summary {
 /// Where it was measured.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Machine {
-    /// What records call it in `device_label`, if there are several.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub device_label: Option<String>,
     /// `cuda`, `opencl` or `simulator`; `cpu` if there are only CPU rungs.
     pub backend: String,
     /// The GPU's name, or the simulator and its threads, or the CPU's name.
@@ -138,8 +132,7 @@ pub struct Size {
     pub stages: Vec<Stage>,
     /// cuBLAS and cublasLt, if they were measured.
     pub yardsticks: Vec<Yardstick>,
-    /// One for each kernel, in the requested order; of several devices, those of one kernel are
-    /// beside each other.
+    /// One for each kernel, in the requested order.
     pub results: Vec<Record>,
 }
 
@@ -221,23 +214,14 @@ impl Size {
         self.name.clone().unwrap_or_else(|| self.label())
     }
 
-    /// The result of a kernel, whose title has the label of its device where there are several.
-    pub fn record(&self, title: &str) -> Option<&Record> {
-        self.results.iter().find(|record| record.title() == title)
+    /// The result of a kernel.
+    pub fn record(&self, kernel: &str) -> Option<&Record> {
+        self.results.iter().find(|record| record.kernel == kernel)
     }
 
-    /// The cuBLAS or cublasLt that kernels are compared with, if any was measured; of several
-    /// devices, that of the first.
+    /// The cuBLAS or cublasLt that kernels are compared with, if any was measured.
     pub fn cublas(&self) -> Option<&Yardstick> {
-        let label = self.yardsticks.first()?.device_label.as_deref();
-        self.cublas_on(label)
-    }
-
-    /// The one on the device with this label.
-    pub(super) fn cublas_on(&self, device_label: Option<&str>) -> Option<&Yardstick> {
-        let yardsticks = self.yardsticks.iter();
-        let there = yardsticks.filter(|one| one.device_label.as_deref() == device_label);
-        Yardstick::fastest(there)
+        Yardstick::fastest(&self.yardsticks)
     }
 
     /// The kernels, and then the yardsticks with the problem that they share with the kernels; each
@@ -249,8 +233,7 @@ impl Size {
     }
 
     fn yardstick_record(&self, yardstick: &Yardstick) -> Record {
-        let first = self.cublas_on(yardstick.device_label.as_deref());
-        let record = yardstick.as_record(first);
+        let record = yardstick.as_record(self.cublas());
         let Some(kernel) = self.results.first() else {
             return record;
         };
@@ -274,10 +257,9 @@ impl Size {
         }
     }
 
-    /// The times of something that is not ours, by its title.
-    pub fn yardstick(&self, title: &str) -> Option<&Yardstick> {
-        let mut yardsticks = self.yardsticks.iter();
-        yardsticks.find(|yardstick| yardstick.title() == title)
+    /// The times of something that is not ours, by its name.
+    pub fn yardstick(&self, name: &str) -> Option<&Yardstick> {
+        self.yardsticks.iter().find(|one| one.name == name)
     }
 }
 
@@ -303,76 +285,33 @@ impl Results {
         self.sizes.iter().find(|size| size.shape() == shape)
     }
 
-    /// The titles of all kernels that were measured, in order, each once.
-    pub fn kernels(&self) -> Vec<String> {
+    /// The names of all kernels that were measured, in order, each once.
+    pub fn kernels(&self) -> Vec<&str> {
         let records = self.sizes.iter().flat_map(|size| &size.results);
-        once_each(records.map(Record::title))
+        once_each(records.map(|record| record.kernel.as_str()))
     }
 
-    /// The titles of all yardsticks that were measured, in order, each once.
-    pub fn yardsticks(&self) -> Vec<String> {
+    /// The names of all yardsticks that were measured, in order, each once.
+    pub fn yardsticks(&self) -> Vec<&str> {
         let yardsticks = self.sizes.iter().flat_map(|size| &size.yardsticks);
-        once_each(yardsticks.map(Yardstick::title))
-    }
-
-    /// Where a record, or something else with such a label, was measured.
-    pub fn machine_of(&self, device_label: Option<&str>) -> &Machine {
-        let mut machines = self.machines.iter();
-        let labelled = machines.find(|machine| machine.device_label.as_deref() == device_label);
-        labelled.unwrap_or(&self.machine)
-    }
-
-    /// The devices, each once, in their order.
-    pub fn all_machines(&self) -> &[Machine] {
-        match &self.machines[..] {
-            [] => std::slice::from_ref(&self.machine),
-            machines => machines,
-        }
-    }
-
-    /// The names of the devices, for a title.
-    pub fn devices(&self) -> String {
-        let machines = self.all_machines().iter();
-        let names = once_each(machines.map(|machine| machine.device.clone()));
-        names.join(" and ")
+        once_each(yardsticks.map(|yardstick| yardstick.name.as_str()))
     }
 }
 
-fn once_each(names: impl Iterator<Item = String>) -> Vec<String> {
+fn once_each<'a>(names: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
     let mut seen = HashSet::new();
-    names.filter(|name| seen.insert(name.clone())).collect()
+    names.filter(|name| seen.insert(*name)).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bench::samples::{sample, sample_of_two_devices};
+    use crate::bench::samples::sample;
 
     #[test]
     fn what_is_written_is_read_again() {
-        for results in [sample(), sample_of_two_devices()] {
-            let text = serde_json::to_string(&results).unwrap();
-            assert_eq!(serde_json::from_str::<Results>(&text).unwrap(), results);
-        }
-    }
-
-    #[test]
-    fn of_two_devices_each_has_its_kernels() {
-        let results = sample_of_two_devices();
-        let kernels = results.kernels();
-        let expected = ["naive (cuda)", "naive (opencl)", "tiled-32 (cuda)"];
-        assert_eq!(kernels[..3], expected);
-        let yardsticks = ["cublas-fp32 (cuda)", "cublas-tf32 (cuda)"];
-        assert_eq!(results.yardsticks(), yardsticks);
-        let size = &results.sizes[1];
-        let of = |title| size.record(title).unwrap();
-        assert!(of("naive (cuda)").ratio_to_first_device.is_none());
-        assert_eq!(of("naive (opencl)").ratio_to_first_device, Some(0.9));
-        assert!(size.record("naive").is_none());
-        assert_eq!(size.cublas().unwrap().title(), "cublas-fp32 (cuda)");
-        let device = |record: &Record| results.machine_of(record.device_label.as_deref());
-        assert_eq!(device(of("naive (opencl)")), &results.machines[1]);
-        assert_eq!(device(of("naive (cuda)")), &results.machine);
+        let text = serde_json::to_string(&sample()).unwrap();
+        assert_eq!(serde_json::from_str::<Results>(&text).unwrap(), sample());
     }
 
     #[test]

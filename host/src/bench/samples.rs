@@ -78,52 +78,8 @@ pub fn sample() -> Results {
             cuda: Some("13.0".into()),
             driver: Some("580.159.04".into()),
             cublas: Some("13.1.0 from libcublas.so.13".into()),
-            ..Machine::default()
         },
         sizes: vec![size(2048, 0.9), size(4096, 1.0)],
         ..Results::default()
     }
-}
-
-/// The kernels of [`sample`] that are right, on its GPU and by OpenCL on it, where they run at nine
-/// tenths of the speed.
-pub fn sample_of_two_devices() -> Results {
-    const SPEED: f64 = 0.9;
-    let mut results = sample();
-    let label = |label: &str| Some(label.to_owned());
-    for size in &mut results.sizes {
-        size.results.retain(|record| record.proven);
-        for yardstick in &mut size.yardsticks {
-            yardstick.device_label = label("cuda");
-        }
-        let slower = |time: Option<f64>| time.map(|time| time / SPEED);
-        let by_opencl = |record: &Record| Record {
-            backend: "opencl".into(),
-            device_label: label("opencl"),
-            time_median_s: slower(record.time_median_s),
-            time_min_s: slower(record.time_min_s),
-            time_max_s: slower(record.time_max_s),
-            flops_per_s: record.flops_per_s.map(|speed| speed * SPEED),
-            compared_with: None,
-            cublas_time_median_s: None,
-            ratio_to_cublas: None,
-            ratio_to_first_device: Some(SPEED),
-            ..record.clone()
-        };
-        let records = std::mem::take(&mut size.results);
-        for mut record in records {
-            let other = by_opencl(&record);
-            record.device_label = label("cuda");
-            size.results.extend([record, other]);
-        }
-    }
-    results.machine.device_label = label("cuda");
-    let by_opencl = Machine {
-        device_label: label("opencl"),
-        backend: "opencl".into(),
-        device: "NVIDIA H200 (NVIDIA CUDA, OpenCL 3.0)".into(),
-        ..Machine::default()
-    };
-    results.machines = vec![results.machine.clone(), by_opencl];
-    results
 }

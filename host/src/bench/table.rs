@@ -11,7 +11,7 @@ use crate::report::{Record, Several, new_table, outlier_note};
 pub struct Tables<'a> {
     /// Those that are written.
     count: usize,
-    /// Why these devices.
+    /// Why this device.
     why: &'a str,
     sort: Sort,
 }
@@ -28,11 +28,7 @@ impl<'a> Tables<'a> {
             return Ok(());
         }
         if self.count == 0 {
-            for machine in results.all_machines() {
-                let label = machine.device_label.as_ref();
-                let label = label.map_or_else(String::new, |label| format!("{label}: "));
-                writeln!(out, "device  {label}{}", machine.description())?;
-            }
+            writeln!(out, "device  {}", results.machine.description())?;
             writeln!(out, "why     {}", self.why)?;
         }
         for size in &results.sizes[self.count..] {
@@ -61,13 +57,13 @@ fn write_size(results: &Results, size: &Size, sort: Sort, out: &mut dyn Write) -
         "\n{shape} (m x n x k) of {dtype}{factors}{state}\n\n{table}"
     )?;
     for record in size.results.iter().filter(|record| !record.proven) {
-        let (title, why) = (record.title(), &record.verification);
-        writeln!(out, "{title}: NOT PROVEN: {why}")?;
+        let (kernel, why) = (&record.kernel, &record.verification);
+        writeln!(out, "{kernel}: NOT PROVEN: {why}")?;
     }
     for record in &size.results {
         let several = record.several.as_ref().map(Several::sentence);
         for text in record.copies_note().into_iter().chain(several) {
-            writeln!(out, "{}: {text}", record.title())?;
+            writeln!(out, "{}: {text}", record.kernel)?;
         }
     }
     if let Some(note) = outliers(size) {
@@ -110,7 +106,7 @@ pub(super) fn size_table(results: &Results, size: &Size, sort: Sort) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bench::samples::{sample, sample_of_two_devices};
+    use crate::bench::samples::sample;
     use expect_test::expect_file;
 
     fn written(results: &Results) -> String {
@@ -123,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn the_tables_are_as_in_their_golden_files() {
+    fn the_tables_are_as_in_their_golden_file() {
         let mut results = sample();
         results.sizes[1].gpu_state = Some(GpuState {
             sm_clock_mhz: Some(1755),
@@ -133,6 +129,5 @@ mod tests {
             throttle_reasons: Some(vec!["sw_power_cap".into()]),
         });
         expect_file!["golden/table.txt"].assert_eq(&written(&results));
-        expect_file!["golden/devices.txt"].assert_eq(&written(&sample_of_two_devices()));
     }
 }

@@ -116,7 +116,7 @@ mod tests {
         let OperandArguments { alpha, beta, .. } = arguments.problem.operands;
         assert_eq!((alpha, beta), (1.0, 0.0));
         assert_eq!(arguments.problem.operands.transposes(), [Transpose::No; 2]);
-        assert_eq!(arguments.running.device, [DeviceChoice::Auto]);
+        assert_eq!(arguments.running.device, DeviceChoice::Auto);
         assert_eq!(arguments.format, Format::Table);
         assert_eq!(arguments.running.baseline, Baseline::Auto);
         assert_eq!(arguments.native.settings(), cpu::Settings::default());

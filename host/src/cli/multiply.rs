@@ -56,10 +56,9 @@ pub(super) fn multiply(
     }
     // CPU rungs need no device, and so none that might not open.
     let is_native = asked.iter().all(|asked| asked.is_native());
-    let chosen = arguments.running.one_device()?;
     let device = match is_native && !arguments.running.baseline.needs_gpu() {
         true => DeviceChoice::Simulator,
-        false => chosen,
+        false => arguments.running.device.clone(),
     };
     let with_cublas = matches!(device, DeviceChoice::Auto | DeviceChoice::Cuda(_))
         && arguments.running.baseline != Baseline::None;
@@ -74,7 +73,7 @@ pub(super) fn multiply(
     let size = default_size(&asked, &opened.device);
     let shape = arguments.problem.shape(&matrices.source, size);
     let call = storage.call(shape, data_type.inputs);
-    let asked = running::runnable(asked, &opened.device, None, notes)?;
+    let asked = running::runnable(asked, &opened.device, notes)?;
     let rungs = rungs_for(&asked, &opened.device, math, data_type, call, notes);
     let request = Request {
         rungs,

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 
 use super::exit::{PROVEN, Stop, failed, finish, note, usage};
-use super::{running, values};
+use super::values;
 use crate::listing::opencl;
 use crate::output::Output;
 use crate::select;
@@ -35,7 +35,7 @@ pub(super) struct OpenCl {
     binary: Option<PathBuf>,
 
     /// The device of `--binary`
-    #[arg(long, value_name = "DEVICE", default_value = "opencl", value_parser = running::device)]
+    #[arg(long, value_name = "DEVICE", default_value = "opencl")]
     device: DeviceChoice,
 }
 

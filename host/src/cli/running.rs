@@ -20,21 +20,15 @@ pub(super) struct Running {
     pub(super) seed: u64,
 
     /// Where to run: `auto` (a GPU if there is one), `cuda`, `cuda:NUMBER`, `opencl`,
-    /// `opencl:NUMBER` or `sim`; `bench` compares several, such as `cuda,opencl`. `cuda:all` is all
-    /// GPUs together, and `+` joins devices into one that multiplies parts on each: `cuda:0+1`,
-    /// `sim+sim`, and for one GPU as two parts `cuda:0+0`
-    #[arg(
-        long,
-        value_name = "DEVICE",
-        value_delimiter = ',',
-        default_value = "auto"
-    )]
-    pub(super) device: Vec<DeviceChoice>,
+    /// `opencl:NUMBER` or `sim`. `cuda:all` is all GPUs together, and `+` joins devices into one that
+    /// multiplies parts on each: `cuda:0+1`, `sim+sim`, and for one GPU as two parts `cuda:0+0`
+    #[arg(long, value_name = "DEVICE", default_value = "auto")]
+    pub(super) device: DeviceChoice,
 
-    /// Where matrices lie before a timed product on several devices, and C after it; `bench`
-    /// compares several, such as `spread,first-b` [default: spread]
-    #[arg(long, value_enum, value_delimiter = ',')]
-    start: Vec<Origin>,
+    /// Where matrices lie before a timed product on several devices, and C after it [default:
+    /// spread]
+    #[arg(long, value_enum)]
+    start: Option<Origin>,
 
     /// Timed runs [default: up to 20 on a GPU, 1 on the simulator, up to 10 of a CPU rung and by
     /// OpenCL]
@@ -79,53 +73,12 @@ impl Math {
 }
 
 impl Running {
-    /// The device of a command that runs on one.
-    pub(super) fn one_device(&self) -> Result<DeviceChoice, Stop> {
-        match &self.device[..] {
-            [device] => Ok(device.clone()),
-            _ => {
-                let count = self.device.len();
-                Err(usage(format!(
-                    "`--device` names {count} devices, but only `bench` runs kernels on several: name one."
-                )))
-            }
-        }
-    }
-
-    /// Whether matrices are to start at several places, one after the other.
-    pub(super) fn has_several_starts(&self) -> bool {
-        self.start.len() > 1
-    }
-
-    /// Where matrices start, for a command that times one start.
+    /// Where matrices start, which can be said only for several devices.
     pub(super) fn origin(&self, device: &Device) -> Result<Origin, Stop> {
-        match self.origins(device)?[..] {
-            [origin] => Ok(origin),
-            ref several => {
-                let count = several.len();
-                Err(usage(format!(
-                    "`--start` names {count} starts, but only `bench` times several: name one."
-                )))
-            }
-        }
-    }
-
-    /// Where matrices start, each start once. It can be said only for several devices.
-    pub(super) fn origins(&self, device: &Device) -> Result<Vec<Origin>, Stop> {
-        match (&self.start[..], device) {
-            ([], _) => Ok(vec![Origin::default()]),
-            (origins, Device::Several(_)) => {
-                let is_twice =
-                    |(index, origin): &(usize, &Origin)| origins[..*index].contains(origin);
-                match origins.iter().enumerate().find(is_twice) {
-                    None => Ok(origins.to_vec()),
-                    Some((_, origin)) => Err(usage(format!(
-                        "`--start` names `{}` twice: name each start once.",
-                        crate::spelled(*origin)
-                    ))),
-                }
-            }
-            (_, _) => Err(usage(
+        match (self.start, device) {
+            (Some(origin), Device::Several(_)) => Ok(origin),
+            (None, _) => Ok(Origin::default()),
+            (Some(_), _) => Err(usage(
                 "--start goes with several devices, as in `--device cuda:0+1`.",
             )),
         }
@@ -205,21 +158,11 @@ fn needed(rounding: Rounding) -> Math {
     }
 }
 
-/// A value of `--device` where a command runs on one device, and has no other options to share.
-pub(super) fn device(text: &str) -> Result<DeviceChoice, String> {
-    match text.contains(',') {
-        true => Err("only `bench` runs kernels on several devices: name one".to_owned()),
-        false => text.parse(),
-    }
-}
-
-/// What was asked for, without the kernels that the device cannot run; a note for each
-/// reason names them, and the device by its `label`, if it has one. If none is left, that is an
-/// error.
+/// What was asked for, without the kernels that the device cannot run; a note for each reason
+/// names them. If none is left, that is an error.
 pub(super) fn runnable(
     asked: Vec<Asked>,
     device: &Device,
-    label: Option<&str>,
     notes: &mut dyn Write,
 ) -> Result<Vec<Asked>, Stop> {
     let mut left_out = Vec::new();
@@ -241,8 +184,7 @@ pub(super) fn runnable(
         return Err(failed(first));
     }
     for text in by_reason(&left_out) {
-        let on = label.map_or_else(String::new, |label| format!("{label}: "));
-        note(notes, format!("{on}{text}"));
+        note(notes, text);
     }
     Ok(runnable)
 }

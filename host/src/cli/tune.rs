@@ -9,7 +9,6 @@ use clap::Args;
 
 use super::bench::shape;
 use super::exit::{PROVEN, Stop, failed, finish, note, usage};
-use super::running;
 use super::sizes::{self, Sizes};
 use crate::bench::shapes::SHAPES;
 use crate::measure::Effort;
@@ -44,7 +43,7 @@ pub(super) struct Arguments {
     list: bool,
 
     /// The GPU: `auto`, `cuda` or `cuda:NUMBER`
-    #[arg(long, value_name = "DEVICE", default_value = "auto", value_parser = running::device)]
+    #[arg(long, value_name = "DEVICE", default_value = "auto")]
     device: DeviceChoice,
 
     /// The seed of the random data

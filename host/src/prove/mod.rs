@@ -72,7 +72,7 @@ fn run(
     progress: &Progress,
 ) -> (Report, Result<(), EvaluateError>) {
     let mut report = Report {
-        schema: 1,
+        schema: 2,
         backend: opened.device.backend(),
         device: opened.device.description(),
         reason: opened.reason.clone(),

@@ -167,7 +167,6 @@ pub(super) fn yardstick(
 ) -> Yardstick {
     Yardstick {
         name: name.to_string(),
-        device_label: None,
         runs: timing.runs(),
         time_median_s: timing.median(),
         time_min_s: Some(timing.min()),

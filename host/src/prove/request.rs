@@ -1,7 +1,7 @@
 //! The request.
 
 use clap::ValueEnum;
-use gpu_gemm::{Call, DataType, Device, ElementType, Shape};
+use gpu_gemm::{Call, DataType, ElementType, Shape};
 
 use crate::cpu;
 use crate::data::{Data, Layout, Storage};
@@ -31,14 +31,6 @@ impl Baseline {
     /// Whether it was asked for by name, and only a GPU has it.
     pub fn needs_gpu(self) -> bool {
         !matches!(self, Baseline::Auto | Baseline::None)
-    }
-
-    /// For one device of several: nothing, where another device was meant.
-    pub fn for_device(self, device: &Device) -> Baseline {
-        match (self, device) {
-            (Baseline::Auto | Baseline::None, _) | (_, Device::Cuda(_)) => self,
-            _ => Baseline::None,
-        }
     }
 }
 

@@ -20,7 +20,6 @@ pub use corner::Corner;
 pub use csv::lines as csv_lines;
 pub use list::{List, ListedKernel, ListedRung, ListedVariant, width as list_width};
 pub use outliers::outlier_note;
-pub(crate) use record::title;
 pub use record::{Record, Report};
 pub use several::Several;
 pub use table::{duration, new_table, or_dash, percent, speed, spread};
@@ -108,7 +107,7 @@ mod tests {
             ..right.clone()
         };
         Report {
-            schema: 1,
+            schema: 2,
             backend: "cuda",
             device: "NVIDIA H200".into(),
             reason: "chosen with --device".into(),

@@ -33,7 +33,7 @@ pub fn outlier_note<'a>(records: impl IntoIterator<Item = &'a Record>) -> Option
         .filter(|record| record.has_many_outliers())
         .filter_map(|record| {
             let (outliers, runs) = (record.outliers?, record.runs?);
-            Some(format!("{} ({outliers} of {runs} runs)", record.title()))
+            Some(format!("{} ({outliers} of {runs} runs)", record.kernel))
         })
         .collect();
     (!named.is_empty()).then(|| {

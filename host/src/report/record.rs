@@ -10,7 +10,8 @@ use crate::progress::Stage;
 /// Everything about one call of the program.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Report {
-    /// The version of this layout: 1. Fields may be added to it; none changes or goes.
+    /// The version of this layout: 2. Fields may be added to it; none changes or goes. In version 1
+    /// records had a label of their device.
     pub schema: u32,
     /// `cuda`, `opencl` or `simulator`; `cpu` if there are only CPU rungs.
     pub backend: &'static str,
@@ -30,14 +31,6 @@ pub struct Report {
     pub results: Vec<Record>,
     /// The yardsticks, whose runs alternated with those of the kernels.
     pub yardsticks: Vec<Yardstick>,
-}
-
-/// `tiled-16`, or `tiled-16 (opencl)` where there are several devices.
-pub(crate) fn title(name: &str, device_label: Option<&str>) -> String {
-    match device_label {
-        Some(label) => format!("{name} ({label})"),
-        None => name.to_owned(),
-    }
 }
 
 /// One kernel's result. Times are in seconds. What was not measured or does not apply is null
@@ -124,13 +117,6 @@ pub struct Record {
     /// `full` if every element was compared, or its row by Freivalds' check; `sampled` if some
     /// were; null for a result that is not proven.
     pub coverage: Option<String>,
-    /// What a benchmark of several devices calls the one that it ran on, such as `opencl`; null if
-    /// there is only one.
-    #[serde(default)]
-    pub device_label: Option<String>,
-    /// The same kernel's median time on the first of several devices over that on this one: above
-    /// 1 it is faster here. Null on the first.
-    pub ratio_to_first_device: Option<f64>,
     /// What errors are in proportion to, whatever the matrices hold: `elementwise` (the sum of the
     /// magnitudes of an element's terms), `row-column` (that, and the largest elements of its row
     /// of A and its column of B), `matrix` (the largest of A and of B) or `exact` (none). Null in
@@ -252,11 +238,6 @@ impl Record {
     pub fn is_one_after_the_other(&self) -> bool {
         let batch = self.batch.filter(|_| !self.is_native());
         batch.is_some_and(|count| count > 0 && self.launches >= count)
-    }
-
-    /// The kernel's name, with the label of its device, if there are several.
-    pub fn title(&self) -> String {
-        title(&self.kernel, self.device_label.as_deref())
     }
 
     /// Whether it is a CPU rung's, which no device ran.

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::record::{Record, title};
+use super::record::Record;
 use crate::measure::cublas::is_tf32;
 
 /// The times of something that is not ours, on the same problem, in the same process, with runs
@@ -12,9 +12,6 @@ pub struct Yardstick {
     /// The library and the precision, such as `cublas-fp32` or `cublaslt-bf16`. Kernels are compared
     /// with the faster library; not with f32 rounded to TF32, `cublas-tf32` and `cublaslt-tf32`.
     pub name: String,
-    /// As that of a [`Record`].
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub device_label: Option<String>,
     /// Timed runs.
     pub runs: usize,
     pub time_median_s: f64,
@@ -98,7 +95,6 @@ impl Yardstick {
         let ratio = first.map(|first| first.time_median_s / self.time_median_s);
         Record {
             kernel: self.name.clone(),
-            device_label: self.device_label.clone(),
             runs: Some(self.runs),
             time_median_s: Some(self.time_median_s),
             time_min_s: self.time_min_s,
@@ -114,10 +110,5 @@ impl Yardstick {
             sustained: self.sustained.clone(),
             ..Record::default()
         }
-    }
-
-    /// Its name, with the label of its device, if there are several.
-    pub fn title(&self) -> String {
-        title(&self.name, self.device_label.as_deref())
     }
 }

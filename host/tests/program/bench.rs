@@ -124,55 +124,25 @@ fn a_table_for_each_shape_and_every_requested_file_are_written() {
 }
 
 #[test]
-fn several_devices_are_for_bench_alone_and_each_is_named_once() {
-    for (arguments, said) in [
-        (
-            "--device sim,opencl --kernel naive",
-            "`--device` names 2 devices, but only `bench` runs kernels on several: name one.",
-        ),
-        (
-            "tune --device cuda,opencl",
-            "only `bench` runs kernels on several devices: name one",
-        ),
-        (
-            "bench --device sim,sim --kernel naive",
-            "`--device` names `sim` twice: name each device once.",
-        ),
-        (
-            "bench --device sim,cuda --preset shapes",
-            "`--preset` has a table for one device, but `--device` names several: name one.",
-        ),
-        ("bench --device sim,gpu", "a device is auto, sim, cuda"),
-    ] {
-        let refused = crate::common::run(arguments).refused(2);
-        assert_contains(&refused, &[said]);
-    }
-}
-
-#[test]
-fn several_starts_have_their_rows_beside_each_other() {
+fn starts_are_compared_by_two_runs() {
     let folder = tempfile::tempdir().unwrap();
-    let what = "bench --kernel naive,cpu-ikj,tiled-16 --sizes 24 --json b.json";
-    let starts = "--device sim+sim --start spread,first-b,host";
-    let table = run_in(folder.path(), &format!("{what} {starts}")).succeeded();
-    let host = "tiled-16 (host): 2 simulated devices, 2 x 1, from host memory and back: ";
+    let what = "bench --device sim+sim --kernel naive,cpu-ikj --sizes 24 --runs 5";
+    let bench = |options: &str| run_in(folder.path(), &format!("{what} {options}")).succeeded();
+    bench("--json a.json");
+    let table = bench("--start host --compare a.json --json b.json");
     let parts = [
-        "device  spread: 2 times simulator on ",
-        "| naive (first-b) ",
-        "| of spread |",
-        host,
+        "naive: 2 simulated devices, 2 x 1, from host memory and back: ",
+        "note: matrices started at spread, and start at host.\n",
     ];
     assert_contains(&table, &parts);
     let results = results(folder.path());
-    let of = |kernel: &str| ["spread", "first-b", "host"].map(|at| format!("{kernel} ({at})"));
-    let expected = [&of("naive")[..], &["cpu-ikj".to_string()], &of("tiled-16")];
-    assert_eq!(results.kernels(), expected.concat());
-    let records = results.sizes[0].results.iter();
-    for record in records.filter(|record| !record.is_native()) {
-        let start = &record.several.as_ref().unwrap().start;
-        assert_eq!(record.device_label.as_ref(), Some(start));
-        assert_eq!(record.ratio_to_first_device.is_some(), start != "spread");
-    }
+    assert_eq!(results.comparison.len(), 2);
+    let several = results.sizes[0].results[0].several.as_ref().unwrap();
+    assert_eq!(several.start, "host");
+    let refused = crate::common::run("bench --device sim --start host --kernel naive").refused(2);
+    assert_contains(&refused, &["--start goes with several devices"]);
+    let refused = crate::common::run("bench --device sim,opencl").refused(2);
+    assert_contains(&refused, &["a device is auto, sim, cuda"]);
 }
 
 #[test]

@@ -338,7 +338,7 @@ fn of_many_variants_few_have_a_line() {
     let kernels = results.kernels();
     let named = kernels.iter().filter(|name| {
         let text = texts(svg);
-        (text.iter()).any(|text| text.split(' ').next() == Some(name.as_str()))
+        (text.iter()).any(|text| text.split(' ').next() == Some(**name))
     });
     let count = named.count();
     assert!((3..=8).contains(&count), "{count} lines");

@@ -38,11 +38,12 @@ impl Earlier {
             return Err(other(format!("it has no field `{missing}`")));
         }
         match value.get("schema") {
-            Some(version) if *version == SCHEMA => {}
+            // What has gone since the first version is not compared.
+            Some(version) if (1..=SCHEMA).any(|known| *version == known) => {}
             version => {
                 let version = version.map_or_else(|| "none".to_string(), Value::to_string);
                 return Err(format!(
-                    "`{name}` has layout version {version}, but this program reads version {SCHEMA}: another \
+                    "`{name}` has layout version {version}, but this program reads up to {SCHEMA}: another \
                      version of the program wrote it. Measure again with this one, or compare with that one."
                 ));
             }

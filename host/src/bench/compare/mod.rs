@@ -38,9 +38,6 @@ pub const NOISE: f64 = 0.01;
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Compared {
     pub kernel: String,
-    /// What the later benchmark calls the device, if there were several.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub device_label: Option<String>,
     /// Whether it is cuBLAS: if that has changed, too, the machine has.
     pub is_yardstick: bool,
     /// The shape's, if it has one.
@@ -107,21 +104,7 @@ impl Entry<'_> {
     /// Whether both are times of the same work.
     fn is_same_work(&self, other: &Entry<'_>) -> bool {
         let (one, two) = (&self.record, &other.record);
-        // Where only one of both has several devices, the kind of device has to do.
-        let is_same_device = match (&one.device_label, &two.device_label) {
-            (Some(one), Some(two)) => one == two,
-            (None, None) => true,
-            (Some(_), None) | (None, Some(_)) => one.backend == two.backend,
-        };
-        // Matrices that start elsewhere are other work, whatever the label says.
-        let start = |record: &Record| Some(record.several.as_ref()?.start.clone());
-        let is_same_start = match (start(one), start(two)) {
-            (Some(one), Some(two)) => one == two,
-            _ => true,
-        };
         self.is_yardstick == other.is_yardstick
-            && is_same_device
-            && is_same_start
             && one.kernel == two.kernel
             && one.dtype == two.dtype
             && (one.m, one.n, one.k, one.batch) == (two.m, two.n, two.k, two.batch)
@@ -132,7 +115,7 @@ impl Entry<'_> {
 
     /// For people.
     fn title(&self) -> String {
-        format!("{} at {}", self.record.title(), self.size.title())
+        format!("{} at {}", self.record.kernel, self.size.title())
     }
 }
 
@@ -191,7 +174,6 @@ fn compared(before: &Entry<'_>, now: &Entry<'_>) -> Option<Compared> {
     let [lda, ldb, ldc] = record.leading_dimensions();
     Some(Compared {
         kernel: record.kernel.clone(),
-        device_label: record.device_label.clone(),
         is_yardstick: now.is_yardstick,
         name: now.size.name.clone(),
         dtype: record.dtype.clone(),

@@ -6,8 +6,8 @@ use gpu_gemm::Shape;
 use gpu_gemm::text::plural;
 
 use super::{Compared, Earlier, missing};
-use crate::bench::results::{Machine, Provenance, Results, label};
-use crate::report::{duration, new_table, or_dash, title};
+use crate::bench::results::{Provenance, Results, label};
+use crate::report::{duration, new_table, or_dash};
 
 const HEADER: [&str; 7] = [
     "kernel", "shape", "earlier", "now", "change", "p", "verdict",
@@ -24,7 +24,7 @@ pub fn write(earlier: &Earlier, results: &Results, out: &mut dyn Write) -> io::R
         write!(out, ", {}", described(provenance))?;
     }
     writeln!(out)?;
-    let of_machine = differences(&earlier.results.machine, &results.machine);
+    let of_machine = differences(&earlier.results, results);
     for difference in &of_machine {
         writeln!(out, "note: {difference}")?;
     }
@@ -95,7 +95,7 @@ fn table(comparison: &[Compared]) -> String {
 
 fn row(compared: &Compared) -> [String; HEADER.len()] {
     [
-        compared.contender(),
+        compared.kernel.clone(),
         compared.title(),
         duration(compared.earlier_time_median_s),
         duration(compared.time_median_s),
@@ -119,23 +119,13 @@ impl Compared {
         self.name.clone().unwrap_or_else(|| label(shape))
     }
 
-    /// The kernel, with the label of its device, if there are several.
-    fn contender(&self) -> String {
-        title(&self.kernel, self.device_label.as_deref())
-    }
-
     fn percent(&self) -> String {
         format!("{:+.1} %", self.change * 100.0)
     }
 
     /// In a sentence, such as `naive at 1024 (+12.3 %)`.
     pub fn phrase(&self) -> String {
-        format!(
-            "{} at {} ({})",
-            self.contender(),
-            self.title(),
-            self.percent()
-        )
+        format!("{} at {} ({})", self.kernel, self.title(), self.percent())
     }
 }
 
@@ -146,9 +136,23 @@ fn described(provenance: &Provenance) -> String {
     format!("measured on {day} by version {version}{commit}")
 }
 
-/// How the machines differ.
-fn differences(earlier: &Machine, now: &Machine) -> Vec<String> {
+/// Where matrices lay before a product on several devices.
+fn start(results: &Results) -> Option<&str> {
+    let mut records = results.sizes.iter().flat_map(|size| &size.results);
+    records.find_map(|record| Some(record.several.as_ref()?.start.as_str()))
+}
+
+/// How the machines differ, and what they did.
+fn differences(earlier: &Results, now: &Results) -> Vec<String> {
     let mut notes = Vec::new();
+    let [before, after] = [earlier, now].map(start);
+    if before != after {
+        let [before, after] = [before, after].map(|start| start.unwrap_or("one device"));
+        notes.push(format!(
+            "matrices started at {before}, and start at {after}."
+        ));
+    }
+    let (earlier, now) = (&earlier.machine, &now.machine);
     if (&earlier.backend, &earlier.device) != (&now.backend, &now.device) {
         notes.push(format!(
             "that was measured on {} ({}), this on {} ({}): a change may be that of the machine.",

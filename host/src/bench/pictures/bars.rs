@@ -1,9 +1,9 @@
 //! Bars: the speed of each kernel, and its ratio to cuBLAS.
 
 use super::{at, conditions, drawn, largest, name, of_what, speed_of, unit};
-use crate::bench::markdown::yardstick_title;
 use crate::bench::ratios::summaries;
 use crate::bench::results::{Results, Size};
+use crate::measure::cublas;
 use crate::plot::{BLUE, Bar, Bars, GREY, INK, ORANGE, Row, figure};
 use crate::rung::AUTO;
 
@@ -42,7 +42,7 @@ pub fn ladder(results: &Results) -> String {
     rows.extend(yardstick.map(|yardstick| {
         let speed = yardstick.flops_per_s / unit;
         let bar = Bar::new(speed, GREY, figure(speed));
-        Row::new(yardstick_title(yardstick), bar)
+        Row::new(cublas::title(&yardstick.name), bar)
     }));
     let all = size.map_or(0, |size| size.results.len());
     let mut note = String::new();

@@ -32,15 +32,15 @@ fn records(results: &Results) -> impl Iterator<Item = &Record> {
 
 /// The type and the device, for a title.
 fn of_what(results: &Results) -> String {
-    let devices = results.devices();
+    let device = &results.machine.device;
     match records(results).next() {
         Some(Record {
             batch: Some(batch),
             dtype,
             ..
-        }) => format!("{dtype}, batches of {batch}, {devices}"),
-        Some(Record { dtype, .. }) => format!("{dtype}, {devices}"),
-        None => devices,
+        }) => format!("{dtype}, batches of {batch}, {device}"),
+        Some(Record { dtype, .. }) => format!("{dtype}, {device}"),
+        None => device.clone(),
     }
 }
 
@@ -74,8 +74,8 @@ fn conditions(results: &Results) -> String {
 /// A kernel's name; with what `auto` chose.
 fn name(record: &Record) -> String {
     match first_word(record.chosen.as_ref()) {
-        Some(chosen) => format!("{}: {chosen}", record.title()),
-        None => record.title(),
+        Some(chosen) => format!("{}: {chosen}", record.kernel),
+        None => record.kernel.clone(),
     }
 }
 
@@ -106,33 +106,9 @@ fn at(size: Option<&Size>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bench::samples::{sample, sample_of_two_devices};
+    use crate::bench::samples::sample;
     use crate::rung::AUTO;
     use roofline::intensity;
-
-    #[test]
-    fn a_kernel_has_a_line_for_each_device() {
-        let mut results = sample_of_two_devices();
-        for record in results.sizes.iter_mut().flat_map(|size| &mut size.results) {
-            if record.kernel == "naive" {
-                record.kernel = AUTO.into();
-            }
-        }
-        let (lines, _) = speed::lines(&results);
-        let names: Vec<&str> = lines.iter().map(|line| line.0.as_str()).collect();
-        let expected = [
-            "cuBLAS fp32 (cuda)",
-            "tiled-32 (cuda)",
-            "tiled-32 (opencl)",
-            "tiled-16 (cuda)",
-            "tiled-16 (opencl)",
-            "double-buffer-sn8 (cuda)",
-            "double-buffer-sn8 (opencl)",
-            "auto (cuda)",
-            "auto (opencl)",
-        ];
-        assert_eq!(names, expected);
-    }
 
     #[test]
     fn auto_is_where_the_kernel_that_it_chose_is() {

@@ -35,7 +35,7 @@ pub fn roofline(results: &Results) -> String {
     let speeds = records.iter().filter_map(|record| speed_of(record));
     let (unit, y) = unit(roofs.map_or(speeds.fold(0.0, f64::max), |(_, peak)| peak));
     let mut lines: Vec<Line> = Vec::new();
-    let mut absent: Vec<String> = Vec::new();
+    let mut absent: Vec<&str> = Vec::new();
     for (index, record) in records.iter().enumerate() {
         let Some(speed) = speed_of(record) else {
             continue;
@@ -51,7 +51,7 @@ pub fn roofline(results: &Results) -> String {
                 dotted: Vec::new(),
                 is_joined: false,
             }),
-            None => absent.push(record.title()),
+            None => absent.push(&record.kernel),
         }
     }
     let about_roofs = match (roofs, machine.backend.as_str()) {

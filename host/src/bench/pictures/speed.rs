@@ -2,8 +2,8 @@
 
 use super::{conditions, ladder, of_what, speed_of, unit};
 use crate::bench::ladder::fastest;
-use crate::bench::markdown::yardstick_title;
 use crate::bench::results::{Results, Size};
+use crate::measure::cublas;
 use crate::plot::{Axis, Line, Lines, Style, figure};
 use crate::report::Record;
 use crate::rung::AUTO;
@@ -122,16 +122,15 @@ pub(super) fn lines(results: &Results) -> (Vec<Speeds>, String) {
     let mut lines: Vec<Speeds> = Vec::new();
     if let Some(yardstick) = results.sizes.iter().find_map(Size::cublas) {
         // At each size the faster of the two.
-        let name = yardstick_title(yardstick).replace("cublasLt", "cuBLAS");
+        let name = cublas::title(&yardstick.name).replace("cublasLt", "cuBLAS");
         let of = |size: &Size| Some(size.cublas()?.flops_per_s);
         lines.push((name, Style::YARDSTICK, speeds(&of)));
     }
     let styled = ladder.iter().enumerate();
     let styled = styled.map(|(index, record)| (record, Style::of(index)));
     for (record, style) in styled.chain(autos.iter().map(|record| (record, Style::AUTO))) {
-        let title = record.title();
-        let of = |size: &Size| speed_of(size.record(&title)?);
-        lines.push((title.clone(), style, speeds(&of)));
+        let of = |size: &Size| speed_of(size.record(&record.kernel)?);
+        lines.push((record.kernel.clone(), style, speeds(&of)));
     }
     (lines, note)
 }

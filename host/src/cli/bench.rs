@@ -1,13 +1,11 @@
 //! `rust-gemm bench`: kernels x sizes, as a table and as files.
 
-mod devices;
-
 use std::io::{self, IsTerminal, Write};
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-use super::exit::{self, FAILED, PROVEN, Stop, failed, finish, note, usage};
+use super::exit::{self, FAILED, PROVEN, Stop, failed, finish, note, noted, usage};
 use super::native::NativeArguments;
 use super::operands::OperandArguments;
 use super::running::{self, Running};
@@ -16,15 +14,13 @@ use super::values;
 use crate::bench::compare::{self, Compared, Verdict};
 use crate::bench::export::Exports;
 use crate::bench::table::Tables;
-use crate::bench::{
-    self, Earlier, Layout, OnDevice, Plan, Results, Sort, Target, preset, ratios, shapes,
-};
+use crate::bench::{self, Earlier, Layout, Plan, Results, Sort, Target, preset, ratios, shapes};
 use crate::cpu::RUNGS;
 use crate::measure::Effort;
+use crate::prove::NATIVE;
 use crate::rung::AUTO;
 use crate::select::{self, Asked};
-use devices::{on_devices, reason};
-use gpu_gemm::{DataType, Device, DeviceChoice, KERNELS, Shape};
+use gpu_gemm::{Chooser, DataType, Device, DeviceChoice, KERNELS, Shape};
 
 /// Proves and times kernels at several sizes; on a GPU, their runs alternate with those of cuBLAS.
 #[derive(Debug, Args)]
@@ -153,24 +149,10 @@ fn bench_asked(
     for text in arguments.native.without_effect(&asked) {
         note(notes, text);
     }
-    let choices = &arguments.running.device;
-    let beyond_a_preset = [
-        (
-            choices.len() > 1,
-            "for one device, but `--device` names several: name one.",
-        ),
-        (
-            arguments.running.has_several_starts(),
-            "for one start, but `--start` names several: name one.",
-        ),
-        (
-            arguments.operands.batch > 1,
-            "of single products: leave `--batch` out, or name the shapes with `--shape`.",
-        ),
-    ];
-    let found = beyond_a_preset.iter().find(|(is_beyond, _)| *is_beyond);
-    if let (Some(_), Some((_, why))) = (arguments.preset, found) {
-        return Err(usage(format!("`--preset` has a table {why}")));
+    if arguments.preset.is_some() && arguments.operands.batch > 1 {
+        return Err(usage(
+            "`--preset` has a table of single products: leave `--batch` out, or name the shapes with `--shape`.",
+        ));
     }
     let storage = arguments.operands.storage(&asked)?;
     let (exports, layout) = (&arguments.files, arguments.layout());
@@ -186,26 +168,32 @@ fn bench_asked(
     // CPU rungs need no device, and so none that might not open.
     let is_native =
         asked.iter().all(|asked| asked.is_native()) && !arguments.running.baseline.needs_gpu();
-    let choices = match is_native {
-        true => &[DeviceChoice::Simulator],
-        false => &choices[..],
+    let choice = match is_native {
+        true => DeviceChoice::Simulator,
+        false => arguments.running.device.clone(),
     };
-    let devices = on_devices(arguments, &asked, choices, is_native, notes)?;
-    let is_gpu = |on: &OnDevice| matches!(on.opened.device, Device::Cuda(_));
-    if arguments.sustained.is_some() && (is_native || !devices.iter().any(is_gpu)) {
+    let mut opened = Device::open(choice).map_err(failed)?;
+    if is_native {
+        opened.reason = NATIVE.to_string();
+    }
+    let device = &opened.device;
+    if arguments.sustained.is_some() && (is_native || !matches!(device, Device::Cuda(_))) {
         return Err(usage(
             "`--sustained` launches kernels on a GPU until they meet its power limit, and there is none here: leave it out, or choose `--device cuda`.",
         ));
     }
-    let why = reason(&devices);
+    let chooser = noted(Chooser::of(device), notes);
+    let chooser = arguments.running.math.chooser(chooser);
     let files = exports.open(layout).map_err(failed)?;
     let plan = Plan {
-        asked,
+        asked: running::runnable(asked, device, notes)?,
         data_type,
-        targets: targets(arguments, &devices, notes),
+        targets: targets(arguments, device, notes),
         alpha: arguments.operands.alpha,
         beta: arguments.operands.beta,
         storage,
+        origin: arguments.running.origin(device)?,
+        baseline: arguments.running.baseline,
         seed: arguments.running.seed,
         effort: Effort {
             sustained: arguments.sustained,
@@ -224,8 +212,8 @@ fn bench_asked(
         false => out,
     };
     let (mut written, mut kept) = (Ok(()), Ok(()));
-    let mut tables = Tables::new(&why, arguments.sort);
-    let (results, outcome) = bench::run(&devices, &plan, &mut |results, progress| {
+    let mut tables = Tables::new(&opened.reason, arguments.sort);
+    let (results, outcome) = bench::run(&opened, &chooser, &plan, &mut |results, progress| {
         if kept.is_ok() {
             kept = files.write(results);
         }
@@ -245,7 +233,7 @@ fn bench_asked(
             let machine = results.machine.description();
             write!(report, "{machine}\n\n{}", preset::table(&results))
         }
-        Layout::Ratios => ratios::write(&results, &why, report),
+        Layout::Ratios => ratios::write(&results, &opened.reason, report),
         Layout::Ladder(_) | Layout::Report => tables.write_last(&results, report),
     });
     let written = written.and_then(|()| match &plan.earlier {
@@ -293,12 +281,10 @@ fn allowed(results: &Results, most: f64) -> Result<(), Stop> {
     }
 }
 
-/// What to measure: the preset's shapes, or the requested sizes and shapes, or the devices'
+/// What to measure: the preset's shapes, or the requested sizes and shapes, or the device's
 /// defaults.
-fn targets(arguments: &Arguments, devices: &[OnDevice], notes: &mut dyn Write) -> Vec<Target> {
-    // A preset has one device.
-    let gpu = devices.first().and_then(|on| on.opened.device.gpu());
-    match (arguments.preset, gpu) {
+fn targets(arguments: &Arguments, device: &Device, notes: &mut dyn Write) -> Vec<Target> {
+    match (arguments.preset, device.gpu()) {
         (Some(Preset::Report), _) => return vec![preset::SHAPE.into()],
         (Some(Preset::Shapes), Some(_)) => {
             return shapes::SHAPES.to_vec();
@@ -314,7 +300,7 @@ fn targets(arguments: &Arguments, devices: &[OnDevice], notes: &mut dyn Write) -
     }
     let asked = sizes::shapes(&arguments.sizes, &arguments.shape);
     let shapes = match asked.is_empty() {
-        true => bench::default_sizes(devices).map(Shape::cube).to_vec(),
+        true => bench::default_sizes(device).map(Shape::cube).to_vec(),
         false => asked,
     };
     shapes.into_iter().map(Target::from).collect()
