@@ -77,7 +77,7 @@ pub fn run(
         Some(Command::Man) => Ok(finish(shell::man(out), notes, PROVEN)),
         None if arguments.list => {
             let list = report::List::of(gpu_gemm::KERNELS, cpu::RUNGS);
-            let written = list.write(arguments.format, report::list_width(), out);
+            let written = list.write(arguments.format, out);
             Ok(finish(written, notes, PROVEN))
         }
         None => multiply::multiply(&arguments, out, notes),

@@ -18,7 +18,7 @@ use clap::ValueEnum;
 
 pub use corner::Corner;
 pub use csv::lines as csv_lines;
-pub use list::{List, ListedKernel, ListedRung, ListedVariant, width as list_width};
+pub use list::{List, Listed};
 pub use outliers::outlier_note;
 pub use record::{Record, Report};
 pub use several::Several;

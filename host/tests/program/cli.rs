@@ -388,29 +388,22 @@ fn help_is_no_error_and_documents_the_exit_codes() {
 }
 
 #[test]
-fn a_list_fits_80_columns_and_comes_in_every_format() {
-    let list = run("--list").succeeded();
-    assert!(
-        list.lines().all(|line| line.chars().count() <= 80),
-        "{list}"
+fn a_list_comes_in_every_format() {
+    assert_contains(
+        &run("--list").succeeded(),
+        &["double-buffer: ", "cpu-ikj: "],
     );
     let json = run("--list --format json").succeeded();
     let json: Value = serde_json::from_str(&json).expect("the list is JSON");
-    let variants = json["kernels"].as_array().unwrap().iter();
-    let variants: usize = variants
-        .map(|kernel| kernel["variants"].as_array().unwrap().len())
-        .sum();
     let csv = run("--list --format csv").succeeded();
     let mut reader = csv::Reader::from_reader(csv.as_bytes());
     let rows: Vec<csv::StringRecord> = reader.records().map(Result::unwrap).collect();
-    let is_gpu = |row: &&csv::StringRecord| !row[0].starts_with("cpu-");
-    assert_eq!(rows.iter().filter(is_gpu).count(), variants);
+    let variants = json["variants"].as_array().unwrap();
+    let names = variants.iter().map(|one| one["kernel"].as_str().unwrap());
+    assert!(rows.iter().map(|row| &row[1]).eq(names));
     let of_rungs = host::cpu::RUNGS.iter().map(|rung| rung.types().len());
-    assert_eq!(rows.len(), variants + of_rungs.sum::<usize>());
-    assert_eq!(
-        json["cpu_rungs"].as_array().unwrap().len(),
-        host::cpu::RUNGS.len()
-    );
+    let of_gpu = gpu_gemm::gpu_kernels::variants().count();
+    assert_eq!(rows.len(), of_gpu + of_rungs.sum::<usize>());
 }
 
 #[test]
