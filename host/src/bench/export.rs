@@ -11,7 +11,7 @@ use clap::Args;
 
 use super::ladder::Sort;
 use super::results::Results;
-use super::{compare, lines, markdown, pictures, preset, ratios};
+use super::{lines, markdown, pictures};
 use crate::output::{self, Output};
 
 /// Which files to write: options of `bench`.
@@ -25,7 +25,7 @@ pub struct Exports {
     #[arg(long, value_name = "FILE")]
     pub csv: Option<PathBuf>,
 
-    /// Write tables for a document, as Markdown
+    /// Write an overview and the tables for a document, as Markdown
     #[arg(long, value_name = "FILE")]
     pub markdown: Option<PathBuf>,
 
@@ -66,7 +66,6 @@ type Requested = (Content, &'static str, PathBuf);
 
 /// The requested files.
 pub struct Files {
-    layout: Layout,
     /// Files, which can be replaced again and again.
     files: Vec<(Content, PathBuf)>,
     /// Pipes and the like, which take the final results alone.
@@ -131,31 +130,27 @@ impl Exports {
                 false => files.push((content, path)),
             }
         }
-        Ok(Files {
-            layout,
-            files,
-            streams,
-        })
+        Ok(Files { files, streams })
     }
 }
 
 impl Files {
-    /// Replaces the files by what is finished.
+    /// Replaces the files by what is finished; `report` says it for people.
     ///
     /// # Errors
     ///
     /// One cannot be written; those before it are new.
-    pub fn write(&self, results: &Results) -> Result<(), Failed> {
+    pub fn write(&self, results: &Results, report: &str) -> Result<(), Failed> {
         for (content, path) in &self.files {
-            write(Output::open(path)?, &text(*content, self.layout, results)?)?;
+            write(Output::open(path)?, &text(*content, results, report)?)?;
         }
         Ok(())
     }
 
     /// Writes the final results to pipes and the like.
-    pub fn write_streams(self, results: &Results) -> Result<(), Failed> {
+    pub fn write_streams(self, results: &Results, report: &str) -> Result<(), Failed> {
         for (content, output) in self.streams {
-            write(output, &text(content, self.layout, results)?)?;
+            write(output, &text(content, results, report)?)?;
         }
         Ok(())
     }
@@ -169,24 +164,14 @@ fn write(mut output: Output, text: &str) -> Result<(), Failed> {
     Ok(output.commit()?)
 }
 
-fn text(content: Content, layout: Layout, results: &Results) -> Result<String, Failed> {
+fn text(content: Content, results: &Results, report: &str) -> Result<String, Failed> {
     Ok(match content {
         Content::Json => serde_json::to_string_pretty(results)? + "\n",
         Content::Csv => lines::csv(results)?,
-        Content::Markdown => document(results, layout),
+        Content::Markdown => format!("{}\n{report}", markdown::overview(results)),
         Content::Ladder => pictures::ladder(results),
         Content::Speed => pictures::speed(results),
         Content::Roofline => pictures::roofline(results),
         Content::Ratios => pictures::ratios(results),
     })
-}
-
-/// Tables for a document.
-fn document(results: &Results, layout: Layout) -> String {
-    let tables = match layout {
-        Layout::Ladder(sort) => markdown::document(results, sort),
-        Layout::Report => preset::table(results),
-        Layout::Ratios => ratios::document(results),
-    };
-    tables + &compare::markdown(results)
 }

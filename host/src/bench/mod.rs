@@ -5,7 +5,7 @@
 //! | --- | --- |
 //! | `results.rs` | what a benchmark finds, as written to JSON and read back |
 //! | `ladder.rs` | a table's rows: shares of cuBLAS and of the peak, gain over the rung before |
-//! | `table.rs`, `markdown.rs` | for the terminal and for documents |
+//! | `table.rs`, `markdown.rs` | for the terminal, and an overview for documents |
 //! | `lines.rs` | a line of CSV for each result |
 //! | `pictures/` | the plots: speed against size, a roofline, bars of the ladder and of ratios |
 //! | `preset.rs` | the table of the report that the ladder follows, beside ours |

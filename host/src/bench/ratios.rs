@@ -85,16 +85,6 @@ pub fn write(results: &Results, why: &str, out: &mut dyn Write) -> io::Result<()
     writeln!(out, "\n{}", closing(results))
 }
 
-/// The document: the machine, the summary, and the table.
-pub fn document(results: &Results) -> String {
-    format!(
-        "# Shapes\n\nOn {}. Above 1, a kernel is faster than cuBLAS.\n\n{}\n\n{}\n",
-        results.machine.description(),
-        closing(results),
-        table(results)
-    )
-}
-
 /// A row for each kernel at each shape. It is Markdown, too.
 fn table(results: &Results) -> String {
     let mut table = new_table();
@@ -160,12 +150,6 @@ pub(super) mod tests {
         let mut out = Vec::new();
         write(&named(), "chosen with --device", &mut out).unwrap();
         expect_file!["golden/ratios.txt"].assert_eq(std::str::from_utf8(&out).unwrap());
-    }
-
-    #[test]
-    fn the_document_is_as_in_its_golden_file() {
-        let text = document(&named());
-        expect_file!["golden/ratios.md"].assert_eq(&text);
     }
 
     #[test]

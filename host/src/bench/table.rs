@@ -4,6 +4,7 @@ use std::io::{self, Write};
 
 use super::ladder::{STEP, Sort, rows};
 use super::results::{Results, Size};
+use super::{Earlier, Layout, compare, preset, ratios};
 use crate::measure::nvml::GpuState;
 use crate::report::{Record, Several, new_table, outlier_note};
 
@@ -13,13 +14,13 @@ pub struct Tables<'a> {
     count: usize,
     /// Why this device.
     why: &'a str,
-    sort: Sort,
+    layout: Layout,
 }
 
 impl<'a> Tables<'a> {
-    pub fn new(why: &'a str, sort: Sort) -> Tables<'a> {
+    pub fn new(why: &'a str, layout: Layout) -> Tables<'a> {
         let count = 0;
-        Tables { count, why, sort }
+        Tables { count, why, layout }
     }
 
     /// Writes those that are not written yet, below what is above the first.
@@ -31,8 +32,12 @@ impl<'a> Tables<'a> {
             writeln!(out, "device  {}", results.machine.description())?;
             writeln!(out, "why     {}", self.why)?;
         }
+        let sort = match self.layout {
+            Layout::Ladder(sort) => sort,
+            Layout::Report | Layout::Ratios => Sort::Ladder,
+        };
         for size in &results.sizes[self.count..] {
-            write_size(results, size, self.sort, out)?;
+            write_size(results, size, sort, out)?;
         }
         self.count = results.sizes.len();
         Ok(())
@@ -42,6 +47,39 @@ impl<'a> Tables<'a> {
     pub fn write_last(&mut self, results: &Results, out: &mut dyn Write) -> io::Result<()> {
         self.write_new(results, out)?;
         writeln!(out, "\n{STEP}")
+    }
+}
+
+/// Everything for people, which is Markdown, too.
+pub fn report(results: &Results, layout: Layout, why: &str, earlier: Option<&Earlier>) -> String {
+    let mut text = Vec::new();
+    let mut tables = Tables::new(why, layout);
+    // Writing to memory does not fail.
+    let _: io::Result<()> = write_end(&mut tables, results, earlier, &mut text);
+    String::from_utf8_lossy(&text).into_owned()
+}
+
+/// Writes what is below the tables that are written, if anything was measured.
+pub fn write_end(
+    tables: &mut Tables<'_>,
+    results: &Results,
+    earlier: Option<&Earlier>,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    if results.kernels().is_empty() {
+        return Ok(());
+    }
+    match tables.layout {
+        Layout::Report if results.all_proven() => {
+            let machine = results.machine.description();
+            write!(out, "{machine}\n\n{}", preset::table(results))?;
+        }
+        Layout::Ratios => ratios::write(results, tables.why, out)?,
+        Layout::Ladder(_) | Layout::Report => tables.write_last(results, out)?,
+    }
+    match earlier {
+        Some(earlier) => compare::write(earlier, results, out),
+        None => Ok(()),
     }
 }
 
@@ -111,7 +149,7 @@ mod tests {
 
     fn written(results: &Results) -> String {
         let (mut tables, mut out) = (
-            Tables::new("chosen with --device", Sort::Ladder),
+            Tables::new("chosen with --device", Layout::Ladder(Sort::Ladder)),
             Vec::new(),
         );
         tables.write_last(results, &mut out).unwrap();

@@ -11,10 +11,10 @@ use super::operands::OperandArguments;
 use super::running::{self, Running};
 use super::sizes::{self, Sizes, size};
 use super::values;
-use crate::bench::compare::{self, Compared, Verdict};
+use crate::bench::compare::{Compared, Verdict};
 use crate::bench::export::Exports;
-use crate::bench::table::Tables;
-use crate::bench::{self, Earlier, Layout, Plan, Results, Sort, Target, preset, ratios, shapes};
+use crate::bench::table::{self, Tables};
+use crate::bench::{self, Earlier, Layout, Plan, Results, Sort, Target, preset, shapes};
 use crate::cpu::RUNGS;
 use crate::measure::Effort;
 use crate::prove::NATIVE;
@@ -211,11 +211,13 @@ fn bench_asked(
         true => &mut *notes,
         false => out,
     };
+    let why = &opened.reason;
+    let text_of = |results: &Results| table::report(results, layout, why, plan.earlier.as_ref());
     let (mut written, mut kept) = (Ok(()), Ok(()));
-    let mut tables = Tables::new(&opened.reason, arguments.sort);
+    let mut tables = Tables::new(why, layout);
     let (results, outcome) = bench::run(&opened, &chooser, &plan, &mut |results, progress| {
         if kept.is_ok() {
-            kept = files.write(results);
+            kept = files.write(results, &text_of(results));
         }
         if !matches!(layout, Layout::Ladder(_)) || written.is_err() {
             return;
@@ -226,21 +228,9 @@ fn bench_asked(
             false => tables.write_new(results, report),
         };
     });
-    let written = written.and_then(|()| match layout {
-        // An error before the first result leaves nothing to show.
-        _ if results.kernels().is_empty() => Ok(()),
-        Layout::Report if results.all_proven() => {
-            let machine = results.machine.description();
-            write!(report, "{machine}\n\n{}", preset::table(&results))
-        }
-        Layout::Ratios => ratios::write(&results, &opened.reason, report),
-        Layout::Ladder(_) | Layout::Report => tables.write_last(&results, report),
-    });
-    let written = written.and_then(|()| match &plan.earlier {
-        Some(earlier) if outcome.is_ok() => compare::write(earlier, &results, report),
-        _ => Ok(()),
-    });
-    let kept = kept.and_then(|()| files.write_streams(&results));
+    let earlier = plan.earlier.as_ref().filter(|_| outcome.is_ok());
+    let written = written.and_then(|()| table::write_end(&mut tables, &results, earlier, report));
+    let kept = kept.and_then(|()| files.write_streams(&results, &text_of(&results)));
     let finished = outcome
         .map_err(Stop::from)
         .and_then(|()| kept.map_err(failed));
@@ -258,7 +248,7 @@ fn bench_asked(
 /// Whether no kernel is slower by more than `most` percent. cuBLAS, which is not ours, may be.
 fn allowed(results: &Results, most: f64) -> Result<(), Stop> {
     let kernels = results.comparison.iter();
-    let kernels = kernels.filter(|compared| !compared.is_yardstick);
+    let kernels = kernels.filter(|compared| !compared.work.is_yardstick);
     let judged: Vec<&Compared> = kernels
         .filter(|compared| compared.verdict != Verdict::Unknown)
         .collect();
@@ -309,6 +299,7 @@ fn targets(arguments: &Arguments, device: &Device, notes: &mut dyn Write) -> Vec
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::bench::compare::Work;
     use crate::cli::arguments::{self, Command};
     use crate::planted;
     use crate::rung::Rung;
@@ -355,8 +346,11 @@ mod tests {
     #[test]
     fn only_a_kernel_that_is_slower_than_allowed_fails() {
         let compared = |verdict, change, is_yardstick| Compared {
-            kernel: "naive".into(),
-            is_yardstick,
+            work: Work {
+                kernel: "naive".into(),
+                is_yardstick,
+                ..Work::default()
+            },
             change,
             verdict,
             ..Compared::default()

@@ -85,7 +85,7 @@ fn drawn(results: &Results, layout: Layout) -> BTreeMap<String, String> {
         plots: Some(folder.path().to_path_buf()),
         ..Exports::default()
     };
-    exports.open(layout).unwrap().write(results).unwrap();
+    exports.open(layout).unwrap().write(results, "").unwrap();
     fs::read_dir(folder.path())
         .unwrap()
         .map(|entry| {

@@ -8,9 +8,8 @@
 //!   what differs from process to process, such as addresses and the clock, is in no p-value;
 //!   Criterion.rs has such a threshold, too, and of the same size.
 //!
-//! Where neither can be said, because there are too few runs or an older file lacks their times,
-//! the verdict is unknown, and says why. If an older file's shortest and longest times do not
-//! overlap with those of now, the times themselves are not needed.
+//! Where neither can be said, because there are too few runs or a file lacks their times, the
+//! verdict is unknown, and says why.
 //!
 //! | file | what it does |
 //! | --- | --- |
@@ -27,36 +26,41 @@ use crate::report::Record;
 use crate::statistics::{mann_whitney, smallest_p_value};
 
 pub use earlier::Earlier;
-pub use table::{markdown, write};
+pub use table::write;
 
 /// The level of the test: without any change, one kernel in 20 differs so.
 pub const SIGNIFICANCE: f64 = 0.05;
 /// A change of the median that is noise, as a share of the earlier one.
 pub const NOISE: f64 = 0.01;
 
-/// A kernel or yardstick at a shape, in both benchmarks.
+/// What was computed: only times of the same work are compared.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Compared {
+pub struct Work {
     pub kernel: String,
     /// Whether it is cuBLAS: if that has changed, too, the machine has.
     pub is_yardstick: bool,
-    /// The shape's, if it has one.
-    pub name: Option<String>,
     pub dtype: String,
     pub m: usize,
     pub n: usize,
     pub k: usize,
     /// As that of a [`Record`].
     pub batch: Option<usize>,
-    #[serde(default)]
     pub transpose_a: bool,
-    #[serde(default)]
     pub transpose_b: bool,
     pub lda: usize,
     pub ldb: usize,
     pub ldc: usize,
     pub alpha: f64,
     pub beta: f64,
+}
+
+/// A kernel or yardstick at a shape, in both benchmarks.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Compared {
+    #[serde(flatten)]
+    pub work: Work,
+    /// The shape's, if it has one.
+    pub name: Option<String>,
     pub earlier_time_median_s: f64,
     pub time_median_s: f64,
     /// The change of the median time, as a share of the earlier one: below 0 it is faster now.
@@ -93,29 +97,32 @@ impl Verdict {
     }
 }
 
-/// A contender's record at a size, with the problem that it was measured on.
+/// What was timed at a size.
 struct Entry<'a> {
+    work: Work,
     size: &'a Size,
     record: Record,
-    is_yardstick: bool,
 }
 
-impl Entry<'_> {
-    /// Whether both are times of the same work.
-    fn is_same_work(&self, other: &Entry<'_>) -> bool {
-        let (one, two) = (&self.record, &other.record);
-        self.is_yardstick == other.is_yardstick
-            && one.kernel == two.kernel
-            && one.dtype == two.dtype
-            && (one.m, one.n, one.k, one.batch) == (two.m, two.n, two.k, two.batch)
-            && (one.transpose_a, one.transpose_b) == (two.transpose_a, two.transpose_b)
-            && one.leading_dimensions() == two.leading_dimensions()
-            && (one.alpha, one.beta) == (two.alpha, two.beta)
-    }
-
-    /// For people.
-    fn title(&self) -> String {
-        format!("{} at {}", self.record.kernel, self.size.title())
+impl Work {
+    fn of(record: &Record, is_yardstick: bool) -> Work {
+        let [lda, ldb, ldc] = record.leading_dimensions();
+        Work {
+            kernel: record.kernel.clone(),
+            is_yardstick,
+            dtype: record.dtype.clone(),
+            m: record.m,
+            n: record.n,
+            k: record.k,
+            batch: record.batch,
+            transpose_a: record.transpose_a,
+            transpose_b: record.transpose_b,
+            lda,
+            ldb,
+            ldc,
+            alpha: record.alpha,
+            beta: record.beta,
+        }
     }
 }
 
@@ -124,26 +131,26 @@ fn entries(results: &Results) -> Vec<Entry<'_>> {
     let mut entries: Vec<Entry<'_>> = Vec::new();
     for size in &results.sizes {
         for (record, is_yardstick) in size.contenders() {
-            let entry = Entry {
-                size,
-                is_yardstick,
-                record,
-            };
-            let is_timed = entry.record.time_median_s > Some(0.0);
-            if is_timed && !entries.iter().any(|other| other.is_same_work(&entry)) {
-                entries.push(entry);
+            let work = Work::of(&record, is_yardstick);
+            let is_timed = record.time_median_s > Some(0.0);
+            if is_timed && find(&entries, &work).is_none() {
+                entries.push(Entry { work, size, record });
             }
         }
     }
     entries
 }
 
+fn find<'e, 'r>(entries: &'e [Entry<'r>], work: &Work) -> Option<&'e Entry<'r>> {
+    entries.iter().find(|entry| entry.work == *work)
+}
+
 /// Compares whatever was timed in both.
 pub fn compare(earlier: &Results, now: &Results) -> Vec<Compared> {
     let before = entries(earlier);
     let pairs = entries(now).into_iter().filter_map(|entry| {
-        let before = before.iter().find(|other| other.is_same_work(&entry))?;
-        compared(before, &entry)
+        let before = find(&before, &entry.work)?;
+        compared(&before.record, entry)
     });
     pairs.collect()
 }
@@ -151,15 +158,16 @@ pub fn compare(earlier: &Results, now: &Results) -> Vec<Compared> {
 /// What was timed in `one` and not in `other`, for people.
 fn missing(one: &Results, other: &Results) -> Vec<String> {
     let others = entries(other);
-    let is_missing = |entry: &Entry<'_>| !others.iter().any(|other| other.is_same_work(entry));
-    let missing = entries(one).into_iter().filter(is_missing);
-    missing.map(|entry| entry.title()).collect()
+    let only = entries(one).into_iter();
+    let only = only.filter(|entry| find(&others, &entry.work).is_none());
+    only.map(|entry| format!("{} at {}", entry.work.kernel, entry.size.title()))
+        .collect()
 }
 
-fn compared(before: &Entry<'_>, now: &Entry<'_>) -> Option<Compared> {
-    let (earlier, median) = before.record.time_median_s.zip(now.record.time_median_s)?;
+fn compared(before: &Record, now: Entry<'_>) -> Option<Compared> {
+    let (earlier, median) = before.time_median_s.zip(now.record.time_median_s)?;
     let change = median / earlier - 1.0;
-    let (p_value, verdict, reason) = match p_value(&before.record, &now.record) {
+    let (p_value, verdict, reason) = match p_value(before, &now.record) {
         Err(reason) => (None, Verdict::Unknown, Some(reason.to_string())),
         Ok(p_value) => {
             let verdict = match p_value < SIGNIFICANCE && change.abs() >= NOISE {
@@ -170,24 +178,9 @@ fn compared(before: &Entry<'_>, now: &Entry<'_>) -> Option<Compared> {
             (Some(p_value), verdict, None)
         }
     };
-    let record = &now.record;
-    let [lda, ldb, ldc] = record.leading_dimensions();
     Some(Compared {
-        kernel: record.kernel.clone(),
-        is_yardstick: now.is_yardstick,
+        work: now.work,
         name: now.size.name.clone(),
-        dtype: record.dtype.clone(),
-        m: record.m,
-        n: record.n,
-        k: record.k,
-        batch: record.batch,
-        transpose_a: record.transpose_a,
-        transpose_b: record.transpose_b,
-        lda,
-        ldb,
-        ldc,
-        alpha: record.alpha,
-        beta: record.beta,
         earlier_time_median_s: earlier,
         time_median_s: median,
         change,
@@ -199,20 +192,13 @@ fn compared(before: &Entry<'_>, now: &Entry<'_>) -> Option<Compared> {
 
 /// The p-value of two records' times, or why there is none.
 fn p_value(before: &Record, now: &Record) -> Result<f64, &'static str> {
-    const WITHOUT_TIMES: &str = "no times of runs";
-    let runs = before.runs.zip(now.runs).ok_or(WITHOUT_TIMES)?;
-    if smallest_p_value(runs.0, runs.1) >= SIGNIFICANCE {
-        return Err("too few runs");
+    let (before, now) = (&before.times_s, &now.times_s);
+    if before.is_empty() || now.is_empty() {
+        return Err("no times of runs");
     }
-    if !before.times_s.is_empty() && !now.times_s.is_empty() {
-        return Ok(mann_whitney(&before.times_s, &now.times_s));
-    }
-    // Whatever the times between: all of one are below all of the other.
-    let [before, now] = [before, now].map(Record::extremes);
-    let (before, now) = before.zip(now).ok_or(WITHOUT_TIMES)?;
-    match before.1 < now.0 || now.1 < before.0 {
-        true => Ok(smallest_p_value(runs.0, runs.1)),
-        false => Err(WITHOUT_TIMES),
+    match smallest_p_value(before.len(), now.len()) < SIGNIFICANCE {
+        true => Ok(mann_whitney(before, now)),
+        false => Err("too few runs"),
     }
 }
 
@@ -221,16 +207,14 @@ mod tests {
     use super::*;
     use crate::bench::samples::sample;
 
-    /// [`sample`], where each of these times is that of a run of the first kernel at the first
-    /// size.
+    /// [`sample`], with the times of the runs of the first kernel at the first size.
     pub(super) fn timed(times: &[f64]) -> Results {
         let mut results = sample();
         let record = &mut results.sizes[0].results[0];
-        let extremes = |pick: fn(f64, f64) -> f64| times.iter().copied().reduce(pick);
         record.runs = Some(times.len());
-        record.time_median_s = Some(crate::statistics::median(times));
-        record.time_min_s = extremes(f64::min);
-        record.time_max_s = extremes(f64::max);
+        if !times.is_empty() {
+            record.time_median_s = Some(crate::statistics::median(times));
+        }
         record.times_s = times.to_vec();
         results
     }
@@ -286,24 +270,8 @@ mod tests {
             Verdict::Slower
         );
         assert_eq!(verdict(&[1.0], &[2.0]), Verdict::Unknown);
-    }
-
-    #[test]
-    fn without_times_of_runs_only_extremes_that_do_not_overlap_say_something() {
-        let without = |times: &[f64]| {
-            let mut results = timed(times);
-            results.sizes[0].results[0].times_s.clear();
-            results
-        };
-        let scaled = |factor: f64| timed(&BEFORE.map(|time| time * factor));
-        let earlier = without(&BEFORE);
-        assert_eq!(first(&earlier, &scaled(1.1)).verdict, Verdict::Slower);
-        assert_eq!(first(&earlier, &scaled(0.9)).verdict, Verdict::Faster);
-        let overlapping = first(&earlier, &scaled(1.03));
-        assert_eq!(overlapping.verdict, Verdict::Unknown);
-        assert_eq!(overlapping.reason.as_deref(), Some("no times of runs"));
-        // The longest before is the shortest now.
-        assert_eq!(first(&earlier, &scaled(1.04)).verdict, Verdict::Unknown);
+        let compared = first(&timed(&[]), &timed(&BEFORE));
+        assert_eq!(compared.reason.as_deref(), Some("no times of runs"));
     }
 
     #[test]
@@ -311,9 +279,6 @@ mod tests {
         let now = sample();
         // Two sizes of four kernels that are right, and two yardsticks.
         assert_eq!(compare(&now, &now).len(), 2 * (4 + 2));
-        let yardsticks = compare(&now, &now);
-        let yardsticks = yardsticks.iter().filter(|compared| compared.is_yardstick);
-        assert_eq!(yardsticks.count(), 2 * 2);
         type Change = fn(&mut Record);
         let changes: [Change; 6] = [
             |record| record.kernel = "other".into(),

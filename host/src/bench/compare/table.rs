@@ -3,9 +3,8 @@
 use std::io::{self, Write};
 
 use gpu_gemm::Shape;
-use gpu_gemm::text::plural;
 
-use super::{Compared, Earlier, missing};
+use super::{Compared, Earlier, Work, missing};
 use crate::bench::results::{Provenance, Results, label};
 use crate::report::{duration, new_table, or_dash};
 
@@ -55,34 +54,16 @@ const LEGEND: &str =
 
 /// Why verdicts are unknown, if some are, and what helps.
 fn unknown(comparison: &[Compared]) -> Option<String> {
-    let mut reasons: Vec<(&str, usize)> = Vec::new();
-    for reason in comparison.iter().filter_map(|one| one.reason.as_deref()) {
-        match reasons.iter_mut().find(|(other, _)| *other == reason) {
-            Some((_, count)) => *count += 1,
-            None => reasons.push((reason, 1)),
-        }
-    }
-    let reasons: Vec<String> = reasons
+    let mut reasons: Vec<&str> = comparison
         .iter()
-        .map(|(reason, count)| format!("{reason} ({})", plural(*count, "row")))
+        .filter_map(|one| one.reason.as_deref())
         .collect();
+    reasons.sort();
+    reasons.dedup();
     (!reasons.is_empty()).then(|| {
-        format!(
-            "unknown: {}; measure both with --runs 10 or more, with this version",
-            reasons.join(", ")
-        )
+        let reasons = reasons.join(", ");
+        format!("unknown: {reasons}; measure both with --runs 10 or more")
     })
-}
-
-/// A section of a Markdown document, if anything was compared.
-pub fn markdown(results: &Results) -> String {
-    match results.comparison.is_empty() {
-        true => String::new(),
-        false => format!(
-            "\n## Compared with an earlier benchmark\n\n{}\n\n{LEGEND}\n",
-            table(&results.comparison)
-        ),
-    }
 }
 
 /// A row for each kernel and shape. It is Markdown, too.
@@ -95,7 +76,7 @@ fn table(comparison: &[Compared]) -> String {
 
 fn row(compared: &Compared) -> [String; HEADER.len()] {
     [
-        compared.kernel.clone(),
+        compared.work.kernel.clone(),
         compared.title(),
         duration(compared.earlier_time_median_s),
         duration(compared.time_median_s),
@@ -115,7 +96,8 @@ fn probability(p_value: f64) -> String {
 impl Compared {
     /// The shape's name, or its dimensions.
     fn title(&self) -> String {
-        let shape = Shape::new(self.m, self.n, self.k);
+        let Work { m, n, k, .. } = self.work;
+        let shape = Shape { m, n, k };
         self.name.clone().unwrap_or_else(|| label(shape))
     }
 
@@ -125,7 +107,12 @@ impl Compared {
 
     /// In a sentence, such as `naive at 1024 (+12.3 %)`.
     pub fn phrase(&self) -> String {
-        format!("{} at {} ({})", self.kernel, self.title(), self.percent())
+        format!(
+            "{} at {} ({})",
+            self.work.kernel,
+            self.title(),
+            self.percent()
+        )
     }
 }
 
@@ -219,7 +206,6 @@ mod tests {
         earlier.sizes[0].results[1].kernel = "pitched".into();
         let mut now = timed(&RUNS.map(|time| time * 0.8));
         now.sizes[1].name = Some("qkv-1".into());
-        now.sizes[1].results[4].runs = Some(3);
         let text = text(earlier, now);
         expect_file!["../golden/comparison.txt"].assert_eq(&text);
         for line in text.lines().filter(|line| line.starts_with('|')) {
