@@ -47,7 +47,7 @@ pub fn table(name: &str) -> Result<String, String> {
             unbroken(&format!("{rows} × {columns}")),
             reads(&traffic, Space::Global),
             reads(&traffic, Space::Shared),
-            traffic.intensity(shape, variant.types.data_type()),
+            traffic.intensity(shape),
         );
     }
     Ok(table + "\n")

@@ -18,7 +18,7 @@ use crate::progress::Progress;
 use crate::rung::Rung;
 use crate::select::{self, Asked};
 use gpu_gemm::device::driver;
-use gpu_gemm::gpu::{Gpu, Properties};
+use gpu_gemm::gpu::Gpu;
 use gpu_gemm::{Choice, Chooser, DataType, DeviceFacts, KERNELS, Shape, Split};
 use serde::Serialize;
 
@@ -95,22 +95,6 @@ impl Explained {
     }
 }
 
-/// What chooses kernels for the GPU that is explained: with what was tuned, if that is the one
-/// that is here.
-fn chooser(
-    arguments: &Arguments,
-    here: Option<&Properties>,
-    notes: &mut dyn Write,
-) -> Result<Chooser, Stop> {
-    if let (None, Some(here)) = (&arguments.gpu, here) {
-        return Ok(noted(Chooser::of_properties(here), notes));
-    }
-    let key = arguments.gpu.as_deref().unwrap_or(data_sheets::DEFAULT);
-    let no_such = || failed(ExplainError::NoSuchGpu(key.to_string()));
-    let gpu = data_sheets::find(key).ok_or_else(no_such)?;
-    Ok(Chooser::untuned(DeviceFacts::of_gpu(&gpu)))
-}
-
 pub(super) fn explain(
     arguments: &Arguments,
     out: &mut dyn Write,
@@ -121,9 +105,17 @@ pub(super) fn explain(
     let asked = select::ask(KERNELS, RUNGS, names, data_type).map_err(usage)?;
     // A GPU that cannot be used counts as none: the figures then come from a data sheet.
     let gpus = driver::probe().unwrap_or_default();
-    let here = gpus
-        .first()
-        .and_then(|found| Some((found, Gpu::of(found)?)));
+    let here = gpus.first().filter(|_| arguments.gpu.is_none());
+    let here = here.and_then(|found| Some((found, Gpu::of(found)?)));
+    let (gpu, gpu_is_here) = match &here {
+        Some((_, gpu)) => (gpu.clone(), true),
+        None => {
+            let key = arguments.gpu.as_deref().unwrap_or(data_sheets::DEFAULT);
+            let sheet = data_sheets::find(key);
+            let no_such = || usage(format!("There is no data sheet of `{key}`."));
+            (sheet.ok_or_else(no_such)?, false)
+        }
+    };
     let [m, n, k] = [arguments.m, arguments.n, arguments.k]
         .map(|dimension| dimension.unwrap_or(arguments.size));
     let reads_c = arguments.beta != 0.0;
@@ -136,12 +128,15 @@ pub(super) fn explain(
     let reasoned = match asked.contains(&Asked::Auto) {
         false => None,
         true => {
-            let chooser = chooser(arguments, here.as_ref().map(|(found, _)| *found), notes)?;
+            // With what was tuned, if that GPU is here.
+            let chooser = match &here {
+                Some((found, _)) => noted(Chooser::of_properties(found), notes),
+                None => Chooser::untuned(DeviceFacts::of_gpu(&gpu)),
+            };
             let chooser = arguments.math.chooser(chooser);
             chooser.reasoned(data_type, shape)
         }
     };
-    let here = here.map(|(_, gpu)| gpu);
     let progress = Progress::start(asked.len() as u64);
     progress.doing("assembling kernels".to_string());
     let explained = parallel::map(asked.len(), |index| {
@@ -151,10 +146,11 @@ pub(super) fn explain(
                 auto,
                 shape,
                 reads_c,
-                gpu: arguments.gpu.clone(),
+                gpu: gpu.clone(),
+                gpu_is_here,
                 split: split.clone(),
             };
-            Explanation::of(&question, here.clone()).map(Box::new)
+            Explanation::of(&question).map(Box::new)
         };
         let explained = match (asked[index], &reasoned) {
             (Asked::Rung(Rung::Cpu(algorithm)), _) => Ok(Explained::Cpu(CpuExplanation::of(

@@ -1,20 +1,20 @@
 //! The facts about a kernel, a shape and a GPU.
 
 use gpu_gemm::gpu::Gpu;
+use gpu_gemm::gpu::occupancy::{Occupancy, Waves};
 use gpu_gemm::gpu_kernels::spec::{Kernel, Unit, Variant};
 use gpu_gemm::plan::Panel;
-use gpu_gemm::{Choice, DataType, DeviceFacts, PlanError, Shape, Split, gpu_kernels};
+use gpu_gemm::{Choice, DeviceFacts, PlanError, Shape, Split, gpu_kernels};
 use serde::Serialize;
 use thiserror::Error;
 
 use super::auto::Auto;
 use super::ceilings::Ceilings;
-use super::data_sheets;
-use super::launched::{Cut, Launched, Moved, moved};
-use super::resources::{Occupancy, Resources, Waves};
+use super::launched::{Cut, Launched};
+use super::resources::{self, Resources};
 use super::split::Divided;
 use super::work::{Copied, Remainder, Work};
-use crate::traffic::{self, Traffic};
+use crate::traffic::{self, Access, Traffic};
 
 /// What to explain.
 #[derive(Clone, Debug)]
@@ -25,8 +25,9 @@ pub struct Question {
     pub shape: Shape,
     /// Whether C is read: unless beta is zero.
     pub reads_c: bool,
-    /// The data sheet to use instead of the GPU that is present.
-    pub gpu: Option<String>,
+    pub gpu: Gpu,
+    /// Whether that GPU is present, or known from its data sheet.
+    pub gpu_is_here: bool,
     /// How a larger product is divided among devices, if the shape is one part of it.
     pub split: Option<Split>,
 }
@@ -36,18 +37,10 @@ pub struct Question {
 pub enum ExplainError {
     #[error(transparent)]
     Plan(#[from] PlanError),
-    #[error("There is no data sheet of `{0}`.")]
-    NoSuchGpu(String),
-    #[error("Kernel `{kernel}` needs tensor cores, which `{gpu}` does not have for {dtype}.")]
-    NoTensorCores {
-        kernel: &'static str,
-        gpu: String,
-        dtype: DataType,
-    },
     #[error(
         "Kernel `{kernel}` needs tensor cores of compute capability {needed}, which `{gpu}` does not have."
     )]
-    OtherTensorCores {
+    NoTensorCores {
         kernel: &'static str,
         gpu: String,
         needed: String,
@@ -87,7 +80,7 @@ pub struct Explanation {
     pub stream_k: Option<Work>,
     /// What computes the last columns of C; null where the kernel computes them all.
     pub n_remainder: Option<Remainder>,
-    pub traffic: Vec<Moved>,
+    pub traffic: Vec<Access>,
     /// `2 * m * n * k`.
     pub operations: f64,
     /// Operations per byte that threads read from or write to global memory.
@@ -101,7 +94,10 @@ pub struct Explanation {
     pub resources: Option<Resources>,
     /// Why ptxas reports nothing, and what to do.
     pub no_resources: Option<String>,
+    /// CTAs of the kernel on an SM.
+    #[serde(serialize_with = "resources::occupancy_json")]
     pub occupancy: Option<Occupancy>,
+    #[serde(serialize_with = "resources::waves_json")]
     pub waves: Option<Waves>,
     #[serde(skip)]
     pub(super) variant: &'static Variant,
@@ -128,36 +124,21 @@ pub struct Roofline {
 }
 
 impl Explanation {
-    /// Answers `question` for the GPU that is present, unless the question names one or there is
-    /// none.
+    /// Answers `question`.
     ///
     /// # Errors
     ///
-    /// C is larger than any memory, or no GPU of that name is known.
-    pub fn of(question: &Question, here: Option<Gpu>) -> Result<Explanation, ExplainError> {
-        let (gpu, gpu_is_here) = match (&question.gpu, here) {
-            (None, Some(gpu)) => (gpu, true),
-            (asked, _) => {
-                let key = asked.as_deref().unwrap_or(data_sheets::DEFAULT);
-                let no_such = || ExplainError::NoSuchGpu(key.to_string());
-                (data_sheets::find(key).ok_or_else(no_such)?, false)
-            }
-        };
+    /// C is larger than any memory, or the GPU cannot run the kernel.
+    pub fn of(question: &Question) -> Result<Explanation, ExplainError> {
+        let gpu = &question.gpu;
         let (variant, shape) = (question.choice.variant, question.shape);
         let data_type = variant.types.data_type();
-        let facts = DeviceFacts::of_gpu(&gpu);
+        let facts = DeviceFacts::of_gpu(gpu);
         if variant.unit != Unit::CudaCores && !facts.runs(variant) {
-            return Err(ExplainError::OtherTensorCores {
-                kernel: variant.name,
-                gpu: gpu.name,
-                needed: DeviceFacts::needed_capability(variant),
-            });
-        }
-        if gpu.peak_of(variant) == 0.0 {
             return Err(ExplainError::NoTensorCores {
                 kernel: variant.name,
-                gpu: gpu.name,
-                dtype: data_type,
+                gpu: gpu.name.clone(),
+                needed: DeviceFacts::needed_capability(variant),
             });
         }
         let (resources, no_resources) = match Resources::of(variant, gpu.capability) {
@@ -166,17 +147,17 @@ impl Explanation {
         };
         let occupancy = resources.as_ref().map(|resources| {
             let dynamic = variant.dynamic_shared_bytes(shape.k);
-            Occupancy::of(gpu.capability, variant, resources, dynamic)
+            resources::occupancy(gpu.capability, variant, resources, dynamic)
         });
         let plan = (question.choice).plan_compact(shape, &facts)?;
         let cut = Cut::of(&plan);
         let traffic = Traffic::of_plan(&plan, question.reads_c);
-        let intensity = traffic.intensity(shape, data_type);
+        let intensity = traffic.intensity(shape);
         let waves = occupancy
             .as_ref()
             .and_then(|found| Waves::of(cut.ctas, found.ctas, gpu.sms));
         let kernel = kernel_of(variant);
-        let roofline = Roofline::of(&gpu, gpu_is_here, variant, intensity);
+        let roofline = Roofline::of(gpu, question.gpu_is_here, variant, intensity);
         Ok(Explanation {
             schema: 2,
             kernel: variant.name,
@@ -202,11 +183,11 @@ impl Explanation {
                 .collect(),
             stream_k: Work::of(&plan),
             n_remainder: Remainder::of(&plan),
-            traffic: moved(&traffic, data_type),
+            traffic: traffic.accesses,
             operations: shape.flops(),
             intensity,
             compulsory_intensity: traffic::compulsory_intensity(shape, data_type, question.reads_c),
-            ceilings: Ceilings::of(variant, &gpu, &roofline),
+            ceilings: Ceilings::of(variant, gpu, &roofline),
             roofline,
             resources,
             no_resources,
@@ -214,20 +195,6 @@ impl Explanation {
             waves,
             variant,
         })
-    }
-
-    /// Whether some element count is not what its formula gives.
-    pub(super) fn is_beside_formulas(&self) -> bool {
-        self.traffic.iter().any(|moved| moved.is_beside_formula)
-    }
-
-    /// Bytes that are moved in one way.
-    pub(super) fn bytes(&self, memory: &str, direction: &str) -> u128 {
-        self.traffic
-            .iter()
-            .filter(|moved| moved.memory == memory && moved.direction == direction)
-            .map(|moved| moved.bytes)
-            .sum()
     }
 
     pub(super) fn shape(&self) -> Shape {
@@ -269,44 +236,22 @@ impl Roofline {
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
-    use gpu_gemm::gpu_kernels;
+    use crate::explain::data_sheets;
 
     /// For an H200, by its data sheet, at 4096 cubed.
     pub(crate) fn explained(kernel: &str) -> Explanation {
         let names = [kernel.to_string()];
-        let found = crate::select::kernels(gpu_kernels::KERNELS, &names, DataType::F32).unwrap();
+        let found =
+            crate::select::kernels(gpu_kernels::KERNELS, &names, gpu_gemm::DataType::F32).unwrap();
         let question = Question {
             choice: Choice::even(found[0]),
             auto: None,
             shape: Shape::cube(4096),
             reads_c: false,
-            gpu: Some("h200".to_string()),
+            gpu: data_sheets::find("h200").unwrap(),
+            gpu_is_here: false,
             split: None,
         };
-        Explanation::of(&question, None).unwrap()
-    }
-
-    #[test]
-    fn the_gpu_that_is_here_is_spoken_of_unless_another_is_named() {
-        let here = data_sheets::find("t4");
-        let mut question = Question {
-            choice: Choice::even(&gpu_kernels::naive::KERNEL.variants[0]),
-            auto: None,
-            shape: Shape::cube(16),
-            reads_c: false,
-            gpu: None,
-            split: None,
-        };
-        let of = |question: &Question, here| Explanation::of(question, here).unwrap().roofline;
-        let found = of(&question, here.clone());
-        assert_eq!((found.gpu.as_str(), found.gpu_is_here), ("NVIDIA T4", true));
-        let found = of(&question, None);
-        assert_eq!(
-            (found.gpu.as_str(), found.gpu_is_here),
-            ("NVIDIA H200", false)
-        );
-        question.gpu = Some("a100".to_string());
-        let found = of(&question, here);
-        assert!(found.gpu.contains("A100") && !found.gpu_is_here);
+        Explanation::of(&question).unwrap()
     }
 }

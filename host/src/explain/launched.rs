@@ -1,12 +1,10 @@
-//! What is launched, how the work is cut, and what is moved, as it is written to JSON.
+//! What is launched and how the work is cut, as it is written to JSON.
 
 use gpu_gemm::gpu::occupancy::WARP;
 use gpu_gemm::gpu_kernels::spec::Staging;
 use gpu_gemm::launch::Waits;
-use gpu_gemm::{DataType, Launch, Plan};
+use gpu_gemm::{Launch, Plan};
 use serde::Serialize;
-
-use crate::traffic::{self, By, Direction, Space, Traffic};
 
 /// A launch.
 #[derive(Clone, Debug, Serialize)]
@@ -43,53 +41,6 @@ pub struct Cut {
     /// Whether tiles reach beyond C, or k-iterations beyond k: what lies there is predicated
     /// off, but computed.
     pub ragged: bool,
-}
-
-/// Elements of one matrix that are moved in one way.
-#[derive(Clone, Debug, Serialize)]
-pub struct Moved {
-    /// `copy`, `kernel`, `fix_up` or `n_remainder`: which of the launches.
-    pub by: &'static str,
-    /// `global` or `shared`.
-    pub memory: &'static str,
-    /// `read` or `write`.
-    pub direction: &'static str,
-    /// `A`, `B` or `C`; `P` for partial sums.
-    pub matrix: char,
-    /// For shapes that tiles divide.
-    pub formula: String,
-    /// For this shape.
-    pub elements: u128,
-    pub bytes: u128,
-    /// Whether that is not what the formula gives.
-    #[serde(skip)]
-    pub(super) is_beside_formula: bool,
-}
-
-pub(super) fn moved(traffic: &Traffic, data_type: DataType) -> Vec<Moved> {
-    let accesses = traffic.accesses.iter();
-    let of = |access: &traffic::Access| Moved {
-        by: match access.by {
-            By::Copy => "copy",
-            By::Kernel => "kernel",
-            By::FixUp => "fix_up",
-            By::Remainder => "n_remainder",
-        },
-        memory: match access.space {
-            Space::Global => "global",
-            Space::Shared => "shared",
-        },
-        direction: match access.direction {
-            Direction::Read => "read",
-            Direction::Write => "write",
-        },
-        matrix: access.matrix,
-        formula: access.formula.clone(),
-        elements: access.elements,
-        bytes: access.bytes(data_type),
-        is_beside_formula: access.is_beside_formula,
-    };
-    accesses.map(of).collect()
 }
 
 impl Launched {

@@ -3,10 +3,11 @@
 
 use gpu_gemm::device::{compiled, ptx};
 use gpu_gemm::gpu::Capability;
-use gpu_gemm::gpu::occupancy::{self, Needs};
+use gpu_gemm::gpu::occupancy::{Needs, Occupancy, Waves};
 use gpu_gemm::gpu_kernels::spec::Variant;
 use nvvm::{NvvmArch, Toolkit, ptxas};
-use serde::Serialize;
+use serde::{Serialize, Serializer};
+use serde_json::json;
 
 /// What a kernel needs. The driver's own assembler may differ a little from the toolkit's ptxas.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -60,69 +61,47 @@ impl Resources {
     }
 }
 
-/// CTAs of the kernel on a streaming multiprocessor (SM): [`occupancy::Occupancy`], as it is
-/// written to JSON.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Occupancy {
-    /// CTAs that reside on an SM; 0 if not even one fits.
-    pub ctas: u32,
-    /// Warps that reside on it.
-    pub warps: u32,
-    /// The fraction of the warps that an SM can hold: at most 1.
-    pub occupancy: f64,
-    /// What limits the CTAs: one or several of `warps`, `CTAs`, `registers`, `shared memory`.
-    pub limited_by: Vec<&'static str>,
-    /// CTAs that each of those limits would allow.
-    pub by_warps: u32,
-    pub by_ctas: u32,
-    pub by_registers: u32,
-    pub by_shared_memory: Option<u32>,
+/// How many CTAs of the kernel fit on a streaming multiprocessor (SM).
+pub(super) fn occupancy(
+    capability: &Capability,
+    variant: &Variant,
+    resources: &Resources,
+    dynamic_shared_bytes: u32,
+) -> Occupancy {
+    let needs = Needs {
+        threads: variant.block.threads(),
+        registers: resources.registers,
+        shared_bytes: resources.static_shared_bytes + dynamic_shared_bytes,
+    };
+    Occupancy::of(capability, needs)
 }
 
-impl Occupancy {
-    pub(super) fn of(
-        capability: &Capability,
-        variant: &Variant,
-        resources: &Resources,
-        dynamic_shared_bytes: u32,
-    ) -> Occupancy {
-        let needs = Needs {
-            threads: variant.block.threads(),
-            registers: resources.registers,
-            shared_bytes: resources.static_shared_bytes + dynamic_shared_bytes,
-        };
-        let found = occupancy::Occupancy::of(capability, needs);
-        Occupancy {
-            ctas: found.ctas,
-            warps: found.warps,
-            occupancy: found.occupancy,
-            limited_by: found.limited_by,
-            by_warps: found.limits.warps,
-            by_ctas: found.limits.ctas,
-            by_registers: found.limits.registers,
-            by_shared_memory: found.limits.shared_memory,
-        }
-    }
-}
-
-/// A grid on a GPU: [`occupancy::Waves`], as it is written to JSON.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Waves {
-    /// CTAs that run at once on all SMs.
-    pub ctas_at_once: u64,
-    /// How many such waves there are; the last one may be partial.
-    pub waves: u64,
-    /// How full the last wave is: above 0, at most 1.
-    pub last: f64,
-}
-
-impl Waves {
-    pub(super) fn of(ctas: u64, resident: u32, sms: u32) -> Option<Waves> {
-        let found = occupancy::Waves::of(ctas, resident, sms)?;
-        Some(Waves {
-            ctas_at_once: found.ctas_at_once,
-            waves: found.waves,
-            last: found.last,
+/// Writes an occupancy to JSON; what each resource suffices for are fields of it.
+pub(super) fn occupancy_json<S: Serializer>(
+    occupancy: &Option<Occupancy>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    let of = |of: &Occupancy| {
+        json!({
+            "ctas": of.ctas,
+            "warps": of.warps,
+            "occupancy": of.occupancy,
+            "limited_by": of.limited_by,
+            "by_warps": of.limits.warps,
+            "by_ctas": of.limits.ctas,
+            "by_registers": of.limits.registers,
+            "by_shared_memory": of.limits.shared_memory,
         })
-    }
+    };
+    occupancy.as_ref().map(of).serialize(serializer)
+}
+
+/// Writes the waves of a grid to JSON.
+pub(super) fn waves_json<S: Serializer>(
+    waves: &Option<Waves>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    let of =
+        |of: &Waves| json!({ "ctas_at_once": of.ctas_at_once, "waves": of.waves, "last": of.last });
+    waves.as_ref().map(of).serialize(serializer)
 }

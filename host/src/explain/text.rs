@@ -4,8 +4,10 @@ use std::io::{self, Write};
 
 use super::explanation::Explanation;
 use crate::report::{new_table, speed};
+use crate::traffic::{By, Direction, Space, Traffic};
 use gpu_gemm::gpu_kernels::spec::Unit;
 use gpu_gemm::text::plural;
+use serde::Serialize;
 
 /// Writes the explanation.
 pub fn write(explanation: &Explanation, out: &mut dyn Write) -> io::Result<()> {
@@ -136,16 +138,19 @@ fn write_work(explanation: &Explanation, out: &mut dyn Write) -> io::Result<()> 
 
 fn write_traffic(explanation: &Explanation, out: &mut dyn Write) -> io::Result<()> {
     // Which launch moves an element is said unless the kernel alone moves all.
-    let is_alone = explanation.traffic.iter().all(|moved| moved.by == "kernel");
+    let is_alone = explanation
+        .traffic
+        .iter()
+        .all(|moved| moved.by == By::Kernel);
     let mut table = new_table();
     let by = (!is_alone).then_some("by");
     let head = ["memory", "", "matrix", "formula", "elements", "bytes"];
     table.set_header(by.into_iter().chain(head));
     for moved in &explanation.traffic {
-        let by = (!is_alone).then(|| moved.by.to_string());
+        let by = (!is_alone).then(|| spelled(moved.by));
         let row = [
-            moved.memory.to_string(),
-            moved.direction.to_string(),
+            spelled(moved.space),
+            spelled(moved.direction),
             moved.matrix.to_string(),
             moved.formula.clone(),
             grouped(moved.elements),
@@ -154,10 +159,13 @@ fn write_traffic(explanation: &Explanation, out: &mut dyn Write) -> io::Result<(
         table.add_row(by.into_iter().chain(row));
     }
     writeln!(out, "{table}\n")?;
-    for memory in ["global", "shared"] {
-        let moved = ["read", "write"].map(|direction| explanation.bytes(memory, direction));
+    let traffic = Traffic {
+        accesses: explanation.traffic.clone(),
+    };
+    for memory in [Space::Global, Space::Shared] {
+        let moved = [Direction::Read, Direction::Write].map(|way| traffic.bytes(memory, way));
         if moved != [0, 0] {
-            let [read, written] = moved.map(bytes);
+            let ([read, written], memory) = (moved.map(bytes), spelled(memory));
             writeln!(out, "{memory:<10} {read} read, {written} written")?;
         }
     }
@@ -171,7 +179,11 @@ fn write_traffic(explanation: &Explanation, out: &mut dyn Write) -> io::Result<(
             "Tiles do not divide this shape. Nothing beyond an edge is read from global memory, but tiles in",
             "shared memory, and what is computed from them, are rounded up to full ones.",
         ]
-    } else if explanation.is_beside_formulas() {
+    } else if explanation
+        .traffic
+        .iter()
+        .any(|moved| moved.is_beside_formula)
+    {
         &[
             "Tiles do not divide this shape, and the formulas are for shapes that they divide: what is read for",
             "a full tile is read for one that C cuts off, too.",
@@ -291,7 +303,7 @@ fn write_resources(explanation: &Explanation, out: &mut dyn Write) -> io::Result
     let fixed = plural(resources.static_shared_bytes, "byte");
     writeln!(out, "shared     {fixed} static and {dynamic} dynamic a CTA")?;
     if let Some(occupancy) = &explanation.occupancy {
-        let shared = occupancy.by_shared_memory;
+        let shared = occupancy.limits.shared_memory;
         let shared = shared.map_or(String::new(), |limit| format!(", shared memory {limit}"));
         writeln!(
             out,
@@ -300,9 +312,9 @@ fn write_resources(explanation: &Explanation, out: &mut dyn Write) -> io::Result
             plural(occupancy.ctas, "CTA"),
             plural(explanation.cut.warps(), "warp"),
             occupancy.limited_by.join(" and "),
-            occupancy.by_warps,
-            occupancy.by_ctas,
-            occupancy.by_registers
+            occupancy.limits.warps,
+            occupancy.limits.ctas,
+            occupancy.limits.registers
         )?;
     }
     if let Some(waves) = &explanation.waves {
@@ -314,6 +326,12 @@ fn write_resources(explanation: &Explanation, out: &mut dyn Write) -> io::Result
         )?;
     }
     Ok(())
+}
+
+/// As in JSON.
+fn spelled(value: impl Serialize) -> String {
+    let value = serde_json::to_value(value).unwrap_or_default();
+    value.as_str().unwrap_or_default().to_string()
 }
 
 /// With a blank between groups of three digits.
@@ -348,9 +366,10 @@ fn bytes(count: u128) -> String {
 mod tests {
     use super::*;
     use crate::explain::explanation::tests::explained;
-    use crate::explain::resources::{Occupancy, Resources, Waves};
+    use crate::explain::resources::{self, Resources};
     use expect_test::expect_file;
     use gpu_gemm::gpu::Capability;
+    use gpu_gemm::gpu::occupancy::Waves;
 
     #[test]
     fn the_text_is_as_in_its_golden_file() {
@@ -366,41 +385,13 @@ mod tests {
             spill_load_bytes: 0,
         };
         let capability = Capability::of((9, 0)).unwrap();
-        let occupancy = Occupancy::of(capability, explanation.variant, &resources, 0);
+        let occupancy = resources::occupancy(capability, explanation.variant, &resources, 0);
         explanation.waves = Waves::of(1024, 2, 132);
         explanation.occupancy = Some(occupancy);
         explanation.resources = Some(resources);
         let mut out = Vec::new();
         write(&explanation, &mut out).unwrap();
         expect_file!["golden/conflict-free.txt"].assert_eq(std::str::from_utf8(&out).unwrap());
-    }
-
-    #[test]
-    fn the_lowest_ceiling_is_named_and_the_one_that_counts_if_caches_help() {
-        let text = |explanation: &Explanation| {
-            let mut out = Vec::new();
-            write(explanation, &mut out).unwrap();
-            String::from_utf8(out).unwrap()
-        };
-        let mut naive = explained("naive");
-        for line in [
-            "\nloads      32 from global memory for 16 FMAs in the mainloop (sm_90), and an SM starts one \
-             of a warp per clock: at most 8.364 TFLOP/s\n",
-            "\nissue      17.2 % of the mainloop's instructions are FMAs, 16 of 93: at most 11.51 TFLOP/s\n",
-            "\nlowest     global memory: at most 1.200 TFLOP/s; where caches answer reads of global memory, \
-             loads: 8.364 TFLOP/s\n",
-        ] {
-            assert!(text(&naive).contains(line), "{line} in:\n{}", text(&naive));
-        }
-        let tiled = text(&explained("tiled-32"));
-        assert!(
-            tiled.contains("\nlowest     loads: at most 12.74 TFLOP/s\n"),
-            "{tiled}"
-        );
-        naive.ceilings = None;
-        let unknown = text(&naive);
-        let is_said = unknown.contains("\nceilings   of loads and of instruction issue: unknown");
-        assert!(is_said && !unknown.contains("\nlowest"), "{unknown}");
     }
 
     #[test]

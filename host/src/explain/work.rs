@@ -163,10 +163,11 @@ mod tests {
             auto: None,
             shape: Shape::cube(i32::MAX as usize),
             reads_c: false,
-            gpu: Some("h200".to_string()),
+            gpu: data_sheets::find("h200").unwrap(),
+            gpu_is_here: false,
             split: None,
         };
-        let found = Explanation::of(&question, None);
+        let found = Explanation::of(&question);
         let is_right = matches!(
             found,
             Err(ExplainError::Plan(PlanError::CopiesTooLarge { .. }))

@@ -2,23 +2,27 @@
 
 use gpu_gemm::gpu_kernels::spec::{Staging, Unit, Variant};
 use gpu_gemm::{DataType, ElementType, Shape};
+use serde::Serialize;
 
 /// A memory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Space {
     Global,
     Shared,
 }
 
 /// Whether an element is read or written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Direction {
     Read,
     Write,
 }
 
 /// One of the launches of a product.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum By {
     /// A copy of an operand, before the kernel.
     Copy,
@@ -26,13 +30,15 @@ pub enum By {
     /// The addition of partial sums, after it.
     FixUp,
     /// The kernel that computes the N remainder.
+    #[serde(rename = "n_remainder")]
     Remainder,
 }
 
-/// Accesses of one kind.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// Accesses of one kind, as they are written to the JSON of `explain`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Access {
     pub by: By,
+    #[serde(rename = "memory")]
     pub space: Space,
     pub direction: Direction,
     /// `A`, `B` or `C`; `P` for partial sums.
@@ -41,21 +47,21 @@ pub struct Access {
     pub formula: String,
     /// For this shape, edges included.
     pub elements: u128,
+    pub bytes: u128,
     /// Whether that is not what the formula gives, because tiles do not divide the shape.
+    #[serde(skip)]
     pub is_beside_formula: bool,
 }
 
-impl Access {
-    /// Bytes of the elements, of matrices of this type. Partial sums of elements of 16 bits are
-    /// f32.
-    pub fn bytes(&self, data_type: DataType) -> u128 {
-        let element = match self.matrix {
-            'A' | 'B' => data_type.inputs,
-            'P' if data_type.c.bytes() == 2 => ElementType::F32,
-            _ => data_type.c,
-        };
-        self.elements * element.bytes() as u128
-    }
+/// Bytes of an element of this matrix, whose kernel multiplies such types. Partial sums of elements
+/// of 16 bits are f32.
+pub(super) fn element_bytes(matrix: char, data_type: DataType) -> u128 {
+    let element = match matrix {
+        'A' | 'B' => data_type.inputs,
+        'P' if data_type.c.bytes() == 2 => ElementType::F32,
+        _ => data_type.c,
+    };
+    element.bytes() as u128
 }
 
 /// All accesses of a kernel that computes one result.
@@ -95,6 +101,7 @@ impl Traffic {
                 matrix,
                 formula,
                 elements,
+                bytes: elements * element_bytes(matrix, variant.types.data_type()),
                 is_beside_formula: elements * divisor != dividend,
             });
         };
@@ -158,22 +165,18 @@ impl Traffic {
         Traffic { accesses }
     }
 
-    /// Elements that are moved in this way.
-    pub fn elements(&self, space: Space, direction: Direction) -> u128 {
-        self.accesses
-            .iter()
-            .filter(|access| access.space == space && access.direction == direction)
-            .map(|access| access.elements)
-            .sum()
+    /// Bytes that are moved in this way.
+    pub fn bytes(&self, space: Space, direction: Direction) -> u128 {
+        let accesses = self.accesses.iter();
+        let such = accesses.filter(|one| (one.space, one.direction) == (space, direction));
+        such.map(|access| access.bytes).sum()
     }
 
-    /// Operations for each byte that threads move from or to global memory, of matrices of this
-    /// type; infinite if they move none.
-    pub fn intensity(&self, shape: Shape, data_type: DataType) -> f64 {
-        let accesses = self.accesses.iter();
-        let global = accesses.filter(|access| access.space == Space::Global);
-        let bytes: u128 = global.map(|access| access.bytes(data_type)).sum();
-        shape.flops() / bytes as f64
+    /// Operations for each byte that threads move from or to global memory; infinite if they move
+    /// none.
+    pub fn intensity(&self, shape: Shape) -> f64 {
+        let bytes = [Direction::Read, Direction::Write].map(|way| self.bytes(Space::Global, way));
+        shape.flops() / bytes.iter().sum::<u128>() as f64
     }
 }
 
@@ -328,7 +331,7 @@ mod tests {
 
     fn intensity(kernel: &str, shape: Shape) -> f64 {
         let variant = variants().find(|variant| variant.name == kernel).unwrap();
-        Traffic::of(variant, shape, false).intensity(shape, DataType::F32)
+        Traffic::of(variant, shape, false).intensity(shape)
     }
 
     #[test]
@@ -344,7 +347,7 @@ mod tests {
         let compulsory = compulsory_intensity(shape, DataType::F32, false);
         assert!((compulsory - 2.0 * 1024.0 / 12.0).abs() < 1e-9);
         for variant in variants() {
-            let intensity = Traffic::of(variant, shape, false).intensity(shape, DataType::F32);
+            let intensity = Traffic::of(variant, shape, false).intensity(shape);
             assert!(intensity <= compulsory, "{}", variant.name);
         }
     }

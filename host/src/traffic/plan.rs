@@ -5,7 +5,7 @@ use gpu_gemm::gpu_kernels::stream_k::{Segment, StreamK};
 use gpu_gemm::plan::Panel;
 use gpu_gemm::{Factor, Plan, Shape};
 
-use super::kernel::{Access, By, Direction, Space, Traffic};
+use super::kernel::{Access, By, Direction, Space, Traffic, element_bytes};
 
 impl Traffic {
     /// The accesses of everything that `plan` launches; `reads_c` unless beta is zero.
@@ -28,6 +28,16 @@ impl Traffic {
     fn of_panel(panel: &Panel, reads_c: bool) -> Traffic {
         use Direction::{Read, Write};
         let (variant, shape) = (panel.variant(), panel.call().shape);
+        let global = |by, direction, matrix, formula, elements| Access {
+            by,
+            space: Space::Global,
+            direction,
+            matrix,
+            formula,
+            elements,
+            bytes: elements * element_bytes(matrix, variant.types.data_type()),
+            is_beside_formula: false,
+        };
         let mut accesses = Vec::new();
         for copy in panel.copies() {
             let (matrix, formula) = match copy.factor {
@@ -49,18 +59,6 @@ impl Traffic {
             accesses.push(global(By::FixUp, Read, 'P', formula, read));
         }
         Traffic { accesses }
-    }
-}
-
-fn global(by: By, direction: Direction, matrix: char, formula: String, elements: u128) -> Access {
-    Access {
-        by,
-        space: Space::Global,
-        direction,
-        matrix,
-        formula,
-        elements,
-        is_beside_formula: false,
     }
 }
 

@@ -20,7 +20,7 @@ pub(super) fn intensity(record: &Record, size: &Size) -> Option<f64> {
     };
     let shape = Shape { n, ..shape };
     let traffic = Traffic::of(variant, shape, record.beta != 0.0);
-    let intensity = traffic.intensity(shape, variant.types.data_type());
+    let intensity = traffic.intensity(shape);
     (intensity.is_finite() && intensity > 0.0).then_some(intensity)
 }
 
