@@ -35,25 +35,9 @@ pub struct Files {
 pub enum FilesError {
     #[error(transparent)]
     File(#[from] NpyError),
-    #[error(
-        "`{}` holds {one_type} and `{}` holds {other_type}, but all matrices must be of one type, or C of f32 where A and B are \
-         of bf16 or f16; save one of them again, with NumPy's `astype`.",
-        one.path().display(), other.path().display(), one_type = one.data_type(), other_type = other.data_type()
-    )]
-    TypesDiffer {
-        one: Box<NpyFile>,
-        other: Box<NpyFile>,
-    },
-    #[error(
-        "{} is {} x {} and {} is {} x {}, but A must have as many columns as B has rows.",
-        a.name(), a.rows(), a.columns(), b.name(), b.rows(), b.columns()
-    )]
-    InnerSizesDiffer { a: Box<NpyFile>, b: Box<NpyFile> },
-    #[error(
-        "`{}` is {} x {}, but C must be {m} x {n}: A has {} and B has {}.",
-        c.path().display(), c.rows(), c.columns(), plural(.m, "row"), plural(.n, "column")
-    )]
-    CDiffers { c: Box<NpyFile>, m: usize, n: usize },
+    /// The matrices do not fit each other: a sentence.
+    #[error("{0}")]
+    Unfit(String),
     #[error(
         "beta is {0}, so the C that was there is read, but there is no file for it; name one with --c, or leave out --beta."
     )]
@@ -91,24 +75,33 @@ impl Files {
         let may_be_f32 = |c: &&NpyFile| element.bytes() == 2 && c.data_type() == ElementType::F32;
         let mut others = std::iter::once(&b).chain(c.as_ref().filter(|c| !may_be_f32(c)));
         if let Some(other) = others.find(|other| other.data_type() != element) {
-            return Err(FilesError::TypesDiffer {
-                other: Box::new(other.clone()),
-                one: Box::new(a),
-            });
+            return Err(FilesError::Unfit(format!(
+                "`{}` holds {element} and `{}` holds {}, but all matrices must be of one type, or C of f32 \
+                 where A and B are of bf16 or f16; save one of them again, with NumPy's `astype`.",
+                a.path().display(),
+                other.path().display(),
+                other.data_type()
+            )));
         }
+        let size = |file: &NpyFile| format!("{} x {}", file.rows(), file.columns());
         if a.columns() != b.rows() {
-            return Err(FilesError::InnerSizesDiffer {
-                a: Box::new(a),
-                b: Box::new(b),
-            });
+            return Err(FilesError::Unfit(format!(
+                "{} is {} and {} is {}, but A must have as many columns as B has rows.",
+                a.name(),
+                size(&a),
+                b.name(),
+                size(&b)
+            )));
         }
         let (m, n) = (a.rows(), b.columns());
         match c {
-            Some(c) if (c.rows(), c.columns()) != (m, n) => Err(FilesError::CDiffers {
-                c: Box::new(c),
-                m,
-                n,
-            }),
+            Some(c) if (c.rows(), c.columns()) != (m, n) => Err(FilesError::Unfit(format!(
+                "`{}` is {}, but C must be {m} x {n}: A has {} and B has {}.",
+                c.path().display(),
+                size(&c),
+                plural(m, "row"),
+                plural(n, "column")
+            ))),
             c => Ok(Files { a, b, c }),
         }
     }

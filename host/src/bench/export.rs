@@ -9,7 +9,6 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::ladder::Sort;
 use super::results::Results;
 use super::{lines, markdown, pictures};
 use crate::output::{self, Output};
@@ -39,7 +38,7 @@ pub struct Exports {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Layout {
     /// A table a size, and rungs beside each other.
-    Ladder(Sort),
+    Ladder,
     /// The report's table.
     Report,
     /// One table of ratios to cuBLAS.
@@ -61,9 +60,6 @@ enum Content {
     Ratios,
 }
 
-/// A requested file: the option that requests it, and its path.
-type Requested = (Content, &'static str, PathBuf);
-
 /// The requested files.
 pub struct Files {
     /// Files, which can be replaced again and again.
@@ -73,14 +69,15 @@ pub struct Files {
 }
 
 impl Exports {
-    fn requested(&self, layout: Layout) -> Vec<Requested> {
+    /// The requested files: what each is to hold, and its path.
+    fn requested(&self, layout: Layout) -> Vec<(Content, PathBuf)> {
         let named = [
-            (Content::Json, "--json", &self.json),
-            (Content::Csv, "--csv", &self.csv),
-            (Content::Markdown, "--markdown", &self.markdown),
+            (Content::Json, &self.json),
+            (Content::Csv, &self.csv),
+            (Content::Markdown, &self.markdown),
         ];
         let plots: &[(Content, &str)] = match layout {
-            Layout::Ladder(_) | Layout::Report => &[
+            Layout::Ladder | Layout::Report => &[
                 (Content::Ladder, "ladder.svg"),
                 (Content::Speed, "speed.svg"),
                 (Content::Roofline, "roofline.svg"),
@@ -88,42 +85,30 @@ impl Exports {
             Layout::Ratios => &[(Content::Ratios, "ratios.svg")],
         };
         let named = named.into_iter();
-        let named =
-            named.filter_map(|(content, option, path)| Some((content, option, path.clone()?)));
+        let named = named.filter_map(|(content, path)| Some((content, path.clone()?)));
         let plots = self.plots.iter().flat_map(|folder| {
             let plots = plots.iter();
-            plots.map(|(content, name)| (*content, "--plots", folder.join(name)))
+            plots.map(|(content, name)| (*content, folder.join(name)))
         });
         named.chain(plots).collect()
-    }
-
-    /// Two options that name the same file, and the file as each of them names it, if there are
-    /// any.
-    pub fn clash(&self, layout: Layout) -> Option<[(&'static str, PathBuf); 2]> {
-        let requested = self.requested(layout);
-        requested.iter().enumerate().find_map(|(index, one)| {
-            let mut before = requested[..index].iter();
-            let other = before.find(|other| output::are_same(&one.2, &other.2))?;
-            Some([other, one].map(|(_, option, path)| (*option, path.clone())))
-        })
     }
 
     /// Whether a file is this process's standard output, where nothing else may then be written.
     pub fn take_stdout(&self, layout: Layout) -> bool {
         let requested = self.requested(layout);
-        requested.iter().any(|(_, _, path)| output::is_stdout(path))
+        requested.iter().any(|(_, path)| output::is_stdout(path))
     }
 
     /// Makes sure that every requested file can be written.
     pub fn open(&self, layout: Layout) -> Result<Files, Failed> {
         let (mut files, mut streams) = (Vec::new(), Vec::new());
-        for (content, option, path) in self.requested(layout) {
-            if let ("--plots", Some(folder)) = (option, &self.plots) {
-                fs::create_dir_all(folder).map_err(|error| {
-                    let folder = folder.display();
-                    format!("The folder `{folder}` for plots cannot be made: {error}.")
-                })?;
-            }
+        if let Some(folder) = &self.plots {
+            fs::create_dir_all(folder).map_err(|error| {
+                let folder = folder.display();
+                format!("The folder `{folder}` for plots cannot be made: {error}.")
+            })?;
+        }
+        for (content, path) in self.requested(layout) {
             let output = Output::open(&path)?;
             match output.is_stream() {
                 true => streams.push((content, output)),

@@ -1,7 +1,6 @@
 //! The rows of a size's table: each kernel in the order of the ladder, and what it gains over
 //! the rung before.
 
-use clap::ValueEnum;
 use gpu_gemm::gpu_kernels::spec::Unit;
 use gpu_gemm::gpu_kernels::variants;
 use gpu_gemm::{KERNELS, Variant};
@@ -10,15 +9,6 @@ use super::results::{Results, Size};
 use crate::measure::cublas;
 use crate::report::{Record, Sustained, duration, or_dash, percent, speed, spread};
 use crate::rung::AUTO;
-
-/// The order of a table's rows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Sort {
-    /// As the ladder goes
-    Ladder,
-    /// The fastest first
-    Speed,
-}
 
 /// What "step" means, for below a table.
 pub(super) const STEP: &str = "step: the speed over that of the fastest variant of the kernel before it in the ladder, of those in this table";
@@ -85,25 +75,20 @@ fn sustained_columns<'a>() -> Vec<Column<'a>> {
     figures.into_iter().map(column).collect()
 }
 
-/// The names of the columns, and a row for each kernel, in the requested order, and one for each
-/// yardstick, after the kernels or where its speed puts it.
-pub(super) fn rows(results: &Results, size: &Size, sort: Sort) -> (Vec<String>, Vec<Vec<String>>) {
-    let mut contenders: Vec<(Record, bool)> = size.contenders().collect();
-    if sort == Sort::Speed {
-        let speed = |record: &Record| record.flops_per_s.unwrap_or(0.0);
-        contenders.sort_by(|(one, _), (other, _)| speed(other).total_cmp(&speed(one)));
-    }
+/// The names of the columns, a row for each kernel, in the requested order, and one for each
+/// yardstick.
+pub(super) fn rows(results: &Results, size: &Size) -> (Vec<String>, Vec<Vec<String>>) {
     let columns = columns(results, size);
     let names = columns.iter().map(|(name, _)| name.clone());
     let header = ["kernel".to_owned()].into_iter().chain(names);
-    let row = |(record, is_yardstick): &(Record, bool)| {
+    let row = |(record, is_yardstick): (Record, bool)| {
         let verdict = (!is_yardstick).then(|| record.verdict().to_string());
-        let cells = columns.iter().map(|(_, cell)| or_dash(cell(record)));
+        let cells = columns.iter().map(|(_, cell)| or_dash(cell(&record)));
         let cells = [record.kernel.clone()].into_iter().chain(cells);
         cells.chain([or_dash(verdict)]).collect()
     };
     let header = header.chain(["result".to_owned()]);
-    (header.collect(), contenders.iter().map(row).collect())
+    (header.collect(), size.contenders().map(row).collect())
 }
 
 /// Tensor cores have a peak of their own.
@@ -188,22 +173,6 @@ fn is_of(variant: &Variant, record: &Record) -> bool {
 mod tests {
     use super::*;
     use crate::bench::samples::sample;
-
-    /// The golden tables have the order of the ladder.
-    #[test]
-    fn rows_may_be_in_the_order_of_speed() {
-        let results = sample();
-        let (_, rows) = rows(&results, &results.sizes[1], Sort::Speed);
-        let names: Vec<&str> = rows.iter().map(|row| row[0].as_str()).collect();
-        assert_eq!(
-            names[..3],
-            ["cublas-tf32", "cublas-fp32", "double-buffer-sn8"]
-        );
-        assert_eq!(
-            names[3..],
-            ["tiled-32", "tiled-16", "naive", "conflict-free-sn8"]
-        );
-    }
 
     #[test]
     fn of_too_many_records_those_of_the_fastest_variants_are_left_and_auto_is_the_last() {

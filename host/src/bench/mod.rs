@@ -29,7 +29,6 @@ pub mod table;
 
 pub use compare::Earlier;
 pub use export::Layout;
-pub use ladder::Sort;
 pub use results::{Machine, Provenance, Results, Size};
 pub use shapes::Target;
 
@@ -125,7 +124,6 @@ pub fn run(
             name: target.name.map(String::from),
             origin: target.origin.map(String::from),
             gpu_state: report.gpu_state,
-            stages: report.stages,
             yardsticks: report.yardsticks,
             results: report.results,
             ..Size::of(target.shape)

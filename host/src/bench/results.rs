@@ -9,7 +9,6 @@ use serde::{Deserialize, Serialize};
 
 use super::compare::Compared;
 use crate::measure::nvml::GpuState;
-use crate::progress::Stage;
 use crate::report::{Record, Yardstick};
 use gpu_gemm::device::driver;
 use gpu_gemm::gpu::Gpu;
@@ -126,10 +125,6 @@ pub struct Size {
     pub k: usize,
     /// What the GPU did meanwhile; null for other devices, without NVML and in older files.
     pub gpu_state: Option<GpuState>,
-    /// How long each stage of checking and timing took, of all contenders together; empty in older
-    /// files.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub stages: Vec<Stage>,
     /// cuBLAS and cublasLt, if they were measured.
     pub yardsticks: Vec<Yardstick>,
     /// One for each kernel, in the requested order.
@@ -312,29 +307,6 @@ mod tests {
     fn what_is_written_is_read_again() {
         let text = serde_json::to_string(&sample()).unwrap();
         assert_eq!(serde_json::from_str::<Results>(&text).unwrap(), sample());
-    }
-
-    #[test]
-    fn files_of_older_versions_are_read() {
-        for file in ["h200.json", "h200-shapes.json"] {
-            let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../results/");
-            let text = std::fs::read_to_string(format!("{path}{file}")).unwrap();
-            let mut value: serde_json::Value = serde_json::from_str(&text).unwrap();
-            for size in value["sizes"].as_array_mut().unwrap() {
-                for list in ["results", "yardsticks"] {
-                    for record in size[list].as_array_mut().unwrap() {
-                        let record = record.as_object_mut().unwrap();
-                        for added in ["times_s", "time_mean_s", "time_stddev_s", "outliers"] {
-                            record.remove(added);
-                        }
-                    }
-                }
-            }
-            let results: Results = serde_json::from_value(value).unwrap();
-            let record = &results.sizes[0].results[0];
-            assert!(record.time_median_s.is_some());
-            assert_eq!((record.outliers, &record.times_s[..]), (None, &[][..]));
-        }
     }
 
     #[test]

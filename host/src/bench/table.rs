@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use super::ladder::{STEP, Sort, rows};
+use super::ladder::{STEP, rows};
 use super::results::{Results, Size};
 use super::{Earlier, Layout, compare, preset, ratios};
 use crate::measure::nvml::GpuState;
@@ -32,12 +32,8 @@ impl<'a> Tables<'a> {
             writeln!(out, "device  {}", results.machine.description())?;
             writeln!(out, "why     {}", self.why)?;
         }
-        let sort = match self.layout {
-            Layout::Ladder(sort) => sort,
-            Layout::Report | Layout::Ratios => Sort::Ladder,
-        };
         for size in &results.sizes[self.count..] {
-            write_size(results, size, sort, out)?;
+            write_size(results, size, out)?;
         }
         self.count = results.sizes.len();
         Ok(())
@@ -75,7 +71,7 @@ pub fn write_end(
             write!(out, "{machine}\n\n{}", preset::table(results))?;
         }
         Layout::Ratios => ratios::write(results, tables.why, out)?,
-        Layout::Ladder(_) | Layout::Report => tables.write_last(results, out)?,
+        Layout::Ladder | Layout::Report => tables.write_last(results, out)?,
     }
     match earlier {
         Some(earlier) => compare::write(earlier, results, out),
@@ -84,12 +80,12 @@ pub fn write_end(
 }
 
 /// Writes the table of one size, if it has results, and what was wrong.
-fn write_size(results: &Results, size: &Size, sort: Sort, out: &mut dyn Write) -> io::Result<()> {
+fn write_size(results: &Results, size: &Size, out: &mut dyn Write) -> io::Result<()> {
     let Some(first) = size.results.first() else {
         return Ok(());
     };
     let (shape, dtype, factors, state) = (size.shape(), &first.dtype, factors(first), state(size));
-    let table = size_table(results, size, sort);
+    let table = size_table(results, size);
     writeln!(
         out,
         "\n{shape} (m x n x k) of {dtype}{factors}{state}\n\n{table}"
@@ -133,9 +129,9 @@ fn state(size: &Size) -> String {
 }
 
 /// The table of one size. It is Markdown, too.
-pub(super) fn size_table(results: &Results, size: &Size, sort: Sort) -> String {
+pub(super) fn size_table(results: &Results, size: &Size) -> String {
     let mut table = new_table();
-    let (header, rows) = rows(results, size, sort);
+    let (header, rows) = rows(results, size);
     table.set_header(header);
     table.add_rows(rows);
     table.to_string()
@@ -149,7 +145,7 @@ mod tests {
 
     fn written(results: &Results) -> String {
         let (mut tables, mut out) = (
-            Tables::new("chosen with --device", Layout::Ladder(Sort::Ladder)),
+            Tables::new("chosen with --device", Layout::Ladder),
             Vec::new(),
         );
         tables.write_last(results, &mut out).unwrap();

@@ -14,7 +14,7 @@ use super::values;
 use crate::bench::compare::{Compared, Verdict};
 use crate::bench::export::Exports;
 use crate::bench::table::{self, Tables};
-use crate::bench::{self, Earlier, Layout, Plan, Results, Sort, Target, preset, shapes};
+use crate::bench::{self, Earlier, Layout, Plan, Results, Target, preset, shapes};
 use crate::cpu::RUNGS;
 use crate::measure::Effort;
 use crate::prove::NATIVE;
@@ -41,7 +41,7 @@ pub(super) struct Arguments {
     shape: Vec<Shape>,
 
     /// A set of kernels and sizes, with a table of its own
-    #[arg(long, value_enum, conflicts_with_all = ["sizes", "shape", "sort"])]
+    #[arg(long, value_enum, conflicts_with_all = ["sizes", "shape"])]
     preset: Option<Preset>,
 
     /// The type of the elements [default: f32, or the first that the kernels multiply]
@@ -50,10 +50,6 @@ pub(super) struct Arguments {
 
     #[command(flatten)]
     operands: OperandArguments,
-
-    /// The order of the table's rows
-    #[arg(long, value_enum, default_value_t = Sort::Ladder)]
-    sort: Sort,
 
     #[command(flatten)]
     running: Running,
@@ -84,7 +80,7 @@ impl Arguments {
         match self.preset {
             Some(Preset::Report) => Layout::Report,
             Some(Preset::Shapes) => Layout::Ratios,
-            None => Layout::Ladder(self.sort),
+            None => Layout::Ladder,
         }
     }
 }
@@ -146,9 +142,6 @@ fn bench_asked(
     out: &mut dyn Write,
     notes: &mut dyn Write,
 ) -> Result<u8, Stop> {
-    for text in arguments.native.without_effect(&asked) {
-        note(notes, text);
-    }
     if arguments.preset.is_some() && arguments.operands.batch > 1 {
         return Err(usage(
             "`--preset` has a table of single products: leave `--batch` out, or name the shapes with `--shape`.",
@@ -156,13 +149,6 @@ fn bench_asked(
     }
     let storage = arguments.operands.storage(&asked)?;
     let (exports, layout) = (&arguments.files, arguments.layout());
-    if let Some([(one, path), (other, same)]) = exports.clash(layout) {
-        return Err(usage(format!(
-            "{one} and {other} name the same file, `{}` and `{}`; give each its own.",
-            path.display(),
-            same.display()
-        )));
-    }
     let earlier = arguments.compare.as_deref().map(Earlier::read);
     let earlier = earlier.transpose().map_err(failed)?;
     // CPU rungs need no device, and so none that might not open.
@@ -219,7 +205,7 @@ fn bench_asked(
         if kept.is_ok() {
             kept = files.write(results, &text_of(results));
         }
-        if !matches!(layout, Layout::Ladder(_)) || written.is_err() {
+        if !matches!(layout, Layout::Ladder) || written.is_err() {
             return;
         }
         written = match is_on_terminal {

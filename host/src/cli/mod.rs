@@ -94,7 +94,6 @@ mod tests {
     use crate::prove::Baseline;
     use crate::report::Format;
     use exit::USAGE;
-    use matrices::ProblemArguments;
     use operands::OperandArguments;
 
     fn parse(arguments: &str) -> Result<Arguments, clap::Error> {
@@ -121,15 +120,6 @@ mod tests {
         assert_eq!(arguments.running.baseline, Baseline::Auto);
         assert_eq!(arguments.native.settings(), cpu::Settings::default());
         assert_eq!(cpu::CUTOFF, 1024); // as the help says
-    }
-
-    #[test]
-    fn kernels_are_separated_by_commas_and_scalars_may_be_negative() {
-        let arguments = parse("--kernel naive,tiled --alpha -1.5 --beta=-2 --m 3").unwrap();
-        assert_eq!(arguments.kernel, ["naive", "tiled"]);
-        let ProblemArguments { operands, m, n, .. } = arguments.problem;
-        assert_eq!((operands.alpha, operands.beta), (-1.5, -2.0));
-        assert_eq!((m, n), (Some(3), None));
     }
 
     #[test]

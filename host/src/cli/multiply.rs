@@ -45,9 +45,6 @@ pub(super) fn multiply(
             "--show goes with the formats table and json: a line of CSV has no place for rows.",
         ));
     }
-    for text in arguments.native.without_effect(&asked) {
-        note(notes, text);
-    }
     // Before anything that takes long, so that a file that cannot be written is known at once.
     let output = options.out.as_deref().map(Output::open).transpose();
     let mut output = output.map_err(failed)?;

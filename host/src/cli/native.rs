@@ -2,9 +2,7 @@
 
 use clap::Args;
 
-use crate::cpu::{self, Algorithm, CUTOFF, Schedule, Threads};
-use crate::rung::Rung;
-use crate::select::Asked;
+use crate::cpu::{self, CUTOFF, Schedule};
 
 /// How CPU rungs run: the same for one call and for a benchmark.
 #[derive(Debug, Args)]
@@ -30,32 +28,5 @@ impl NativeArguments {
             schedule: self.schedule.unwrap_or(Schedule::Static),
             cutoff: self.cutoff.unwrap_or(CUTOFF),
         }
-    }
-
-    /// A sentence for each option that changes nothing, since no such rung is among those that
-    /// run.
-    pub fn without_effect(&self, asked: &[Asked]) -> Vec<String> {
-        let runs = |is_such: &dyn Fn(&Algorithm) -> bool| {
-            asked.iter().any(|asked| match asked {
-                Asked::Rung(Rung::Cpu(algorithm)) => is_such(algorithm),
-                Asked::Rung(Rung::Gpu(_) | Rung::Auto(_)) | Asked::Auto => false,
-            })
-        };
-        let shares =
-            |algorithm: &Algorithm| matches!(algorithm.threads, Threads::Team | Threads::Scheduled);
-        let is_scheduled = |algorithm: &Algorithm| algorithm.threads == Threads::Scheduled;
-        let is_strassen = |algorithm: &Algorithm| algorithm.name == cpu::strassen::RUNG.name;
-        let sentence = |option: &str, rungs: &str| {
-            format!("{option} changes nothing here: it is for {rungs}, and none of those runs.")
-        };
-        let sharing = "CPU rungs that share out their work";
-        let options = [
-            (self.threads.is_some() && !runs(&shares)).then(|| sentence("--threads", sharing)),
-            (self.schedule.is_some() && !runs(&is_scheduled))
-                .then(|| sentence("--schedule", sharing)),
-            (self.cutoff.is_some() && !runs(&is_strassen))
-                .then(|| sentence("--cutoff", "the CPU rung `cpu-strassen`")),
-        ];
-        options.into_iter().flatten().collect()
     }
 }

@@ -21,7 +21,7 @@ use atomic_write_file::AtomicWriteFile;
 use thiserror::Error;
 
 use place::Place;
-pub use place::{are_same, is_stdout};
+pub use place::is_stdout;
 
 /// Why a file cannot be written.
 #[derive(Debug, Error)]

@@ -91,7 +91,6 @@ fn run(
         device: &opened.device,
         team: &team,
     };
-    progress.take_stages();
     let result = match request.data_type.c {
         ElementType::F32 => evaluate_as::<f32>(machine, request, output, progress, &mut report),
         ElementType::F64 => evaluate_as::<f64>(machine, request, output, progress, &mut report),
@@ -99,7 +98,6 @@ fn run(
         ElementType::Bf16 => evaluate_as::<Bf16>(machine, request, output, progress, &mut report),
         ElementType::F16 => evaluate_as::<F16>(machine, request, output, progress, &mut report),
     };
-    report.stages = progress.take_stages();
     (report, result)
 }
 

@@ -117,7 +117,6 @@ mod tests {
                 power_w: Some(312.5),
                 ..GpuState::default()
             }),
-            stages: Vec::new(),
             output: None,
             results: vec![right, wrong, native],
             yardsticks: vec![Yardstick {

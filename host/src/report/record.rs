@@ -5,13 +5,12 @@ use serde::{Deserialize, Serialize};
 use super::several::Several;
 use super::yardstick::{Sustained, Yardstick};
 use crate::measure::nvml::GpuState;
-use crate::progress::Stage;
 
 /// Everything about one call of the program.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Report {
     /// The version of this layout: 2. Fields may be added to it; none changes or goes. In version 1
-    /// records had a label of their device.
+    /// records had a label of their device, and there were the times of stages.
     pub schema: u32,
     /// `cuda`, `opencl` or `simulator`; `cpu` if there are only CPU rungs.
     pub backend: &'static str,
@@ -23,8 +22,6 @@ pub struct Report {
     pub cublas: Option<String>,
     /// What the GPU did while it was measured; null for other devices and without NVML.
     pub gpu_state: Option<GpuState>,
-    /// How long each stage of checking and timing took, of all kernels together.
-    pub stages: Vec<Stage>,
     /// The file that C was written to, if that was requested and C is proven right.
     pub output: Option<String>,
     /// One for each kernel, in the requested order.

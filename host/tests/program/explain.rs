@@ -129,11 +129,6 @@ fn auto_is_explained_by_what_it_chooses_and_why() {
         .collect();
     assert!(times.len() > 5 && times.is_sorted() && times[0] > 0.0);
     assert_eq!(found["auto"]["chosen"], candidates[0]["plan"]);
-    let text = explain("auto --dtype i32 --gpu h200 --size 4096").succeeded();
-    assert_contains(
-        &text,
-        &["auto: runs double-buffer-sn8 on NVIDIA H200\nwhy   it is predicted to be the fastest"],
-    );
 }
 
 #[test]
@@ -178,10 +173,6 @@ fn a_product_on_several_devices_is_explained_with_its_split_and_one_of_its_parts
         "1024 x 1024 x 4096 of f32",
     ];
     assert_contains(&text, &parts);
-    let text = explain("tiled-32 --m 100 --n 200 --k 50 --devices 2 --format json").succeeded();
-    let json: Value = serde_json::from_str(&text).unwrap();
-    // A, the smaller one, travels.
-    assert_eq!(json["split"]["grid"], serde_json::json!([1, 2]));
     let one = explain("tiled-32 --size 64 --devices 1 --format json").succeeded();
     assert!(!one.contains("\"split\""), "{one}");
     explain("tiled-32 --devices 0").refused(2);

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use gpu_gemm::KERNELS;
 use host::bench::export::Exports;
-use host::bench::{Layout, Machine, Results, Size, Sort};
+use host::bench::{Layout, Machine, Results, Size};
 use host::plot::text_width;
 
 /// What `rust-gemm bench` measured on an H200, with every kernel and `auto`.
@@ -97,7 +97,7 @@ fn drawn(results: &Results, layout: Layout) -> BTreeMap<String, String> {
 }
 
 fn ladder_of(results: &Results) -> BTreeMap<String, String> {
-    drawn(results, Layout::Ladder(Sort::Ladder))
+    drawn(results, Layout::Ladder)
 }
 
 /// Text in a plot, and the least rectangle that it surely stays in.
@@ -332,21 +332,6 @@ fn ratios_begin_at_one_and_those_of_slower_kernels_have_another_colour() {
 }
 
 #[test]
-fn of_many_variants_few_have_a_line() {
-    let svg = &ladder_of(&default())["speed.svg"];
-    let results = default();
-    let kernels = results.kernels();
-    let named = kernels.iter().filter(|name| {
-        let text = texts(svg);
-        (text.iter()).any(|text| text.split(' ').next() == Some(**name))
-    });
-    let count = named.count();
-    assert!((3..=8).contains(&count), "{count} lines");
-    assert!(contain(svg, "wide-thread-tile"));
-    assert!(contain(svg, "cuBLAS fp32"));
-}
-
-#[test]
 fn the_ticks_are_the_measured_sizes() {
     let svg = &ladder_of(&default())["speed.svg"];
     let ticks: Vec<f64> = ["1024", "2048", "4096"]
@@ -362,10 +347,6 @@ fn the_ticks_are_the_measured_sizes() {
         "{ticks:?}"
     );
     assert!(contain(svg, "m = n = k"));
-}
-
-#[test]
-fn shapes_that_are_not_cubes_are_named_in_full_and_so_is_their_axis() {
     let svg = &ladder_of(&reshaped(&ODD))["speed.svg"];
     for wanted in ["64 x 64 x 64", "33 x 65 x 17", "shape (m x n x k)"] {
         assert!(texts(svg).iter().any(|text| text == wanted), "{wanted}");

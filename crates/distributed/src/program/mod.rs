@@ -112,9 +112,6 @@ fn run(world: &Ranks, arguments: &Arguments, is_launched: bool) -> u8 {
     let matrices = agreed.matrices;
     if is_first {
         let mut notes = io::stderr();
-        for text in arguments.native.without_effect(&[request.asked]) {
-            note(&mut notes, text);
-        }
         // A prediction from a description needs no other rank.
         if !is_launched && !arguments.model.predict {
             let text = "started without mpirun, this is the only rank; `mpirun -n 4 gemm-mpi ...` starts four.";
