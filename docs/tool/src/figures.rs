@@ -237,8 +237,8 @@ pub fn chosen(name: &str) -> Result<String, String> {
             size.n,
             size.k,
             seconds * 1e6,
-            cublas.time_median_s * 1e6,
-            cublas.time_median_s / seconds,
+            cublas.seconds() * 1e6,
+            cublas.seconds() / seconds,
             (size.k * size.n * size_of::<f32>()) as f64 / seconds / 1e12,
         );
     }
@@ -272,7 +272,7 @@ fn tflops(size: &Size, name: &str) -> Option<f64> {
 }
 
 fn cublas_tflops(size: &Size, precision: &str) -> Option<f64> {
-    Some(library(size, precision)?.flops_per_s / 1e12)
+    Some(library(size, precision)?.flops_per_s? / 1e12)
 }
 
 /// In flop/s.

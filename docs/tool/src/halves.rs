@@ -147,13 +147,13 @@ impl Table {
             }
             _ => "- | - | - | -".to_string(),
         };
-        let ratio = cublas.time_median_s / record.time_median_s?;
+        let ratio = cublas.seconds() / record.time_median_s?;
         Some(format!(
             "| {elements} |{a}{} {} | {:.0} | {:.0} | {ratio:.2} | {sustained} |\n",
             stored(record.transpose_b, "k x n", "n x k"),
             record.m,
             record.flops_per_s? / 1e12,
-            cublas.flops_per_s / 1e12,
+            cublas.flops_per_s? / 1e12,
         ))
     }
 }
@@ -162,7 +162,7 @@ impl Table {
 fn energy(own: &Sustained, size: &Size, precision: &str) -> String {
     let of = |joules: Option<f64>| joules.map(|joules| format!("{joules:.2}"));
     let is_of = |name: &str| name.split_once('-').is_some_and(|(_, of)| of == precision);
-    let libraries = size.yardsticks.iter().filter(|one| is_of(&one.name));
+    let libraries = size.yardsticks.iter().filter(|one| is_of(&one.kernel));
     let least = libraries.filter_map(|one| one.sustained.as_ref()?.joules_per_tflop);
     match (of(own.joules_per_tflop), of(least.min_by(f64::total_cmp))) {
         (Some(own), Some(least)) => format!("{own} ({least})"),

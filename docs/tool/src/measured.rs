@@ -40,18 +40,18 @@ impl Measured {
 pub fn library<'a>(size: &'a Size, precision: &str) -> Option<&'a Yardstick> {
     let all = size.yardsticks.iter();
     let own = all.filter(|one| {
-        one.name
+        one.kernel
             .split_once('-')
             .is_some_and(|(_, of)| of == precision)
     });
-    own.min_by(|one, other| one.time_median_s.total_cmp(&other.time_median_s))
+    own.min_by(|one, other| one.seconds().total_cmp(&other.seconds()))
 }
 
 /// The speed of the library that is fastest in back-to-back launches, in a precision.
 pub fn library_sustained(size: &Size, precision: &str) -> Option<f64> {
     let all = size.yardsticks.iter();
     let own = all.filter(|one| {
-        one.name
+        one.kernel
             .split_once('-')
             .is_some_and(|(_, of)| of == precision)
     });

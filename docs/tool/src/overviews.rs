@@ -73,7 +73,7 @@ pub fn steps() -> Result<String, String> {
     let mut sizes = results.sizes.iter();
     let size = sizes.find(|size| size.m == MAIN_SIZE);
     let (size, cublas) = size
-        .and_then(|size| Some((size, size.cublas()?.flops_per_s)))
+        .and_then(|size| Some((size, size.cublas()?.flops_per_s?)))
         .ok_or_else(|| format!("cuBLAS was not measured at {MAIN_SIZE}"))?;
     let mut table =
         "\n| kernel | the idea | TFLOP/s | of cuBLAS |\n| --- | --- | ---: | ---: |\n".to_string();

@@ -30,7 +30,7 @@ const SIZES: [usize; 2] = [4096, 8192];
 /// A bar of each regime, cold and sustained, with the library's speed across it.
 fn row(size: &Size, name: &str, kernel: &str, precision: &str) -> Option<Row> {
     let record = size.record(kernel)?;
-    let cold = (record.flops_per_s?, library(size, precision)?.flops_per_s);
+    let cold = (record.flops_per_s?, library(size, precision)?.flops_per_s?);
     let sustained = (
         record.sustained.as_ref()?.flops_per_s,
         library_sustained(size, precision)?,

@@ -48,7 +48,7 @@ pub enum Layout {
 /// Why a file was not written: a sentence, which nobody needs to tell from others.
 type Failed = Box<dyn Error>;
 
-/// What a file is to hold.
+/// The content of a file.
 #[derive(Clone, Copy, PartialEq)]
 enum Content {
     Json,

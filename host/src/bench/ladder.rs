@@ -10,85 +10,58 @@ use crate::measure::cublas;
 use crate::report::{Record, Sustained, duration, or_dash, percent, speed, spread};
 use crate::rung::AUTO;
 
-/// What "step" means, for below a table.
+/// The note below a table that explains the column "step".
 pub(super) const STEP: &str = "step: the speed over that of the fastest variant of the kernel before it in the ladder, of those in this table";
 
-/// A column of a size's table: its name, and what it says of a record.
-type Column<'a> = (String, Box<dyn Fn(&Record) -> Option<String> + 'a>);
+/// The columns of back-to-back launches, which are there only if something was launched so.
+const SUSTAINED: [&str; 5] = ["sustained", "of cuBLAS", "clock", "power", "energy"];
 
-/// The columns between a kernel's name and its verdict. Those of back-to-back launches are there
-/// only where they say something.
-fn columns<'a>(results: &'a Results, size: &'a Size) -> Vec<Column<'a>> {
-    let mut columns: Vec<Column<'_>> = vec![
-        (
-            "time (median)".to_owned(),
-            Box::new(|record| record.time_median_s.map(duration)),
-        ),
-        (
-            "from .. to".to_owned(),
-            Box::new(|record| record.extremes().map(spread)),
-        ),
-        (
-            "speed".to_owned(),
-            Box::new(|record| record.flops_per_s.map(speed)),
-        ),
-        (
-            "of cuBLAS".to_owned(),
-            Box::new(|record| record.ratio_to_cublas.map(percent)),
-        ),
-        (
-            "of peak".to_owned(),
-            Box::new(|record| of_peak(results, record).map(percent)),
-        ),
-        (
-            "step".to_owned(),
-            Box::new(|record| step(size, record).map(|step| format!("x {step:.2}"))),
-        ),
-    ];
-    if size.results.iter().any(|record| record.sustained.is_some()) {
-        columns.extend(sustained_columns());
-    }
-    columns
-}
-
-/// The columns of back-to-back launches.
-fn sustained_columns<'a>() -> Vec<Column<'a>> {
-    type Figure = fn(&Sustained) -> Option<String>;
-    let figures: [(&str, Figure); 5] = [
-        ("sustained", |of| Some(speed(of.flops_per_s))),
-        ("of cuBLAS", |of| of.ratio_to_cublas.map(percent)),
-        ("clock", |of| {
-            of.sm_clock_mhz.map(|mhz| format!("{mhz:.0} MHz"))
-        }),
-        ("power", |of| {
-            of.power_w.map(|power| format!("{power:.0} W"))
-        }),
-        ("energy", |of| {
-            let joules = of.joules_per_tflop?;
-            Some(format!("{joules:.2} J/TFLOP"))
-        }),
-    ];
-    let column = |(name, figure): (&str, Figure)| -> Column<'a> {
-        let cell = move |record: &Record| figure(record.sustained.as_ref()?);
-        (name.to_owned(), Box::new(cell))
-    };
-    figures.into_iter().map(column).collect()
+fn sustained(of: &Sustained) -> [Option<String>; SUSTAINED.len()] {
+    [
+        Some(speed(of.flops_per_s)),
+        of.ratio_to_cublas.map(percent),
+        of.sm_clock_mhz.map(|mhz| format!("{mhz:.0} MHz")),
+        of.power_w.map(|power| format!("{power:.0} W")),
+        of.joules_per_tflop
+            .map(|joules| format!("{joules:.2} J/TFLOP")),
+    ]
 }
 
 /// The names of the columns, a row for each kernel, in the requested order, and one for each
 /// yardstick.
-pub(super) fn rows(results: &Results, size: &Size) -> (Vec<String>, Vec<Vec<String>>) {
-    let columns = columns(results, size);
-    let names = columns.iter().map(|(name, _)| name.clone());
-    let header = ["kernel".to_owned()].into_iter().chain(names);
-    let row = |(record, is_yardstick): (Record, bool)| {
-        let verdict = (!is_yardstick).then(|| record.verdict().to_string());
-        let cells = columns.iter().map(|(_, cell)| or_dash(cell(&record)));
-        let cells = [record.kernel.clone()].into_iter().chain(cells);
-        cells.chain([or_dash(verdict)]).collect()
+pub(super) fn rows(results: &Results, size: &Size) -> (Vec<&'static str>, Vec<Vec<String>>) {
+    let mut header = vec![
+        "kernel",
+        "time (median)",
+        "from .. to",
+        "speed",
+        "of cuBLAS",
+        "of peak",
+        "step",
+    ];
+    let has_sustained = size.results.iter().any(|record| record.sustained.is_some());
+    if has_sustained {
+        header.extend(SUSTAINED);
+    }
+    header.push("result");
+    let row = |(record, is_yardstick): (&Record, bool)| {
+        let mut cells = vec![
+            Some(record.kernel.clone()),
+            record.time_median_s.map(duration),
+            record.extremes().map(spread),
+            record.flops_per_s.map(speed),
+            record.ratio_to_cublas.map(percent),
+            of_peak(results, record).map(percent),
+            step(size, record).map(|step| format!("x {step:.2}")),
+        ];
+        if has_sustained {
+            let of = record.sustained.as_ref();
+            cells.extend(of.map_or([const { None }; SUSTAINED.len()], sustained));
+        }
+        cells.push((!is_yardstick).then(|| record.verdict().to_string()));
+        cells.into_iter().map(or_dash).collect()
     };
-    let header = header.chain(["result".to_owned()]);
-    (header.collect(), size.contenders().map(row).collect())
+    (header, size.contenders().map(row).collect())
 }
 
 /// Tensor cores have a peak of their own.
@@ -122,7 +95,7 @@ fn rung(record: &Record) -> Option<usize> {
     })
 }
 
-/// Whether what was measured ran on tensor cores, which the peak of a device does not hold.
+/// Whether a kernel ran on tensor cores, which the peak of a device does not include.
 pub(super) fn is_on_tensor_cores(record: &Record) -> bool {
     variant(record).is_some_and(|variant| variant.unit != Unit::CudaCores)
 }
@@ -130,7 +103,7 @@ pub(super) fn is_on_tensor_cores(record: &Record) -> bool {
 /// The kernel of a record, if it belongs to the ladder; of `auto`, the kernel that it chose.
 pub(super) fn variant(record: &Record) -> Option<&'static Variant> {
     let name = match &record.chosen {
-        // What follows is how it is launched.
+        // The words after the name say how it is launched.
         Some(chosen) => chosen.split(' ').next()?,
         None => &record.kernel,
     };

@@ -20,8 +20,8 @@ struct About<'a> {
 const ABOUT: [&str; 4] = ["schema", "device", "name", "is_yardstick"];
 
 /// The kernels and yardsticks of one size.
-fn lines<'a>(results: &'a Results, size: &'a Size) -> Vec<(About<'a>, Record)> {
-    let line = |(record, is_yardstick): (Record, bool)| {
+fn lines<'a>(results: &'a Results, size: &'a Size) -> Vec<(About<'a>, &'a Record)> {
+    let line = |(record, is_yardstick): (&'a Record, bool)| {
         let about = About {
             schema: results.schema,
             device: &results.machine.device,
@@ -37,7 +37,7 @@ fn lines<'a>(results: &'a Results, size: &'a Size) -> Vec<(About<'a>, Record)> {
 pub(super) fn csv(results: &Results) -> Result<String, csv::Error> {
     let sizes = results.sizes.iter();
     let lines: Vec<_> = sizes.flat_map(|size| lines(results, size)).collect();
-    report::csv_lines(&ABOUT, lines.iter().map(|(about, record)| (about, record)))
+    report::csv_lines(&ABOUT, lines.iter().map(|(about, record)| (about, *record)))
 }
 
 #[cfg(test)]

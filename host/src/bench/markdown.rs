@@ -30,7 +30,8 @@ pub fn overview(results: &Results) -> String {
     for name in results.yardsticks() {
         let cells = columns(&|index| {
             let yardstick = results.sizes[index].yardstick(name);
-            yardstick.map_or_else(dash, |yardstick| tera(yardstick.flops_per_s))
+            let speed = yardstick.and_then(|yardstick| yardstick.flops_per_s);
+            speed.map_or_else(dash, tera)
         });
         table += &format!("| {} |{cells}\n", cublas::title(name));
     }

@@ -23,7 +23,7 @@ pub mod preset;
 pub mod ratios;
 pub mod results;
 #[cfg(test)]
-mod samples;
+pub(crate) mod samples;
 pub mod shapes;
 pub mod table;
 
@@ -32,52 +32,32 @@ pub use export::Layout;
 pub use results::{Machine, Provenance, Results, Size};
 pub use shapes::Target;
 
-use crate::cpu;
-use crate::data::Storage;
-use crate::measure::{Effort, Origin};
 use crate::progress::Progress;
-use crate::prove::{self, Baseline, EvaluateError, Request};
+use crate::prove::{self, EvaluateError, Request};
 use crate::select::Asked;
-use gpu_gemm::{Chooser, DataType, Device, Opened, Shape};
+use gpu_gemm::{Chooser, Device, Opened, Shape};
 
 /// What to measure.
 #[derive(Clone, Debug)]
 pub struct Plan {
     /// In the order of the rows.
     pub asked: Vec<Asked>,
-    pub data_type: DataType,
     pub targets: Vec<Target>,
-    /// The factors of A * B and of the C that was there.
-    pub alpha: f64,
-    pub beta: f64,
-    /// How the matrices are stored.
-    pub storage: Storage,
-    /// Where matrices lie before a timed product on several devices that are joined.
-    pub origin: Origin,
-    pub baseline: Baseline,
-    pub seed: u64,
-    pub effort: Effort,
-    /// What was chosen for the CPU rungs.
-    pub cpu: cpu::Settings,
-    /// What to compare with what is found.
+    /// Everything else about each product; its shape and its rungs are replaced.
+    pub request: Request,
+    /// The benchmark to compare with.
     pub earlier: Option<Earlier>,
 }
 
 impl Plan {
     fn request(&self, chooser: &Chooser, shape: Shape) -> Request {
-        let call = self.storage.call(shape, self.data_type.inputs);
-        let rung = |asked: &Asked| asked.rung(chooser, self.data_type, call);
-        let rungs = self.asked.iter().filter_map(rung);
+        let data_type = self.request.data_type;
+        let call = self.request.storage.call(shape, data_type.inputs);
+        let rung = |asked: &Asked| asked.rung(chooser, data_type, call);
         Request {
-            alpha: self.alpha,
-            beta: self.beta,
-            storage: self.storage,
-            effort: self.effort,
-            origin: self.origin,
-            baseline: self.baseline,
-            tensor_cores: true,
-            cpu: self.cpu,
-            ..Request::new(rungs.collect(), self.data_type, shape, self.seed)
+            rungs: self.asked.iter().filter_map(rung).collect(),
+            shape,
+            ..self.request.clone()
         }
     }
 }
@@ -110,7 +90,7 @@ pub fn run(
     let mut results = Results {
         schema: results::SCHEMA,
         provenance: Some(Provenance::now()),
-        machine: Machine::of(&opened.device, plan.data_type),
+        machine: Machine::of(&opened.device, plan.request.data_type),
         ..Results::default()
     };
     for (target, request) in &requests {

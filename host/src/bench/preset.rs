@@ -65,12 +65,15 @@ pub fn table(results: &Results) -> String {
 
 /// Seconds, operations a second, and the share of cuBLAS if that was measured.
 fn measured(size: &Size, kernel: Option<&str>) -> Option<(f64, f64, Option<f64>)> {
-    let record = match kernel {
-        Some(name) => size.record(name)?,
-        None => &size.cublas()?.as_record(size.cublas()),
+    let (record, share) = match kernel {
+        Some(name) => {
+            let record = size.record(name)?;
+            (record, record.ratio_to_cublas)
+        }
+        None => (size.cublas()?, Some(1.0)),
     };
     let (seconds, flops_per_s) = record.time_median_s.zip(record.flops_per_s)?;
-    Some((seconds, flops_per_s, record.ratio_to_cublas))
+    Some((seconds, flops_per_s, share))
 }
 
 fn figures((seconds, flops_per_s, share): (f64, f64, Option<f64>)) -> [String; 3] {

@@ -49,7 +49,7 @@ pub fn summaries(results: &Results) -> Vec<Summary> {
     summaries.collect()
 }
 
-/// What the columns hold.
+/// The columns.
 const HEADER: [&str; 9] = [
     "shape",
     "from",

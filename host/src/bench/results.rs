@@ -123,7 +123,7 @@ pub struct Size {
     pub m: usize,
     pub n: usize,
     pub k: usize,
-    /// What the GPU did meanwhile; null for other devices, without NVML and in older files.
+    /// The clocks, power and temperature of the GPU meanwhile; null for other devices, without NVML and in older files.
     pub gpu_state: Option<GpuState>,
     /// cuBLAS and cublasLt, if they were measured.
     pub yardsticks: Vec<Yardstick>,
@@ -219,42 +219,16 @@ impl Size {
         Yardstick::fastest(&self.yardsticks)
     }
 
-    /// The kernels, and then the yardsticks with the problem that they share with the kernels; each
-    /// with whether it is a yardstick, which is not proven.
-    pub(super) fn contenders(&self) -> impl Iterator<Item = (Record, bool)> {
-        let kernels = self.results.iter().map(|record| (record.clone(), false));
-        let yardsticks = self.yardsticks.iter();
-        kernels.chain(yardsticks.map(|yardstick| (self.yardstick_record(yardstick), true)))
-    }
-
-    fn yardstick_record(&self, yardstick: &Yardstick) -> Record {
-        let record = yardstick.as_record(self.cublas());
-        let Some(kernel) = self.results.first() else {
-            return record;
-        };
-        Record {
-            dtype: kernel.dtype.clone(),
-            m: self.m,
-            n: self.n,
-            k: self.k,
-            batch: kernel.batch,
-            transpose_a: kernel.transpose_a,
-            transpose_b: kernel.transpose_b,
-            lda: kernel.lda,
-            ldb: kernel.ldb,
-            ldc: kernel.ldc,
-            alpha: kernel.alpha,
-            beta: kernel.beta,
-            seed: kernel.seed,
-            backend: "cuda".to_string(),
-            data: kernel.data.clone(),
-            ..record
-        }
+    /// The kernels, and then the yardsticks; each with whether it is a yardstick, which is not
+    /// proven.
+    pub(super) fn contenders(&self) -> impl Iterator<Item = (&Record, bool)> {
+        let kernels = self.results.iter().map(|record| (record, false));
+        kernels.chain(self.yardsticks.iter().map(|record| (record, true)))
     }
 
     /// The times of something that is not ours, by its name.
     pub fn yardstick(&self, name: &str) -> Option<&Yardstick> {
-        self.yardsticks.iter().find(|one| one.name == name)
+        self.yardsticks.iter().find(|one| one.kernel == name)
     }
 }
 
@@ -289,7 +263,7 @@ impl Results {
     /// The names of all yardsticks that were measured, in order, each once.
     pub fn yardsticks(&self) -> Vec<&str> {
         let yardsticks = self.sizes.iter().flat_map(|size| &size.yardsticks);
-        once_each(yardsticks.map(|yardstick| yardstick.name.as_str()))
+        once_each(yardsticks.map(|yardstick| yardstick.kernel.as_str()))
     }
 }
 

@@ -1,7 +1,7 @@
 //! Results for tests.
 
 use super::results::{Machine, Results, SCHEMA, Size};
-use crate::report::{Record, Yardstick};
+use crate::report::Record;
 use gpu_gemm::Shape;
 
 /// Four rungs, one of them wrong, and cuBLAS, at two sizes of an H200.
@@ -9,8 +9,8 @@ pub fn sample() -> Results {
     let size = |size: usize, scale: f64| {
         let flops = Shape::cube(size).flops();
         let cublas = 50e12 * scale;
-        let record = |kernel: &str, speed: f64| Record {
-            kernel: kernel.into(),
+        let wrong = Record {
+            kernel: "conflict-free-sn8".into(),
             dtype: "f32".into(),
             m: size,
             n: size,
@@ -18,6 +18,13 @@ pub fn sample() -> Results {
             alpha: 1.0,
             seed: 42,
             backend: "cuda".into(),
+            verification: "C[1][2] is NaN, but must be 3.".into(),
+            compared_with: Some("cublas-fp32".into()),
+            cublas_time_median_s: Some(flops / cublas),
+            ..Record::default()
+        };
+        let record = |kernel: &str, speed: f64| Record {
+            kernel: kernel.into(),
             proven: true,
             verification: "exact: all equal; proven: all within".into(),
             runs: Some(20),
@@ -28,27 +35,18 @@ pub fn sample() -> Results {
             time_stddev_s: Some(flops / speed * 0.005),
             outliers: Some(1),
             flops_per_s: Some(speed),
-            compared_with: Some("cublas-fp32".into()),
-            cublas_time_median_s: Some(flops / cublas),
             ratio_to_cublas: Some(speed / cublas),
-            ..Record::default()
+            ..wrong.clone()
         };
-        let wrong = Record {
-            compared_with: Some("cublas-fp32".into()),
-            cublas_time_median_s: Some(flops / cublas),
-            ..record("conflict-free-sn8", 1.0).wrong("conflict-free-sn8")
-        };
-        let yardstick = |name: &str, speed: f64| Yardstick {
-            name: name.into(),
-            runs: 20,
-            time_median_s: flops / speed,
+        let yardstick = |name: &str, speed: f64| Record {
+            proven: false,
+            verification: String::new(),
             time_min_s: Some(flops / speed * 0.98),
             time_max_s: Some(flops / speed * 1.01),
-            time_mean_s: Some(flops / speed),
-            time_stddev_s: Some(flops / speed * 0.004),
             outliers: Some(0),
-            flops_per_s: speed,
-            ..Yardstick::default()
+            compared_with: None,
+            cublas_time_median_s: None,
+            ..record(name, speed)
         };
         Size {
             yardsticks: vec![
@@ -59,7 +57,7 @@ pub fn sample() -> Results {
                 record("naive", 5e12),
                 record("tiled-32", 8.5e12 * scale),
                 record("tiled-16", 8e12 * scale),
-                wrong,
+                wrong.clone(),
                 record("double-buffer-sn8", 46.75e12 * scale),
             ],
             ..Size::of(Shape::cube(size))

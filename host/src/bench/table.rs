@@ -39,7 +39,7 @@ impl<'a> Tables<'a> {
         Ok(())
     }
 
-    /// The same, and what is below the last.
+    /// Writes the rest of the tables, and the note below the last.
     pub fn write_last(&mut self, results: &Results, out: &mut dyn Write) -> io::Result<()> {
         self.write_new(results, out)?;
         writeln!(out, "\n{STEP}")
@@ -108,8 +108,7 @@ fn write_size(results: &Results, size: &Size, out: &mut dyn Write) -> io::Result
 
 /// A note on outliers at a size, if there are many.
 pub(super) fn outliers(size: &Size) -> Option<String> {
-    let contenders: Vec<Record> = size.contenders().map(|(record, _)| record).collect();
-    outlier_note(&contenders)
+    outlier_note(size.contenders().map(|(record, _)| record))
 }
 
 /// Alpha and beta, and leading dimensions, unless they are as usual.
@@ -122,7 +121,7 @@ fn factors(record: &Record) -> String {
     factors + &record.layout()
 }
 
-/// What the GPU did, if that is known.
+/// The state of the GPU during the runs, if it is known.
 fn state(size: &Size) -> String {
     let state = size.gpu_state.as_ref().and_then(GpuState::description);
     state.map_or_else(String::new, |state| format!("; {state}"))

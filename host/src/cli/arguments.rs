@@ -1,4 +1,4 @@
-//! What may be asked.
+//! The arguments of the program, and its subcommands.
 
 use clap::{Parser, Subcommand};
 

@@ -17,7 +17,7 @@ use crate::bench::table::{self, Tables};
 use crate::bench::{self, Earlier, Layout, Plan, Results, Target, preset, shapes};
 use crate::cpu::RUNGS;
 use crate::measure::Effort;
-use crate::prove::NATIVE;
+use crate::prove::{NATIVE, Request};
 use crate::rung::AUTO;
 use crate::select::{self, Asked};
 use gpu_gemm::{Chooser, DataType, Device, DeviceChoice, KERNELS, Shape};
@@ -173,19 +173,26 @@ fn bench_asked(
     let files = exports.open(layout).map_err(failed)?;
     let plan = Plan {
         asked: running::runnable(asked, device, notes)?,
-        data_type,
         targets: targets(arguments, device, notes),
-        alpha: arguments.operands.alpha,
-        beta: arguments.operands.beta,
-        storage,
-        origin: arguments.running.origin(device)?,
-        baseline: arguments.running.baseline,
-        seed: arguments.running.seed,
-        effort: Effort {
-            sustained: arguments.sustained,
-            ..arguments.running.effort()
+        request: Request {
+            alpha: arguments.operands.alpha,
+            beta: arguments.operands.beta,
+            storage,
+            effort: Effort {
+                sustained: arguments.sustained,
+                ..arguments.running.effort()
+            },
+            origin: arguments.running.origin(device)?,
+            baseline: arguments.running.baseline,
+            tensor_cores: true,
+            cpu: arguments.native.settings(),
+            ..Request::new(
+                Vec::new(),
+                data_type,
+                Shape::cube(0),
+                arguments.running.seed,
+            )
         },
-        cpu: arguments.native.settings(),
         earlier,
     };
     let is_aside = exports.take_stdout(layout);

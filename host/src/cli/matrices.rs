@@ -81,7 +81,7 @@ pub struct MatrixArguments {
 pub struct Matrices {
     pub source: Source,
     pub data_type: DataType,
-    /// What the user may not expect, as a sentence.
+    /// A note for the user, as a sentence.
     pub note: Option<String>,
 }
 

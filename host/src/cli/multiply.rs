@@ -12,9 +12,8 @@ use crate::measure::cublas;
 use crate::output::{self, Output};
 use crate::prove::{self, Baseline, EvaluateError, Request};
 use crate::report::{Format, Report};
-use crate::rung::Rung;
 use crate::select::{self, Asked};
-use gpu_gemm::{Call, Chooser, DataType, Device, DeviceChoice};
+use gpu_gemm::{Chooser, Device, DeviceChoice};
 
 pub(super) fn multiply(
     arguments: &Arguments,
@@ -71,9 +70,10 @@ pub(super) fn multiply(
     let shape = arguments.problem.shape(&matrices.source, size);
     let call = storage.call(shape, data_type.inputs);
     let asked = running::runnable(asked, &opened.device, notes)?;
-    let rungs = rungs_for(&asked, &opened.device, math, data_type, call, notes);
+    let chooser = math.chooser(noted(Chooser::of(&opened.device), notes));
+    let rung = |asked: &Asked| asked.rung(&chooser, data_type, call);
     let request = Request {
-        rungs,
+        rungs: asked.iter().filter_map(rung).collect(),
         data_type,
         shape,
         alpha: arguments.problem.operands.alpha,
@@ -104,27 +104,6 @@ pub(super) fn multiply(
         false => conclude(&report, result, arguments.format, out, notes),
     };
     Ok(code.max(written))
-}
-
-/// The request for this shape.
-fn rungs_for(
-    asked: &[Asked],
-    device: &Device,
-    math: Math,
-    data_type: DataType,
-    call: Call,
-    notes: &mut dyn Write,
-) -> Vec<Rung> {
-    let fixed = |asked: &Asked| match asked {
-        Asked::Rung(rung) => Some(*rung),
-        Asked::Auto => None,
-    };
-    if let Some(rungs) = asked.iter().map(fixed).collect() {
-        return rungs;
-    }
-    let chooser = math.chooser(noted(Chooser::of(device), notes));
-    let rung = |asked: &Asked| asked.rung(&chooser, data_type, call);
-    asked.iter().filter_map(rung).collect()
 }
 
 /// The requested file appears only now, and only if its content is proven right.

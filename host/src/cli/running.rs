@@ -93,9 +93,9 @@ impl Running {
     }
 }
 
-/// What was asked for, without the kernels whose arithmetic `--math` does not allow: `all` stands
-/// for all that are allowed, and of what a pattern matches, a note names those that are left out.
-/// One that is named itself is an error: nobody gets fewer bits just by naming a kernel.
+/// Leaves out the kernels whose arithmetic `--math` does not allow. `all` means all that are allowed;
+/// for a pattern, a note names those that are left out. A kernel that is named itself is an error:
+/// nobody gets fewer bits just by naming a kernel.
 pub(super) fn allowed(
     mut asked: Vec<Asked>,
     names: &[String],
@@ -103,53 +103,45 @@ pub(super) fn allowed(
     notes: &mut dyn Write,
 ) -> Result<Vec<Asked>, Stop> {
     let mut left_out = Vec::new();
-    asked.retain(|asked| {
-        let Asked::Rung(rung @ Rung::Gpu(choice)) = asked else {
-            return true;
-        };
-        let needed = needed(choice.variant.rounding);
-        if needed > math {
-            left_out.push((rung.name(), needed));
+    asked.retain(|asked| match asked {
+        Asked::Rung(rung @ Rung::Gpu(choice)) if needed(choice.variant.rounding) > math => {
+            left_out.push((rung.name(), needed(choice.variant.rounding)));
+            false
         }
-        needed <= math
+        _ => true,
     });
-    let is_named =
-        |(name, _): &&(&str, Math)| names.iter().any(|named| named.eq_ignore_ascii_case(name));
-    if let Some((name, needed)) = left_out.iter().find(is_named) {
-        return Err(usage(match needed {
-            Math::Split => format!(
-                "Kernel `{name}` splits f32 into two f16, with bounds of their own: allow that by `--math split`."
-            ),
-            _ => format!(
-                "Kernel `{name}` rounds f32 to tf32, which has 11 of its 24 bits: allow that by `--math tf32`."
-            ),
-        }));
-    }
-    let is_all = names.iter().any(|name| name.eq_ignore_ascii_case("all"));
-    let reasons = [
+    let has = |name: &str| names.iter().any(|named| named.eq_ignore_ascii_case(name));
+    for (math, what, option) in [
         (
             Math::Split,
-            "since f32 would be split into two f16; `--math split` allows it",
+            "splits f32 into two f16, with bounds of their own",
+            "split",
         ),
         (
             Math::Tf32,
-            "since f32 would be rounded to tf32; `--math tf32` allows it",
+            "rounds f32 to tf32, which has 11 of its 24 bits",
+            "tf32",
         ),
-    ];
-    for (math, why) in reasons {
-        let names: Vec<&str> = left_out
-            .iter()
-            .filter(|(_, needed)| *needed == math)
-            .map(|(name, _)| *name)
-            .collect();
-        if !names.is_empty() && !is_all {
-            note(notes, format!("not run: {}, {why}.", names.join(", ")));
+    ] {
+        let of_math = left_out.iter().filter(|(_, needed)| *needed == math);
+        let kernels: Vec<&str> = of_math.map(|(name, _)| *name).collect();
+        if let Some(name) = kernels.iter().find(|name| has(name)) {
+            return Err(usage(format!(
+                "Kernel `{name}` {what}: allow that by `--math {option}`."
+            )));
+        }
+        if !kernels.is_empty() && !has("all") {
+            let kernels = kernels.join(", ");
+            note(
+                notes,
+                format!("not run: {kernels}, which {what}; `--math {option}` allows it."),
+            );
         }
     }
     Ok(asked)
 }
 
-/// What must be allowed for a kernel that rounds so.
+/// The least `--math` that this rounding needs.
 fn needed(rounding: Rounding) -> Math {
     match rounding {
         Rounding::Tf32 => Math::Tf32,
@@ -158,8 +150,8 @@ fn needed(rounding: Rounding) -> Math {
     }
 }
 
-/// What was asked for, without the kernels that the device cannot run; a note for each reason
-/// names them. If none is left, that is an error.
+/// Leaves out the kernels that the device cannot run; a note for each reason names them. If none is
+/// left, that is an error.
 pub(super) fn runnable(
     asked: Vec<Asked>,
     device: &Device,
@@ -205,7 +197,7 @@ fn by_reason(left_out: &[(&str, DeviceError)]) -> Vec<String> {
     reasons.into_iter().map(sentence).collect()
 }
 
-/// What keeps a kernel from running, without the kernel's name and sizes.
+/// Why a device cannot run a kernel, without the kernel's name and sizes.
 fn reason(error: &DeviceError) -> String {
     match error {
         DeviceError::NoTensorCores { needed, .. } => {

@@ -64,31 +64,19 @@ impl Auto {
     /// Writes it for people. `gpu` names the GPU that it is for.
     pub(super) fn write(&self, gpu: &str, out: &mut dyn Write) -> io::Result<()> {
         writeln!(out, "auto: runs {} on {gpu}", self.chosen)?;
-        let why = match self.by {
-            "tuned" => {
-                let measured = self.tuned_s.map_or(String::new(), duration);
-                format!(
-                    "`rust-gemm tune` measured it to be the fastest for this shape here: {measured}"
-                )
+        let why = match self.tuned_s {
+            Some(seconds) => {
+                let what = "`rust-gemm tune` measured it to be the fastest for this shape here";
+                format!("{what}: {}", duration(seconds))
             }
-            _ => "it is predicted to be the fastest for this shape".to_string(),
+            None => "it is predicted to be the fastest for this shape".to_string(),
         };
         writeln!(out, "why   {why}\n")?;
         let mut table = new_table();
         table.set_header(["each kernel's best plan", "block tile", "predicted time"]);
-        for candidate in self.candidates.iter().take(SHOWN) {
-            let Candidate {
-                plan,
-                tile_m,
-                tile_n,
-                tile_k,
-                predicted_s,
-            } = candidate;
-            table.add_row([
-                plan.clone(),
-                format!("{tile_m} x {tile_n} x {tile_k}"),
-                duration(*predicted_s),
-            ]);
+        for one in self.candidates.iter().take(SHOWN) {
+            let tile = format!("{} x {} x {}", one.tile_m, one.tile_n, one.tile_k);
+            table.add_row([one.plan.clone(), tile, duration(one.predicted_s)]);
         }
         writeln!(out, "{table}")?;
         match self.candidates.len().saturating_sub(SHOWN) {

@@ -183,21 +183,4 @@ mod tests {
         }
         assert!(compared > 100, "{compared}");
     }
-
-    #[test]
-    fn where_nothing_is_loaded_loads_are_no_ceiling() {
-        let explanation = explained("naive");
-        let gpu = data_sheets::find("h200").unwrap();
-        let counts = Counts {
-            variant: "x".to_string(),
-            registers: 1,
-            instructions: 4,
-            fmas: 4,
-            shared_loads: 0,
-            global_loads: 0,
-        };
-        let found = Ceilings::new(&counts, &gpu, &explanation.roofline);
-        assert_eq!(found.loads_flops_per_s, None);
-        assert_eq!(found.lowest_cached, "arithmetic");
-    }
 }

@@ -103,7 +103,7 @@ pub struct Explanation {
     pub(super) variant: &'static Variant,
 }
 
-/// Where a kernel stands below the roofs of a GPU.
+/// The position of a kernel in the roofline model of a GPU.
 #[derive(Clone, Debug, Serialize)]
 pub struct Roofline {
     pub gpu: String,

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use super::explanation::Explanation;
 use crate::report::{new_table, speed};
-use crate::traffic::{By, Direction, Space, Traffic};
+use crate::traffic::{Access, By, Direction, Space, Traffic};
 use gpu_gemm::gpu_kernels::spec::Unit;
 use gpu_gemm::text::plural;
 use serde::Serialize;
@@ -169,30 +169,11 @@ fn write_traffic(explanation: &Explanation, out: &mut dyn Write) -> io::Result<(
             writeln!(out, "{memory:<10} {read} read, {written} written")?;
         }
     }
-    let ragged = explanation.cut.ragged;
-    let about_edges: &[&str] = if ragged && explanation.variant.exact_tiles {
-        &[
-            "Tiles do not divide this shape. The copies have zeros beyond the edges of A and B, which are multiplied too.",
-        ]
-    } else if ragged {
-        &[
-            "Tiles do not divide this shape. Nothing beyond an edge is read from global memory, but tiles in",
-            "shared memory, and what is computed from them, are rounded up to full ones.",
-        ]
-    } else if explanation
-        .traffic
-        .iter()
-        .any(|moved| moved.is_beside_formula)
-    {
-        &[
-            "Tiles do not divide this shape, and the formulas are for shapes that they divide: what is read for",
-            "a full tile is read for one that C cuts off, too.",
-        ]
-    } else {
-        &[]
-    };
-    for line in about_edges {
-        writeln!(out, "           {line}")?;
+    let is_beside_formula = |moved: &Access| moved.is_beside_formula;
+    if explanation.cut.ragged || explanation.traffic.iter().any(is_beside_formula) {
+        let note =
+            "Tiles do not divide this shape: those at the edges are staged and computed in full.";
+        writeln!(out, "           {note}")?;
     }
     writeln!(
         out,

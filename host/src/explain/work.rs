@@ -114,8 +114,7 @@ impl Remainder {
 mod tests {
     use crate::explain::data_sheets;
     use crate::explain::explanation::tests::explained;
-    use crate::explain::{ExplainError, Explanation, Question};
-    use gpu_gemm::{Choice, DeviceFacts, PlanError, Shape, gpu_kernels};
+    use gpu_gemm::{Choice, DeviceFacts, Shape, gpu_kernels};
 
     #[test]
     fn the_tiles_that_fill_no_wave_are_divided() {
@@ -154,24 +153,5 @@ mod tests {
         }
         let tiled = explained("tiled-32");
         assert!(tiled.stream_k.is_none() && tiled.copies.is_empty());
-    }
-
-    #[test]
-    fn copies_that_no_memory_holds_are_an_error() {
-        let question = Question {
-            choice: Choice::even(&gpu_kernels::async_pipeline::KERNEL.variants[0]),
-            auto: None,
-            shape: Shape::cube(i32::MAX as usize),
-            reads_c: false,
-            gpu: data_sheets::find("h200").unwrap(),
-            gpu_is_here: false,
-            split: None,
-        };
-        let found = Explanation::of(&question);
-        let is_right = matches!(
-            found,
-            Err(ExplainError::Plan(PlanError::CopiesTooLarge { .. }))
-        );
-        assert!(is_right, "{:?}", found.err());
     }
 }

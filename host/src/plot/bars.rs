@@ -21,7 +21,7 @@ pub struct Bars {
     pub legend: Vec<(Colour, &'static str)>,
     /// Below the axis.
     pub axis: String,
-    /// Whether values are ratios, which begin at 1 and are as far as their inverses.
+    /// Whether values are ratios: bars begin at 1, and a ratio and its inverse are equally long.
     pub are_ratios: bool,
     /// A dashed line across all bars.
     pub line: Option<f64>,
@@ -149,7 +149,7 @@ impl Bars {
         let start = x(if self.are_ratios { 1.0 } else { 0.0 });
         if let Some(line) = self.line {
             let ends = [(x(line), top), (x(line), top + height)];
-            dash(sheet, &ends, super::GREY, 5.0)?;
+            dash(sheet, &ends, super::GREY, 5)?;
         }
         let mut y = top;
         for row in &self.rows {

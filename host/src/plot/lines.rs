@@ -243,7 +243,7 @@ impl Lines {
         for guide in &self.guides {
             let points: Vec<(i32, i32)> = guide.points.iter().map(at).collect();
             match guide.is_dashed {
-                true => dash(sheet, &points, SOFT, 5.0)?,
+                true => dash(sheet, &points, SOFT, 5)?,
                 false => stroke(sheet, points, INK, 2)?,
             }
         }
@@ -256,7 +256,7 @@ impl Lines {
             let end = points.iter().chain(&dotted).max();
             ends.push(end.map_or(heights.end, |end| end.1));
             let width = if line.is_joined { 2 } else { 1 };
-            dash(sheet, &dotted, style.colour, 2.0)?;
+            dash(sheet, &dotted, style.colour, 2)?;
             if points.len() > 1 {
                 stroke(sheet, points.clone(), style.colour, width)?;
             }

@@ -1,6 +1,7 @@
 //! Which values an axis marks, and how figures are written.
 
 use plotters::coord::ranged1d::{KeyPointHint, NoDefaultFormatting, Ranged, ValueFormatter};
+use plotters::coord::types::RangedCoordf64;
 
 /// An axis: its range, the values that it marks, and what it calls them. Values are as they are,
 /// or so that a factor is as far everywhere.
@@ -80,13 +81,7 @@ impl Scale {
 
 /// Multiples of 1, 2 or 5 times a power of ten.
 fn round((least, most): (f64, f64)) -> Vec<f64> {
-    let magnitude = ((most - least) / 5.0).log10().floor() as i32;
-    let steps = [1.0, 2.0, 5.0, 10.0].map(|by| power(by, magnitude));
-    let step = steps.into_iter().find(|step| (most - least) / step <= 6.0);
-    let step = step.unwrap_or(steps[3]);
-    let first = (least / step).ceil() as i64;
-    let last = (most / step + 1e-9).floor() as i64;
-    (first..=last).map(|index| index as f64 * step).collect()
+    RangedCoordf64::from(least..most).key_points(6)
 }
 
 /// Divided below one, so that a tenth is written as 0.1.

@@ -33,8 +33,9 @@ use crate::data::Number;
 use crate::measure::cublas::Cublas;
 use crate::memory;
 use crate::progress::Progress;
-use crate::report::Report;
+
 use crate::run::Resident;
+use crate::report::{Report, Yardstick};
 use candidate::{Candidate, Machine};
 use gates::{GATES, Judge};
 use timing::Compared;
@@ -147,7 +148,7 @@ fn evaluate_as<T: Number>(
         Err(error) => (Compared::default(), Err(error)),
     };
     report.gpu_state = compared.state;
-    report.yardsticks = compared.yardsticks;
+    report.yardsticks = Yardstick::with_ratios(compared.yardsticks);
     for candidate in candidates {
         // After an error, a kernel without any result has no line in the report.
         if result.is_ok() || candidate.failure.is_some() || candidate.proofs.len() >= GATES {

@@ -49,37 +49,23 @@ pub(super) fn record(
     };
     let is_sampled = proofs.iter().any(|proof| proof.gate == "sampled");
     let coverage = if is_sampled { "sampled" } else { "full" };
-    let median = timing.as_ref().map(Timing::median);
     // A CPU's time says nothing beside a GPU's.
     let yardsticks = match rung.choice() {
         Some(_) => yardsticks,
         None => &[],
     };
     let fastest = Yardstick::fastest(yardsticks);
-    let time = fastest.map(|fastest| fastest.time_median_s);
-    let most = Yardstick::fastest_sustained(yardsticks);
+    let time = fastest.map(Record::seconds);
     let sustained = candidate.sustained.as_ref();
+    let most = Yardstick::fastest_sustained(yardsticks);
     let sustained = sustained.and_then(|of| self::sustained(request, of, most));
-    let Shape { m, n, k } = request.shape;
-    let call = request
-        .storage
-        .call(request.shape, request.data_type.inputs);
-    let [transpose_a, transpose_b] = request.storage.transposes;
+    let problem = match timing {
+        Some(timing) => timed(request, timing),
+        None => problem(request),
+    };
+    let median = problem.time_median_s;
     let record = Record {
         kernel: rung.name().to_string(),
-        dtype: request.data_type.to_string(),
-        m,
-        n,
-        k,
-        batch: Some(request.storage.batch).filter(|batch| *batch > 1),
-        transpose_a: transpose_a == Transpose::Yes,
-        transpose_b: transpose_b == Transpose::Yes,
-        lda: Some(call.a.leading),
-        ldb: Some(call.b.leading),
-        ldc: Some(call.ldc),
-        alpha: request.alpha,
-        beta: request.beta,
-        seed: request.seed,
         proven: failure.is_none(),
         verification,
         coverage: failure.is_none().then(|| coverage.to_string()),
@@ -88,28 +74,14 @@ pub(super) fn record(
         error_model: Some(error_model.to_string()),
         frobenius_error: errors.map(|errors| errors.frobenius),
         largest_error_units: errors.map(|errors| errors.units),
-        runs: timing.as_ref().map(Timing::runs),
-        warmup: timing.as_ref().map(|timing| timing.warmup),
-        launches_per_run: timing.as_ref().map(|timing| timing.launches_per_run),
-        time_median_s: median,
-        time_min_s: timing.as_ref().map(Timing::min),
-        time_max_s: timing.as_ref().map(Timing::max),
-        time_mean_s: timing.as_ref().map(Timing::mean),
-        time_stddev_s: timing.as_ref().and_then(Timing::standard_deviation),
-        outliers: timing.as_ref().map(Timing::outliers),
-        times_s: timing
-            .as_ref()
-            .map_or_else(Vec::new, |timing| timing.samples().to_vec()),
-        flops_per_s: median.and_then(|seconds| request.flops_per_s(seconds)),
-        compared_with: fastest.map(|fastest| fastest.name.clone()),
+        compared_with: fastest.map(|fastest| fastest.kernel.clone()),
         cublas_time_median_s: time,
         ratio_to_cublas: time.zip(median).map(|(time, seconds)| time / seconds),
         sustained,
         chosen: rung.chosen(),
-        data: Some(request.source.description()),
         corner: corner.clone(),
         several: candidate.several.clone(),
-        ..Record::default()
+        ..problem
     };
     match rung {
         Rung::Cpu(algorithm) => {
@@ -157,7 +129,51 @@ pub(super) fn record(
     }
 }
 
-/// The report's record of a library that kernels are compared with.
+/// What is reported of whatever multiplies.
+fn problem(request: &Request) -> Record {
+    let Shape { m, n, k } = request.shape;
+    let call = request
+        .storage
+        .call(request.shape, request.data_type.inputs);
+    let [transpose_a, transpose_b] = request.storage.transposes;
+    Record {
+        dtype: request.data_type.to_string(),
+        m,
+        n,
+        k,
+        batch: Some(request.storage.batch).filter(|batch| *batch > 1),
+        transpose_a: transpose_a == Transpose::Yes,
+        transpose_b: transpose_b == Transpose::Yes,
+        lda: Some(call.a.leading),
+        ldb: Some(call.b.leading),
+        ldc: Some(call.ldc),
+        alpha: request.alpha,
+        beta: request.beta,
+        seed: request.seed,
+        data: Some(request.source.description()),
+        ..Record::default()
+    }
+}
+
+/// The same, with its times.
+fn timed(request: &Request, timing: &Timing) -> Record {
+    Record {
+        runs: Some(timing.runs()),
+        warmup: Some(timing.warmup),
+        launches_per_run: Some(timing.launches_per_run),
+        time_median_s: Some(timing.median()),
+        time_min_s: Some(timing.min()),
+        time_max_s: Some(timing.max()),
+        time_mean_s: Some(timing.mean()),
+        time_stddev_s: timing.standard_deviation(),
+        outliers: Some(timing.outliers()),
+        times_s: timing.samples().to_vec(),
+        flops_per_s: request.flops_per_s(timing.median()),
+        ..problem(request)
+    }
+}
+
+/// What is reported of a library that kernels are compared with.
 pub(super) fn yardstick(
     request: &Request,
     name: &str,
@@ -165,20 +181,13 @@ pub(super) fn yardstick(
     errors: Option<Errors>,
     of: Option<&Sustained>,
 ) -> Yardstick {
-    Yardstick {
-        name: name.to_string(),
-        runs: timing.runs(),
-        time_median_s: timing.median(),
-        time_min_s: Some(timing.min()),
-        time_max_s: Some(timing.max()),
-        time_mean_s: Some(timing.mean()),
-        time_stddev_s: timing.standard_deviation(),
-        outliers: Some(timing.outliers()),
-        times_s: timing.samples().to_vec(),
+    Record {
+        kernel: name.to_string(),
+        backend: "cuda".to_string(),
         frobenius_error: errors.map(|errors| errors.frobenius),
         largest_error_units: errors.map(|errors| errors.units),
-        flops_per_s: request.flops_per_s(timing.median()).unwrap_or(0.0),
         sustained: of.and_then(|of| sustained(request, of, None)),
+        ..timed(request, timing)
     }
 }
 

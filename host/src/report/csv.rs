@@ -38,7 +38,7 @@ pub fn lines<'a, Before: Serialize>(
 }
 
 impl Record {
-    /// What every line has: fields that are left out of some would shift the columns.
+    /// The record less the fields that JSON may leave out, which would shift the columns.
     fn without_lists(&self) -> Record {
         Record {
             times_s: Vec::new(),

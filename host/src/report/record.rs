@@ -10,7 +10,8 @@ use crate::measure::nvml::GpuState;
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Report {
     /// The version of this layout: 2. Fields may be added to it; none changes or goes. In version 1
-    /// records had a label of their device, and there were the times of stages.
+    /// records had a label of their device, and there were the times of stages;
+    /// yardsticks had a `name`, and not what they multiplied.
     pub schema: u32,
     /// `cuda`, `opencl` or `simulator`; `cpu` if there are only CPU rungs.
     pub backend: &'static str,
@@ -20,7 +21,7 @@ pub struct Report {
     pub reason: String,
     /// The cuBLAS that was measured, with its version and path.
     pub cublas: Option<String>,
-    /// What the GPU did while it was measured; null for other devices and without NVML.
+    /// The clocks, power and temperature of the GPU while it was measured; null for other devices and without NVML.
     pub gpu_state: Option<GpuState>,
     /// The file that C was written to, if that was requested and C is proven right.
     pub output: Option<String>,
@@ -33,8 +34,11 @@ pub struct Report {
 /// One kernel's result. Times are in seconds. What was not measured or does not apply is null
 /// (empty in CSV).
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Record {
-    /// The kernel's variant or the CPU rung, such as `tiled-32` or `cpu-ikj`.
+    /// The kernel's variant or the CPU rung, such as `tiled-32` or `cpu-ikj`; the library of a
+    /// [`Yardstick`], which was `name` in version 1.
+    #[serde(alias = "name")]
     pub kernel: String,
     /// The element type, such as `f32`.
     pub dtype: String,
@@ -45,9 +49,7 @@ pub struct Record {
     /// other; null for one, and in older reports.
     pub batch: Option<usize>,
     /// Whether kernels got A as `k x m`, and B as `n x k`; false in older reports.
-    #[serde(default)]
     pub transpose_a: bool,
-    #[serde(default)]
     pub transpose_b: bool,
     /// Leading dimensions: elements from the start of a row, as stored, to the start of the next.
     /// Null in older reports, whose rows have nothing between them.
@@ -126,17 +128,17 @@ pub struct Record {
     pub largest_error_units: Option<f64>,
     /// The time of each run, in the order of running; absent if it was not timed, in older files
     /// and in CSV.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub times_s: Vec<f64>,
     /// The speed of back-to-back launches, if it was requested; absent otherwise, and never in CSV.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub sustained: Option<Sustained>,
     /// The variant of the same kernel that reads A and B as they lie, where this one copies one of
     /// them first; absent otherwise, and never in CSV.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub reads_in_place: Option<String>,
     /// What several devices that multiplied together add; absent for one device, and never in CSV.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub several: Option<Several>,
     /// The rows of the corner of C that `--show` requested, if C is proven right; absent
     /// otherwise, and never in CSV.
@@ -145,35 +147,6 @@ pub struct Record {
 }
 
 impl Record {
-    /// The same kernel, as if its result had been wrong.
-    #[cfg(test)]
-    pub(crate) fn wrong(self, kernel: &str) -> Record {
-        Record {
-            kernel: kernel.into(),
-            proven: false,
-            verification: "C[1][2] is NaN, but must be 3.".into(),
-            largest_error: None,
-            error_bound: None,
-            frobenius_error: None,
-            largest_error_units: None,
-            runs: None,
-            warmup: None,
-            launches_per_run: None,
-            time_median_s: None,
-            time_min_s: None,
-            time_max_s: None,
-            time_mean_s: None,
-            time_stddev_s: None,
-            outliers: None,
-            times_s: Vec::new(),
-            flops_per_s: None,
-            compared_with: None,
-            cublas_time_median_s: None,
-            ratio_to_cublas: None,
-            ..self
-        }
-    }
-
     /// The leading dimensions of A, B and C.
     pub fn leading_dimensions(&self) -> [usize; 3] {
         let [a, b, c] = self.columns();
@@ -210,6 +183,11 @@ impl Record {
         }
     }
 
+    /// The median time; infinite if it was not timed.
+    pub fn seconds(&self) -> f64 {
+        self.time_median_s.unwrap_or(f64::INFINITY)
+    }
+
     /// The number of products.
     pub fn products(&self) -> usize {
         self.batch.unwrap_or(1)
@@ -223,7 +201,7 @@ impl Record {
         ))
     }
 
-    /// That it copies A or B first, which another variant does not.
+    /// A note if it copies A or B first and another variant does not.
     pub(crate) fn copies_note(&self) -> Option<String> {
         let variant = self.reads_in_place.as_ref()?;
         Some(format!(

@@ -9,7 +9,6 @@ use gpu_gemm::text::plural;
 use super::corner;
 use super::outliers::outlier_note;
 use super::record::{Record, Report};
-use super::yardstick::Yardstick;
 use crate::measure::nvml::GpuState;
 
 pub(super) fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
@@ -57,15 +56,10 @@ pub(super) fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
         table.add_row(row(record, launch(record), record.verdict()));
     }
     for yardstick in &report.yardsticks {
-        let record = yardstick.as_record(Yardstick::fastest(&report.yardsticks));
-        table.add_row(row(&record, "-".to_string(), "-"));
+        table.add_row(row(yardstick, "-".to_string(), "-"));
     }
     writeln!(out, "\n{table}\n")?;
-    let yardsticks = report.yardsticks.iter();
-    let yardsticks: Vec<Record> = yardsticks
-        .map(|yardstick| yardstick.as_record(None))
-        .collect();
-    if let Some(note) = outlier_note(report.results.iter().chain(&yardsticks)) {
+    if let Some(note) = outlier_note(report.results.iter().chain(&report.yardsticks)) {
         writeln!(out, "{note}\n")?;
     }
     for record in &report.results {
@@ -100,7 +94,7 @@ pub(super) fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
             corner::write(rows, out)?;
         }
     }
-    for yardstick in &yardsticks {
+    for yardstick in &report.yardsticks {
         if let Some(errors) = yardstick.errors() {
             writeln!(out, "{}\n    errors: {errors}", yardstick.kernel)?;
         }

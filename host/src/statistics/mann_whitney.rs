@@ -5,10 +5,10 @@
 //! Stochastically Larger than the Other", The Annals of Mathematical Statistics 18 (1947), pages
 //! 50 to 60. Go's `benchstat` decides by it, too.
 //!
-//! Of up to [`MOST_EXACT`] values the p-value is exact: all ways are counted in which the values
-//! could have been divided into two samples of these sizes, with equal values sharing the mean of
-//! their ranks. Of more it is that of the normal distribution, with the corrections for ties and
-//! for continuity, as R's `wilcox.test` has it.
+//! For up to [`MOST_EXACT`] values, the p-value is exact: it counts all ways to divide the values into
+//! two samples of these sizes, where equal values share the mean of their ranks. For more, it is that
+//! of the normal distribution, with the corrections for ties and for continuity, as in R's
+//! `wilcox.test`.
 
 use super::sorted;
 

@@ -137,7 +137,7 @@ impl Traffic {
                 add(Global, Read, 'B', per(tile_m), columns * depth * tiles_m);
                 add(Shared, Write, 'A', per(tile_n), full_m * full_k * tiles_n);
                 add(Shared, Write, 'B', per(tile_m), full_n * full_k * tiles_m);
-                // What is read for one product, and for all others of who reads it.
+                // The tile that one reader multiplies: a thread, a warp or a warpgroup.
                 let (reader_m, reader_n) = match variant.unit {
                     Unit::CudaCores => (thread_m, thread_n),
                     // The four warps of a warpgroup that multiply together, 16 rows each, are read

@@ -98,7 +98,7 @@ impl Partials {
     }
 }
 
-/// What the stream-K CTAs do, one after the other, as each CTA sees it.
+/// The segments of all stream-K CTAs, CTA by CTA.
 fn segments(stream_k: &StreamK) -> impl Iterator<Item = Segment> {
     let stream_k = *stream_k;
     (0..stream_k.ctas).flat_map(move |cta| {

@@ -164,17 +164,11 @@ fn the_time_of_every_run_is_in_json_with_its_statistics() {
 #[test]
 fn a_benchmark_is_compared_with_an_earlier_one() {
     let folder = tempfile::tempdir().unwrap();
-    let write = |name: &str, results: &Results| {
-        let text = serde_json::to_string(results).unwrap();
-        fs::write(folder.path().join(name), text).unwrap();
-    };
-    let read = |name| -> Results {
-        let text = fs::read_to_string(folder.path().join(name)).unwrap();
-        serde_json::from_str(&text).unwrap()
-    };
+    let path = |name| folder.path().join(name);
+    let read = |name| fs::read_to_string(path(name)).unwrap();
     let what = "--kernel naive,tiled-16 --sizes 8,16 --runs 8";
     bench(folder.path(), &format!("{what} --json b.json")).succeeded();
-    let before = read("b.json");
+    let before = results(folder.path());
     assert!(before.comparison.is_empty());
     // As if they had been measured at a thousandth and a thousandfold of the speed.
     for (factor, verdict, code) in [(1e3, Verdict::Faster, 0), (1e-3, Verdict::Slower, 3)] {
@@ -185,35 +179,31 @@ fn a_benchmark_is_compared_with_an_earlier_one() {
         }
         changed.sizes[1].results[1].kernel = "pitched".to_string();
         changed.machine.device = "another".to_string();
-        write("changed.json", &changed);
-        let options = "--compare changed.json --fail-if-slower 10% --json now.json --markdown b.md";
+        fs::write(
+            path("changed.json"),
+            serde_json::to_string(&changed).unwrap(),
+        )
+        .unwrap();
+        let options = "--compare changed.json --fail-if-slower 10% --json b.json --markdown b.md";
         let ended = bench(folder.path(), &format!("{what} {options}"));
         assert_eq!(ended.code, Some(code), "{}{}", ended.out, ended.err);
-        assert_contains(
-            &ended.out,
-            &[
-                "compared with `changed.json`, measured on ",
-                "note: that was measured on another (simulator), this on simulator",
-                "| kernel   | shape | earlier",
-                "only in `changed.json`: pitched at 16\n",
-                "only in this benchmark: tiled-16 at 16\n",
-            ],
+        let parts = [
+            "compared with `changed.json`, measured on ",
+            "note: that was measured on another (simulator), this on simulator",
+            "only in `changed.json`: pitched at 16\n",
+            "only in this benchmark: tiled-16 at 16\n",
+        ];
+        assert_contains(&ended.out, &parts);
+        assert_contains(&read("b.md"), &parts);
+        let now = results(folder.path()).comparison;
+        assert_eq!(now.len(), 3);
+        assert!(now.iter().all(|compared| compared.verdict == verdict));
+        assert_eq!(
+            ended
+                .err
+                .contains("error: Slower by more than 10 %: naive at 8 (+"),
+            code > 0
         );
-        let now = read("now.json");
-        assert_eq!(now.comparison.len(), 3);
-        for compared in &now.comparison {
-            assert_eq!((compared.verdict, &compared.reason), (verdict, &None));
-            assert!(compared.p_value < Some(0.001));
-        }
-        let document = fs::read_to_string(folder.path().join("b.md")).unwrap();
-        assert_contains(&document, &["compared with `changed.json`", verdict.name()]);
-        match code {
-            0 => assert_eq!(ended.err, ""),
-            _ => assert_contains(
-                &ended.err,
-                &["error: Slower by more than 10 %: naive at 8 (+"],
-            ),
-        }
     }
     // A single run says nothing, and that is no success.
     let single = "--kernel naive --sizes 8 --compare b.json --fail-if-slower 10";
@@ -233,7 +223,7 @@ fn a_benchmark_is_compared_with_an_earlier_one() {
     // A file may be compared with and replaced.
     let same = "--kernel naive --sizes 8 --compare b.json --json b.json";
     bench(folder.path(), same).succeeded();
-    assert_eq!(read("b.json").comparison.len(), 1);
+    assert_eq!(results(folder.path()).comparison.len(), 1);
 }
 
 #[test]

@@ -105,14 +105,14 @@ fn nobody_gets_fewer_bits_than_ieee_754_without_asking_for_it() {
             "tensor-core",
             "rounds f32 to tf32, which has 11 of its 24 bits: allow that by `--math tf32`.",
             "t*",
-            "since f32 would be rounded to tf32",
+            "which rounds f32 to tf32",
             &["tf32"][..],
         ),
         (
             "split-fp32",
             "splits f32 into two f16, with bounds of their own: allow that by `--math split`.",
             "s*,tiled-32",
-            "since f32 would be split into two f16; `--math split` allows it",
+            "which splits f32 into two f16, with bounds of their own; `--math split` allows it",
             &["split", "tf32"],
         ),
     ] {

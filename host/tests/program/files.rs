@@ -1,11 +1,9 @@
 //! The program with the user's matrices and patterns, as a user runs it, on the simulator.
 
 use std::fs::{self, File};
-use std::io::{Read, Write};
-use std::os::unix::fs::FileTypeExt;
+use std::io::Write;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use crate::common::signals::{Started, in_shell, wait_until};
 use crate::common::{Ended, assert_contains, command, run, run_in};
@@ -304,45 +302,6 @@ fn standard_output_gets_c_where_it_stands_and_standard_error_the_report() {
             "{target}"
         );
     }
-}
-
-#[test]
-fn a_pipe_gets_c_alone_and_the_other_stream_the_report() {
-    let folder = Folder::new();
-    let npy = small_npy(&folder);
-    for target in ["/dev/stdout", "/dev/stderr"] {
-        let arguments = format!("{SMALL} --out {target} --format json");
-        let output = command(folder.0.path(), &arguments).output().unwrap();
-        let [c, report] = match target {
-            "/dev/stdout" => [output.stdout, output.stderr],
-            _ => [output.stderr, output.stdout],
-        };
-        assert!(output.status.success() && c == npy);
-        serde_json::from_slice::<Value>(&report).expect("the report is on the other stream");
-    }
-}
-
-#[test]
-fn a_named_pipe_is_written_to_and_stays() {
-    let folder = Folder::new();
-    let npy = small_npy(&folder);
-    let made = Command::new("mkfifo").arg(folder.path("pipe")).status();
-    assert!(made.unwrap().success());
-    // Open for both, so that neither side waits for the other; C has room in the pipe.
-    let mut pipe = File::options()
-        .read(true)
-        .write(true)
-        .open(folder.path("pipe"))
-        .unwrap();
-    let ended = run_in(folder.0.path(), &format!("{SMALL} --out pipe"));
-    assert_contains(&ended.succeeded(), &["C is in pipe"]);
-    let mut received = vec![0; npy.len()];
-    pipe.read_exact(&mut received).unwrap();
-    assert!(received == npy);
-    let kind = fs::symlink_metadata(folder.path("pipe"))
-        .unwrap()
-        .file_type();
-    assert!(kind.is_fifo());
 }
 
 #[test]

@@ -301,7 +301,7 @@ fn bars_are_as_long_as_speeds_in_the_order_of_the_ladder_and_cublas_is_the_last(
     let svg = &ladder_of(&results)["ladder.svg"];
     let size = &results.sizes[0];
     let speeds = size.results.iter().filter_map(|record| record.flops_per_s);
-    let yardstick = size.cublas().unwrap().flops_per_s;
+    let yardstick = size.cublas().unwrap().flops_per_s.unwrap();
     let speeds: Vec<f64> = speeds.chain([yardstick]).collect();
     let bars = bars(svg);
     let colours: Vec<&str> = bars.iter().map(|bar| bar.1).collect();

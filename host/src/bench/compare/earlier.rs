@@ -28,7 +28,7 @@ impl Earlier {
         let results: Results = serde_json::from_slice(&text)
             .map_err(|why| refusal(format!("is no benchmark: {why}")))?;
         match results.schema {
-            // What has gone since the first version is not compared.
+            // Version 1 has more fields, which are not compared.
             1..=SCHEMA => Ok(Earlier {
                 path: path.to_path_buf(),
                 results,

@@ -72,13 +72,13 @@ pub struct Compared {
     pub reason: Option<String>,
 }
 
-/// What a comparison comes to.
+/// The verdict of a comparison.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Verdict {
     Faster,
     Slower,
-    /// What differs is noise.
+    /// The difference is within noise.
     #[serde(rename = "no change")]
     NoChange,
     #[default]
@@ -97,11 +97,11 @@ impl Verdict {
     }
 }
 
-/// What was timed at a size.
+/// A contender that was timed at a size.
 struct Entry<'a> {
     work: Work,
     size: &'a Size,
-    record: Record,
+    record: &'a Record,
 }
 
 impl Work {
@@ -131,8 +131,9 @@ fn entries(results: &Results) -> Vec<Entry<'_>> {
     let mut entries: Vec<Entry<'_>> = Vec::new();
     for size in &results.sizes {
         for (record, is_yardstick) in size.contenders() {
-            let work = Work::of(&record, is_yardstick);
-            let is_timed = record.time_median_s > Some(0.0);
+            let work = Work::of(record, is_yardstick);
+            // Yardsticks of version 1 do not say what they multiplied.
+            let is_timed = record.time_median_s > Some(0.0) && !record.dtype.is_empty();
             if is_timed && find(&entries, &work).is_none() {
                 entries.push(Entry { work, size, record });
             }
@@ -150,7 +151,7 @@ pub fn compare(earlier: &Results, now: &Results) -> Vec<Compared> {
     let before = entries(earlier);
     let pairs = entries(now).into_iter().filter_map(|entry| {
         let before = find(&before, &entry.work)?;
-        compared(&before.record, entry)
+        compared(before.record, entry)
     });
     pairs.collect()
 }
@@ -167,7 +168,7 @@ fn missing(one: &Results, other: &Results) -> Vec<String> {
 fn compared(before: &Record, now: Entry<'_>) -> Option<Compared> {
     let (earlier, median) = before.time_median_s.zip(now.record.time_median_s)?;
     let change = median / earlier - 1.0;
-    let (p_value, verdict, reason) = match p_value(before, &now.record) {
+    let (p_value, verdict, reason) = match p_value(before, now.record) {
         Err(reason) => (None, Verdict::Unknown, Some(reason.to_string())),
         Ok(p_value) => {
             let verdict = match p_value < SIGNIFICANCE && change.abs() >= NOISE {

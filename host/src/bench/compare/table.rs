@@ -218,7 +218,8 @@ mod tests {
         let mut earlier = timed(&RUNS);
         for size in &mut earlier.sizes {
             size.n += 1;
-            size.results.iter_mut().for_each(|record| record.n += 1);
+            let records = size.results.iter_mut().chain(&mut size.yardsticks);
+            records.for_each(|record| record.n += 1);
         }
         let text = text(earlier, timed(&RUNS));
         assert!(text.contains("\nNothing was measured in both.\n"), "{text}");

@@ -16,7 +16,7 @@ pub fn ladder(results: &Results) -> String {
     let size = largest(results);
     let records = drawn(size);
     let yardstick = size.and_then(Size::cublas);
-    let line = yardstick.map(|yardstick| yardstick.flops_per_s);
+    let line = yardstick.and_then(speed_of);
     let speeds = records.iter().filter_map(|record| speed_of(record));
     let (unit, axis) = unit(speeds.chain(line).fold(0.0, f64::max));
     let mut rows: Vec<Row> = Vec::new();
@@ -39,10 +39,10 @@ pub fn ladder(results: &Results) -> String {
         };
         rows.push(Row::new(name(record), bar));
     }
-    rows.extend(yardstick.map(|yardstick| {
-        let speed = yardstick.flops_per_s / unit;
+    rows.extend(yardstick.zip(line).map(|(yardstick, speed)| {
+        let speed = speed / unit;
         let bar = Bar::new(speed, GREY, figure(speed));
-        Row::new(cublas::title(&yardstick.name), bar)
+        Row::new(cublas::title(&yardstick.kernel), bar)
     }));
     let all = size.map_or(0, |size| size.results.len());
     let mut note = String::new();

@@ -90,8 +90,8 @@ pub fn speed(results: &Results) -> String {
 /// A contender's name, its style, and its speed at each size.
 pub(super) type Speeds = (String, Style, Vec<Option<f64>>);
 
-/// What gets a line, with its speed at each size, and how that was chosen. cuBLAS on tensor cores
-/// does not: beside it, all others would be one line.
+/// The contenders that get a line, with their speed at each size, and a note on how they were chosen.
+/// cuBLAS on tensor cores is not one of them: beside it, all others would look like one line.
 pub(super) fn lines(results: &Results) -> (Vec<Speeds>, String) {
     let kernels = results.kernels();
     let best = kernels.iter().filter_map(|name| {
@@ -122,8 +122,8 @@ pub(super) fn lines(results: &Results) -> (Vec<Speeds>, String) {
     let mut lines: Vec<Speeds> = Vec::new();
     if let Some(yardstick) = results.sizes.iter().find_map(Size::cublas) {
         // At each size the faster of the two.
-        let name = cublas::title(&yardstick.name).replace("cublasLt", "cuBLAS");
-        let of = |size: &Size| Some(size.cublas()?.flops_per_s);
+        let name = cublas::title(&yardstick.kernel).replace("cublasLt", "cuBLAS");
+        let of = |size: &Size| speed_of(size.cublas()?);
         lines.push((name, Style::YARDSTICK, speeds(&of)));
     }
     let styled = ladder.iter().enumerate();
