@@ -7,14 +7,14 @@ use gpu_gemm::{
     Call, Choice, Chooser, CudaDevice, DataType, Device, DeviceError, ElementType, Opened, Shape,
     Transpose,
 };
-use thiserror::Error;
+use std::error::Error;
 
-use crate::data::{Data, Layout, Problem, ProblemError, Storage};
-use crate::measure::gpu::{self, Contender, MeasureError};
+use crate::data::{Data, Layout, Problem, Storage};
+use crate::measure::gpu::{self, Contender};
 use crate::measure::{Effort, Timing};
-use crate::memory::{self, TooLarge};
+use crate::memory;
 use crate::progress::Progress;
-use crate::prove::{self, Baseline, EvaluateError, Request};
+use crate::prove::{self, Baseline, Request};
 use crate::run::Resident;
 use crate::rung::Rung;
 
@@ -40,30 +40,8 @@ pub struct Measured {
     pub plans: usize,
 }
 
-/// Why nothing was measured.
-#[derive(Debug, Error)]
-pub enum TuneError {
-    #[error("`rust-gemm tune` measures GPUs, and this is the simulator: {}.", for_gpus(.0))]
-    NoGpu(String),
-    #[error("`rust-gemm tune` measures one GPU at a time: name it, as in `--device cuda:1`.")]
-    Several,
-    #[error(transparent)]
-    TooLarge(#[from] TooLarge),
-    #[error(transparent)]
-    Problem(#[from] ProblemError),
-    #[error(transparent)]
-    Measure(#[from] MeasureError),
-    #[error(transparent)]
-    Evaluate(#[from] EvaluateError),
-    #[error("No kernel multiplies {0}.")]
-    NoPlan(Shape),
-    #[error("{choice} at {shape} is wrong: {why}")]
-    Wrong {
-        choice: String,
-        shape: Shape,
-        why: String,
-    },
-}
+/// Why nothing was measured, as a sentence.
+type Failed = Box<dyn Error>;
 
 /// Why there is only the simulator, as a clause that does not advise to use it.
 fn for_gpus(why: &str) -> String {
@@ -72,11 +50,21 @@ fn for_gpus(why: &str) -> String {
 }
 
 /// The GPU that was opened.
-pub fn gpu_of(opened: &Opened) -> Result<&CudaDevice, TuneError> {
+///
+/// # Errors
+///
+/// There is none, or there are several: a sentence.
+pub fn gpu_of(opened: &Opened) -> Result<&CudaDevice, String> {
     match &opened.device {
         Device::Cuda(device) => Ok(device),
-        Device::Several(_) => Err(TuneError::Several),
-        Device::Simulator(_) | Device::OpenCl(_) => Err(TuneError::NoGpu(opened.reason.clone())),
+        Device::Several(_) => Err(
+            "`rust-gemm tune` measures one GPU at a time: name it, as in `--device cuda:1`."
+                .to_string(),
+        ),
+        Device::Simulator(_) | Device::OpenCl(_) => Err(format!(
+            "`rust-gemm tune` measures GPUs, and this is the simulator: {}.",
+            for_gpus(&opened.reason)
+        )),
     }
 }
 
@@ -95,13 +83,13 @@ pub fn shape(
     shape: Shape,
     settings: Settings,
     progress: &Progress,
-) -> Result<Measured, TuneError> {
+) -> Result<Measured, Failed> {
     gpu_of(opened)?;
     memory::check(shape, Storage::default(), size_of::<f32>())?;
     let call = Call::compact(shape, Transpose::No, Transpose::No, ElementType::F32);
     let choices = contenders(chooser, call, settings.most);
     let Some(&of_model) = choices.first() else {
-        return Err(TuneError::NoPlan(shape));
+        return Err(format!("No kernel multiplies {shape}.").into());
     };
     progress.doing(format!("{shape}: timing {}", plural(choices.len(), "plan")));
     let layout = Layout::compact(shape);
@@ -121,7 +109,7 @@ pub fn shape(
     let timed = choices.iter().zip(timings.iter().map(Timing::median));
     let fastest = timed.min_by(|one, other| one.1.total_cmp(&other.1));
     let (Some((&choice, seconds)), Some(first)) = (fastest, timings.first()) else {
-        return Err(TuneError::NoPlan(shape));
+        return Err(format!("No kernel multiplies {shape}.").into());
     };
     prove(opened, choice, shape, settings.seed, progress)?;
     Ok(Measured {
@@ -147,7 +135,7 @@ fn prove(
     shape: Shape,
     seed: u64,
     progress: &Progress,
-) -> Result<(), TuneError> {
+) -> Result<(), Failed> {
     let request = Request {
         effort: Effort {
             runs: Some(1),
@@ -161,11 +149,10 @@ fn prove(
     result?;
     match report.results.iter().find(|record| !record.proven) {
         None => Ok(()),
-        Some(wrong) => Err(TuneError::Wrong {
-            choice: choice.description(),
-            shape,
-            why: wrong.verification.clone(),
-        }),
+        Some(wrong) => {
+            let (choice, why) = (choice.description(), &wrong.verification);
+            Err(format!("{choice} at {shape} is wrong: {why}").into())
+        }
     }
 }
 
@@ -186,20 +173,12 @@ mod tests {
     }
 
     #[test]
-    fn the_simulator_is_not_measured() {
-        let opened = Device::open(DeviceChoice::Simulator).unwrap();
-        let error = gpu_of(&opened).err().unwrap().to_string();
-        let why = "is the simulator: chosen with --device.";
-        assert!(error.ends_with(why), "{error}");
-    }
-
-    #[test]
     fn who_has_no_gpu_is_not_sent_to_the_simulator() {
         let opened = Opened {
             device: Device::open(DeviceChoice::Simulator).unwrap().device,
             reason: DeviceError::NoDriver.to_string(),
         };
-        let error = gpu_of(&opened).err().unwrap().to_string();
+        let error = gpu_of(&opened).err().unwrap();
         assert!(!error.contains("--device sim"), "{error}");
         assert!(error.ends_with("Install one."), "{error}");
     }

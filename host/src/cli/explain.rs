@@ -7,8 +7,8 @@ use clap::builder::PossibleValuesParser;
 use clap::{Args, ValueEnum};
 
 use super::exit::{PROVEN, Stop, failed, finish, noted, usage};
+use super::matrices::ShapeArguments;
 use super::running::Math;
-use super::sizes::dimension;
 use super::values;
 use crate::cpu::RUNGS;
 use crate::explain::data_sheets;
@@ -29,21 +29,8 @@ pub(super) struct Arguments {
     /// a pattern such as `tiled-*`; `--list` shows them
     kernel: String,
 
-    /// m, n and k, where they are not given themselves
-    #[arg(long, default_value_t = 4096, value_parser = dimension)]
-    size: usize,
-
-    /// Rows of A and C
-    #[arg(long, value_parser = dimension)]
-    m: Option<usize>,
-
-    /// Columns of B and C
-    #[arg(long, value_parser = dimension)]
-    n: Option<usize>,
-
-    /// Columns of A, rows of B
-    #[arg(long, value_parser = dimension)]
-    k: Option<usize>,
+    #[command(flatten)]
+    dimensions: ShapeArguments,
 
     /// The type of the elements [default: f32, or the first that the kernels multiply]
     #[arg(long, value_name = "TYPE", value_parser = values::data_type())]
@@ -116,13 +103,20 @@ pub(super) fn explain(
             (sheet.ok_or_else(no_such)?, false)
         }
     };
-    let [m, n, k] = [arguments.m, arguments.n, arguments.k]
-        .map(|dimension| dimension.unwrap_or(arguments.size));
+    let whole = arguments.dimensions.shape(4096);
+    // A launch has no more, and an empty problem has nothing to explain.
+    let may_be = 1..=i32::MAX as usize;
+    if let Some(size) = [whole.m, whole.n, whole.k]
+        .iter()
+        .find(|size| !may_be.contains(size))
+    {
+        return Err(usage(format!("{size} is not in 1..=2147483647.")));
+    }
     let reads_c = arguments.beta != 0.0;
-    let split = Split::of(Shape { m, n, k }, arguments.devices.into());
+    let split = Split::of(whole, arguments.devices.into());
     let first = split.blocks(0).into_iter().next();
-    let shape = first.map_or(Shape { m, n, k }, |block| {
-        Shape::new(block.rows.len(), block.columns.len(), k)
+    let shape = first.map_or(whole, |block| {
+        Shape::new(block.rows.len(), block.columns.len(), whole.k)
     });
     let split = Some(split).filter(|split| split.devices() > 1);
     let reasoned = match asked.contains(&Asked::Auto) {

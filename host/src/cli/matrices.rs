@@ -16,11 +16,11 @@ use crate::select::Asked;
 use crate::source::{Files, Source};
 use gpu_gemm::{DataType, Device, Shape};
 
-/// The problem: C = alpha * A * B + beta * C, where A is m x k and B is k x n.
+/// m, n and k.
 #[derive(Debug, Args)]
-pub struct ProblemArguments {
+pub struct ShapeArguments {
     /// m, n and k, where they are not given themselves: a number, or 4k for 4096 [default: 4096
-    /// where `rust-gemm` runs kernels on a CUDA GPU, else 1024]
+    /// where `rust-gemm` explains kernels or runs them on a CUDA GPU, else 1024]
     #[arg(long, value_parser = size)]
     pub size: Option<usize>,
 
@@ -35,6 +35,13 @@ pub struct ProblemArguments {
     /// Columns of A, rows of B
     #[arg(long, value_parser = size)]
     pub k: Option<usize>,
+}
+
+/// The problem: C = alpha * A * B + beta * C, where A is m x k and B is k x n.
+#[derive(Debug, Args)]
+pub struct ProblemArguments {
+    #[command(flatten)]
+    pub dimensions: ShapeArguments,
 
     /// The type of the elements [default: that of the files, else f32, or the first that the kernels
     /// multiply]
@@ -94,14 +101,21 @@ pub(super) fn default_size(asked: &[Asked], device: &Device) -> usize {
     }
 }
 
-impl ProblemArguments {
-    /// The shape of these matrices; m, n and k are `default_size` where nothing says what they are.
-    pub fn shape(&self, source: &Source, default_size: usize) -> Shape {
+impl ShapeArguments {
+    /// The shape; m, n and k are `default_size` where nothing says what they are.
+    pub fn shape(&self, default_size: usize) -> Shape {
         let size = self.size.unwrap_or(default_size);
-        let or_size = |dimension: Option<usize>| dimension.unwrap_or(size);
+        let [m, n, k] = [self.m, self.n, self.k].map(|dimension| dimension.unwrap_or(size));
+        Shape { m, n, k }
+    }
+}
+
+impl ProblemArguments {
+    /// The shape of these matrices.
+    pub fn shape(&self, source: &Source, default_size: usize) -> Shape {
         match source {
             Source::Files(files) => files.shape(),
-            Source::Filled(_) => Shape::new(or_size(self.m), or_size(self.n), or_size(self.k)),
+            Source::Filled(_) => self.dimensions.shape(default_size),
         }
     }
 }
@@ -125,9 +139,9 @@ pub fn matrices(
     let files = Files::open(a, b, c.as_deref(), transposes, problem.operands.beta)?;
     let (shape, data_type) = (files.shape(), files.data_type());
     for (option, name, asked, found) in [
-        ("--m", "m", problem.m, shape.m),
-        ("--n", "n", problem.n, shape.n),
-        ("--k", "k", problem.k, shape.k),
+        ("--m", "m", problem.dimensions.m, shape.m),
+        ("--n", "n", problem.dimensions.n, shape.n),
+        ("--k", "k", problem.dimensions.k, shape.k),
     ] {
         agree(option, name, asked, found)?;
     }

@@ -110,7 +110,7 @@ mod tests {
         let arguments = parse("").unwrap();
         assert_eq!(arguments.kernel, [""; 0]);
         assert_eq!(crate::select::DEFAULT, "double-buffer"); // as the help says
-        assert_eq!(arguments.problem.size, None);
+        assert_eq!(arguments.problem.dimensions.size, None);
         assert_eq!(arguments.problem.dtype, None);
         let OperandArguments { alpha, beta, .. } = arguments.problem.operands;
         assert_eq!((alpha, beta), (1.0, 0.0));

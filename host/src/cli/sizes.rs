@@ -31,15 +31,6 @@ pub fn size(text: &str) -> Result<usize, String> {
     }
 }
 
-/// Reads a size that a launch can have and that is not 0: an empty problem has nothing to
-/// explain.
-pub fn dimension(text: &str) -> Result<usize, String> {
-    match size(text)? {
-        size @ 1..=0x7fff_ffff => Ok(size),
-        size => Err(format!("{size} is not in 1..=2147483647")),
-    }
-}
-
 /// A size, or a range of sizes, both ends included.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sizes(Vec<usize>);
@@ -114,14 +105,5 @@ mod tests {
         }
         let error = sizes("x").unwrap_err();
         assert!(error.contains("such as 1000") && error.contains("64:256:64"));
-    }
-
-    #[test]
-    fn a_dimension_that_is_explained_fits_a_launch() {
-        assert_eq!(dimension("4k"), Ok(4096));
-        assert_eq!(dimension("2147483647"), Ok(2_147_483_647));
-        for text in ["0", "2147483648", "x"] {
-            assert!(dimension(text).is_err(), "{text}");
-        }
     }
 }

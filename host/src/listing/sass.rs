@@ -25,14 +25,23 @@ pub enum Item {
 pub struct Instruction {
     /// In bytes from the start of the kernel.
     pub address: u32,
-    /// The predicate before it, such as `@!P1`.
-    pub predicate: Option<String>,
-    /// With its modifiers: `LDS.128`.
-    pub opcode: String,
-    /// `R0, SR_CTAID.X`
-    pub operands: String,
+    /// `@!P1 BRA `(.L_x_2)`: a predicate, if there is one, the opcode and its operands.
+    pub text: String,
     /// As in [`Line::Instruction`].
     pub origin: Vec<Place>,
+}
+
+impl Instruction {
+    /// The opcode with its modifiers, such as `LDS.128`, and the operands.
+    pub fn parts(&self) -> (&str, &str) {
+        let split = |text| str::split_once(text, char::is_whitespace).unwrap_or((text, ""));
+        let (first, rest) = split(&self.text);
+        let (opcode, operands) = match first.starts_with('@') {
+            true => split(rest.trim_start()),
+            false => (first, rest),
+        };
+        (opcode, operands.trim_start())
+    }
 }
 
 /// Reads the code of one kernel; nothing if there is no such kernel.
@@ -55,8 +64,11 @@ pub fn parse(disassembly: &str, entry: &str) -> Vec<Item> {
             places.extend(place(rest));
         } else if let Some((address, text)) = code(line) {
             are_complete = true;
-            let origin = places.iter().rev().cloned().collect();
-            items.push(Item::Instruction(instruction(address, text, origin)));
+            items.push(Item::Instruction(Instruction {
+                address,
+                text: text.to_owned(),
+                origin: places.iter().rev().cloned().collect(),
+            }));
         } else if let Some(label) = line.strip_suffix(':') {
             items.push(Item::Label(label.to_owned()));
         }
@@ -98,21 +110,14 @@ pub fn correct_files(items: &mut [Item], ptx: &[Line]) {
 pub fn listing(items: &[Item]) -> Vec<Line> {
     let line = |item: &Item| match item {
         Item::Label(name) => Line::Other(format!("{name}:")),
-        Item::Instruction(instruction) => {
-            let Instruction {
-                address,
-                predicate,
-                opcode,
-                operands,
-                origin,
-            } = instruction;
-            let predicate = predicate.as_deref().unwrap_or_default();
-            let blank = if operands.is_empty() { "" } else { " " };
-            Line::Instruction {
-                text: format!("    /*{address:04x}*/ {predicate:>5} {opcode}{blank}{operands};"),
-                origin: origin.clone(),
-            }
-        }
+        Item::Instruction(Instruction {
+            address,
+            text,
+            origin,
+        }) => Line::Instruction {
+            text: format!("    /*{address:04x}*/ {text};"),
+            origin: origin.clone(),
+        },
     };
     items.iter().map(line).collect()
 }
@@ -133,26 +138,6 @@ fn code(line: &str) -> Option<(u32, &str)> {
     let address = u32::from_str_radix(address, 16).ok()?;
     let (text, _) = rest.split_once(';')?;
     Some((address, text.trim()))
-}
-
-fn instruction(address: u32, text: &str, origin: Vec<Place>) -> Instruction {
-    let split = |text: &str| match text.split_once(char::is_whitespace) {
-        Some((word, rest)) => (word.to_owned(), rest.trim().to_owned()),
-        None => (text.to_owned(), String::new()),
-    };
-    let (mut opcode, mut operands) = split(text);
-    let mut predicate = None;
-    if opcode.starts_with('@') {
-        predicate = Some(opcode);
-        (opcode, operands) = split(&operands);
-    }
-    Instruction {
-        address,
-        predicate,
-        opcode,
-        operands,
-        origin,
-    }
 }
 
 #[cfg(test)]
@@ -176,10 +161,8 @@ mod tests {
     fn a_kernels_code_is_its_own_and_not_that_of_the_next() {
         let code = instructions("naive");
         assert_eq!(code.len(), 5);
-        assert_eq!(code[0].opcode, "S2R");
-        assert_eq!(code[0].operands, "R0, SR_CTAID.X");
-        assert_eq!(code[4].address, 0x40);
-        assert_eq!(code[4].opcode, "EXIT");
+        assert_eq!(code[0].parts(), ("S2R", "R0, SR_CTAID.X"));
+        assert_eq!((code[4].address, code[4].parts().0), (0x40, "EXIT"));
         assert_eq!(instructions("tiled").len(), 27);
         assert_eq!(instructions("til"), []);
     }
@@ -187,9 +170,7 @@ mod tests {
     #[test]
     fn a_predicate_is_no_opcode() {
         let branch = &instructions("naive")[3];
-        assert_eq!(branch.predicate.as_deref(), Some("@!P1"));
-        assert_eq!(branch.opcode, "BRA");
-        assert_eq!(branch.operands, "`(.L_x_2)");
+        assert_eq!(branch.parts(), ("BRA", "`(.L_x_2)"));
     }
 
     #[test]
@@ -230,12 +211,16 @@ mod tests {
             // Nothing is known about other lines.
             (places(&[("gemm.rs", 29)]), places(&[("gemm.rs", 29)])),
         ] {
-            let mut items = [Item::Instruction(instruction(0, "EXIT", found))];
+            let exit = |origin| {
+                Item::Instruction(Instruction {
+                    address: 0,
+                    text: "EXIT".to_owned(),
+                    origin,
+                })
+            };
+            let mut items = [exit(found)];
             correct_files(&mut items, &ptx);
-            assert_eq!(
-                items,
-                [Item::Instruction(instruction(0, "EXIT", corrected))]
-            );
+            assert_eq!(items, [exit(corrected)]);
         }
     }
 
@@ -249,12 +234,12 @@ mod tests {
             })
             .collect();
         let expected = [
-            "    /*0000*/       S2R R0, SR_CTAID.X;",
-            "    /*0010*/       ULDC UR4, c[0x0][0x0];",
+            "    /*0000*/ S2R R0, SR_CTAID.X;",
+            "    /*0010*/ ULDC UR4, c[0x0][0x0];",
             ".L_x_2:",
-            "    /*0020*/       FFMA R7, R4, R2, R7;",
-            "    /*0030*/  @!P1 BRA `(.L_x_2);",
-            "    /*0040*/       EXIT;",
+            "    /*0020*/ FFMA R7, R4, R2, R7;",
+            "    /*0030*/ @!P1 BRA `(.L_x_2);",
+            "    /*0040*/ EXIT;",
         ];
         assert_eq!(text, expected);
     }

@@ -75,7 +75,7 @@ fn instructions(items: &[Item]) -> Vec<&Instruction> {
 
 /// An opcode without its modifiers.
 fn base(instruction: &Instruction) -> &str {
-    let opcode = instruction.opcode.as_str();
+    let (opcode, _) = instruction.parts();
     opcode.split_once('.').map_or(opcode, |(base, _)| base)
 }
 
@@ -124,7 +124,7 @@ fn loops(items: &[Item]) -> Vec<(usize, usize)> {
         .collect();
     let target = |item: &Item| match item {
         Item::Instruction(branch) if base(branch) == "BRA" => {
-            let (_, name) = branch.operands.split_once("`(")?;
+            let (_, name) = branch.parts().1.split_once("`(")?;
             labels.get(name.split(')').next()?).copied()
         }
         _ => None,
@@ -146,7 +146,7 @@ impl MainLoop {
         // The first operand is the result.
         let operands: Vec<&str> = multiply_adds
             .iter()
-            .flat_map(|instruction| instruction.operands.split(',').skip(1))
+            .flat_map(|instruction| instruction.parts().1.split(',').skip(1))
             .map(|operand| operand.trim_matches(|character: char| " -|~!".contains(character)))
             .filter(|operand| is_register(operand))
             .collect();
@@ -154,8 +154,8 @@ impl MainLoop {
             let loads = body.iter().filter(|load| base(load) == "LDS");
             loads
                 .filter(|load| match width {
-                    "" => !load.opcode.contains(".64") && !load.opcode.contains(".128"),
-                    width => load.opcode.contains(width),
+                    "" => !load.parts().0.contains(".64") && !load.parts().0.contains(".128"),
+                    width => load.parts().0.contains(width),
                 })
                 .count()
         };

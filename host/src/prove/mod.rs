@@ -33,7 +33,6 @@ use crate::data::Number;
 use crate::measure::cublas::Cublas;
 use crate::memory;
 use crate::progress::Progress;
-
 use crate::run::Resident;
 use crate::report::{Report, Yardstick};
 use candidate::{Candidate, Machine};

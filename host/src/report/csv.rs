@@ -1,19 +1,11 @@
 //! Records as lines of comma-separated values. The columns are the fields of [`Record`], less
 //! those that are lists.
 
-use std::io::{self, Write};
+use std::io;
 
 use serde::Serialize;
 
-use super::record::{Record, Report};
-
-pub(super) fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
-    let mut writer = csv::Writer::from_writer(out);
-    for record in &report.results {
-        writer.serialize(record.without_lists()).map_err(io_error)?;
-    }
-    writer.flush()
-}
+use super::record::Record;
 
 /// Lines of records with other fields before theirs: `columns` are the names of those.
 pub fn lines<'a, Before: Serialize>(
