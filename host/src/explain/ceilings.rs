@@ -23,7 +23,7 @@ const LOADS: f64 = 1.0;
 /// What the instructions of the mainloop allow.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Ceilings {
-    /// What they were counted for, such as `sm_90`.
+    /// The architecture whose machine code was counted, such as `sm_90`.
     pub architecture: &'static str,
     /// Instructions of the mainloop, those of them that multiply and add, and loads.
     pub instructions: usize,

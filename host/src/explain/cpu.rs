@@ -1,4 +1,4 @@
-//! What is known of a CPU rung: its file says it, and the shape's own numbers are beside it.
+//! A CPU rung explained: the text of its source file, and figures of the shape.
 
 use std::io::{self, Write};
 

@@ -20,7 +20,7 @@ use crate::traffic::{self, Access, Traffic};
 #[derive(Clone, Debug)]
 pub struct Question {
     pub choice: Choice,
-    /// For `auto`, why that is what it runs.
+    /// For `auto`, why it chose this.
     pub auto: Option<Auto>,
     pub shape: Shape,
     /// Whether C is read: unless beta is zero.

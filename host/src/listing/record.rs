@@ -49,14 +49,14 @@ impl Counts {
     }
 }
 
-/// Reads such a file.
+/// Reads the file.
 pub fn parse(text: &str) -> Result<Vec<Counts>, csv::Error> {
     csv::Reader::from_reader(text.as_bytes())
         .into_deserialize()
         .collect()
 }
 
-/// Writes such a file.
+/// Writes the file.
 pub fn write(counts: &[Counts]) -> Result<String, csv::Error> {
     let mut writer = csv::Writer::from_writer(Vec::new());
     for line in counts {

@@ -16,7 +16,7 @@ use super::{Line, Place};
 /// A piece of machine code.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Item {
-    /// The name of the place that follows, such as `.L_x_2`.
+    /// The name of the instruction that follows, such as `.L_x_2`.
     Label(String),
     Instruction(Instruction),
 }

@@ -7,7 +7,7 @@ use super::ticks::Scale;
 use super::{Colour, Drawn, FAINT, INK, MARGIN, SOFT, Sheet, TEXT};
 use super::{dash, fill, font, picture, stroke, text_width, widest, write, write_on_white};
 
-/// From a bar to the next, and what is left between them; the latter again between rows.
+/// The distance from one bar to the next, and the gap between them, which rows have once more.
 const BAR: i32 = 19;
 const GAP: i32 = 5;
 
@@ -35,7 +35,7 @@ pub struct Row {
     pub bars: Vec<Bar>,
 }
 
-/// Parts one after the other, and what is written at the end.
+/// Parts one after the other, and the text at the end.
 #[derive(Clone, Debug, Default)]
 pub struct Bar {
     /// Lengths and colours, with the text inside.

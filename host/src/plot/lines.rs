@@ -49,7 +49,7 @@ pub struct Line {
     pub is_joined: bool,
 }
 
-/// A line that is not measured, and what is written at its middle.
+/// A line that was not measured, with its name at its middle.
 #[derive(Clone, Debug)]
 pub struct Guide {
     pub points: Vec<(f64, f64)>,

@@ -44,7 +44,7 @@ const MARGIN: i32 = 16;
 const TEXT: f64 = 13.0;
 const TITLE: f64 = 17.0;
 
-/// What is drawn on.
+/// The sheet of a picture.
 type Sheet<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 /// Writing to memory does not fail, but `plotters` does not know that.
 type Drawn = Result<(), DrawingAreaErrorKind<std::io::Error>>;

@@ -2,16 +2,16 @@
 
 use super::record::Record;
 
-/// Outliers below this share of the runs are no news: of normally distributed times, every
-/// fourth list of 20 has one (D. Hoaglin, B. Iglewicz and J. W. Tukey, "Performance of Some
+/// A smaller share of outliers is normal: of normally distributed times, every fourth list of 20
+/// has one (D. Hoaglin, B. Iglewicz and J. W. Tukey, "Performance of Some
 /// Resistant Rules for Outlier Labeling", JASA 81 (1986), pages 991 to 999).
 const SHARE: f64 = 0.1;
 const FEWEST: usize = 2;
-/// Outliers this near to the median, as a share of it, are no news either.
+/// Outliers this near to the median, as a share of it, do not matter either.
 const NEAR: f64 = 0.05;
 
 impl Record {
-    /// Whether so many of its runs are outliers, and so far off, that the reader should know.
+    /// Whether the reader should know of its outliers: they are many, and far from the median.
     fn has_many_outliers(&self) -> bool {
         let (Some(outliers), Some(runs)) = (self.outliers, self.runs) else {
             return false;

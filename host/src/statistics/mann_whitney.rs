@@ -39,8 +39,8 @@ pub fn mann_whitney(one: &[f64], other: &[f64]) -> f64 {
     }
 }
 
-/// The smallest p-value that samples of these sizes can have: that of samples of which one is all
-/// below the other.
+/// The smallest p-value that samples of these sizes can have: every value of one is below all of the
+/// other.
 pub fn smallest_p_value(one: usize, other: usize) -> f64 {
     mann_whitney(&vec![0.0; one], &vec![1.0; other])
 }

@@ -5,8 +5,8 @@
 //! - the times of the runs differ by the Mann-Whitney test ([`mann_whitney`]) at the level of
 //!   [`SIGNIFICANCE`], as for Go's `benchstat`, and
 //! - the medians differ by at least [`NOISE`]. The runs of one file are of one process, so that
-//!   what differs from process to process, such as addresses and the clock, is in no p-value;
-//!   Criterion.rs has such a threshold, too, and of the same size.
+//!   the p-value knows nothing of what differs from process to process, such as addresses and the
+//!   clock; Criterion.rs has the same threshold.
 //!
 //! Where neither can be said, because there are too few runs or a file lacks their times, the
 //! verdict is unknown, and says why.

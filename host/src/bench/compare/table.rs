@@ -15,7 +15,7 @@ const HEADER: [&str; 7] = [
 /// Names in a line at most.
 const MOST_NAMED: usize = 6;
 
-/// Writes what has changed, what is only in one of both, and what to keep in mind.
+/// Writes the changes, the contenders that only one of both has, and how the machines differ.
 pub fn write(earlier: &Earlier, results: &Results, out: &mut dyn Write) -> io::Result<()> {
     let path = earlier.path.display();
     write!(out, "\ncompared with `{path}`")?;

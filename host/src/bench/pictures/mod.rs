@@ -17,7 +17,7 @@ use crate::report::Record;
 /// does.
 const ALL_VARIANTS: usize = 16;
 
-/// The unit in which speeds are best read, if `fastest` is among them.
+/// The unit for speeds up to `fastest`.
 fn unit(fastest: f64) -> (f64, &'static str) {
     match fastest {
         0.1e12.. => (1e12, "TFLOP/s"),

@@ -52,7 +52,7 @@ pub fn speed(results: &Results) -> String {
             style: *style,
             points: measured.iter().map(at).collect(),
             dotted: Vec::new(),
-            // Between shapes that are no sizes of the same there is nothing to follow.
+            // A line between unrelated shapes would mean nothing.
             is_joined: are_cubes,
         }
     };
