@@ -93,7 +93,6 @@ mod tests {
 
     use crate::prove::Baseline;
     use crate::report::Format;
-    use exit::USAGE;
     use operands::OperandArguments;
 
     fn parse(arguments: &str) -> Result<Arguments, clap::Error> {
@@ -120,30 +119,5 @@ mod tests {
         assert_eq!(arguments.running.baseline, Baseline::Auto);
         assert_eq!(arguments.native.settings(), cpu::Settings::default());
         assert_eq!(cpu::CUTOFF, 1024); // as the help says
-    }
-
-    #[test]
-    fn nonsense_is_refused_with_the_exit_code_for_usage() {
-        for arguments in [
-            "--size -1",
-            "--runs 0",
-            "--threads 0",
-            "--schedule fair",
-            "--dtype f8",
-            "--device gpu",
-            "--format xml",
-            "--unknown",
-            "doctor --size 3",
-            "--a a.npy",
-            "--b b.npy",
-            "--c c.npy",
-            "--a a.npy --b b.npy --size 3",
-            "--a a.npy --b b.npy --data normal",
-            "--data zeros",
-            "--show 0",
-        ] {
-            let code = parse(arguments).unwrap_err().exit_code();
-            assert_eq!(code, i32::from(USAGE), "{arguments}");
-        }
     }
 }

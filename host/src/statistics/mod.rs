@@ -92,10 +92,6 @@ mod tests {
         assert_eq!(median(&[5.0, 1.0, 3.0]), 3.0);
         assert_eq!(median(&[4.0, 1.0, 100.0, 2.0]), 3.0);
         assert_eq!(median(&[7.0]), 7.0);
-    }
-
-    #[test]
-    fn one_outlier_does_not_move_the_median() {
         assert_eq!(median(&[1.0, 1.0, 1.0, 1.0, 1e9]), 1.0);
     }
 

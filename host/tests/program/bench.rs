@@ -342,20 +342,6 @@ fn a_file_on_standard_output_is_alone_there() {
 }
 
 #[test]
-fn what_does_not_exist_is_a_usage_error() {
-    for arguments in [
-        "--kernel tilde",
-        "--shape 3x4",
-        "--preset report --sizes 8",
-        "--preset report --kernel naive",
-        "--preset shapes --sizes 8",
-        "--sizes 8 --baseline cublas",
-    ] {
-        bench(Path::new("."), arguments).refused(2);
-    }
-}
-
-#[test]
 fn the_shapes_that_a_simulator_can_do_are_proven_by_the_kernels_that_suit_them() {
     let folder = tempfile::tempdir().unwrap();
     let read = |name| fs::read_to_string(folder.path().join(name)).unwrap();
