@@ -154,8 +154,8 @@ fn refusal_error(
 ) -> DeviceError {
     let (major, minor) = properties.capability;
     // For PTX of a newer architecture, drivers return 209 or 218.
-    let too_new =
-        ptx::architecture(header.target).is_some() && !header.runs_on(properties.architecture());
+    let too_new = ptx::architecture(header.target).is_some()
+        && !ptx::runs_on(header.target, properties.architecture());
     match code {
         222 => DeviceError::DriverTooOld {
             driver: properties.driver.clone(),
