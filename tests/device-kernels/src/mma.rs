@@ -7,64 +7,30 @@ use cuda_std::{shared_array, warp};
 #[cfg(not(cuda_device))]
 use crate::probe::{Probe, one_block, probe};
 
+/// A probe of two warps' products of so many rows and of this depth, by an instruction that PTX has
+/// since an architecture.
+#[cfg(not(cuda_device))]
+macro_rules! multiplies {
+    ($entry:ident: $rows:literal, $depth:literal, $instruction:literal, $since:literal) => {
+        probe!(
+            $entry,
+            ptx: &[concat!("mma.sync.aligned.", $instruction)],
+            ptx_since: $since,
+            runs_since: "compute_80",
+            expected: |_, _| two_warps(product($rows, $depth)),
+        )
+    };
+}
+
 #[cfg(not(cuda_device))]
 pub(crate) static PROBES: &[Probe] = &[
-    probe!(
-        multiplies_8x8x4_of_f64,
-        launch: one_block(64),
-        ptx: &["mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64"],
-        ptx_since: "compute_80",
-        runs_since: "compute_80",
-        expected: |_, _| two_warps(product(8, 4)),
-    ),
-    probe!(
-        multiplies_16x8x4_of_f64,
-        launch: one_block(64),
-        ptx: &["mma.sync.aligned.m16n8k4.row.col.f64.f64.f64.f64"],
-        ptx_since: "compute_90",
-        runs_since: "compute_80",
-        expected: |_, _| two_warps(product(16, 4)),
-    ),
-    probe!(
-        multiplies_16x8x8_of_f64,
-        launch: one_block(64),
-        ptx: &["mma.sync.aligned.m16n8k8.row.col.f64.f64.f64.f64"],
-        ptx_since: "compute_90",
-        runs_since: "compute_80",
-        expected: |_, _| two_warps(product(16, 8)),
-    ),
-    probe!(
-        multiplies_16x8x16_of_f64,
-        launch: one_block(64),
-        ptx: &["mma.sync.aligned.m16n8k16.row.col.f64.f64.f64.f64"],
-        ptx_since: "compute_90",
-        runs_since: "compute_80",
-        expected: |_, _| two_warps(product(16, 16)),
-    ),
-    probe!(
-        multiplies_16x8x8_of_tf32,
-        launch: one_block(64),
-        ptx: &["mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32"],
-        ptx_since: "compute_80",
-        runs_since: "compute_80",
-        expected: |_, _| two_warps(product(16, 8)),
-    ),
-    probe!(
-        multiplies_16x8x16_of_bf16,
-        launch: one_block(64),
-        ptx: &["mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32"],
-        ptx_since: "compute_80",
-        runs_since: "compute_80",
-        expected: |_, _| two_warps(product(16, 16)),
-    ),
-    probe!(
-        multiplies_16x8x16_of_f16,
-        launch: one_block(64),
-        ptx: &["mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"],
-        ptx_since: "compute_80",
-        runs_since: "compute_80",
-        expected: |_, _| two_warps(product(16, 16)),
-    ),
+    multiplies!(multiplies_8x8x4_of_f64: 8, 4, "m8n8k4.row.col.f64.f64.f64.f64", "compute_80"),
+    multiplies!(multiplies_16x8x4_of_f64: 16, 4, "m16n8k4.row.col.f64.f64.f64.f64", "compute_90"),
+    multiplies!(multiplies_16x8x8_of_f64: 16, 8, "m16n8k8.row.col.f64.f64.f64.f64", "compute_90"),
+    multiplies!(multiplies_16x8x16_of_f64: 16, 16, "m16n8k16.row.col.f64.f64.f64.f64", "compute_90"),
+    multiplies!(multiplies_16x8x8_of_tf32: 16, 8, "m16n8k8.row.col.f32.tf32.tf32.f32", "compute_80"),
+    multiplies!(multiplies_16x8x16_of_bf16: 16, 16, "m16n8k16.row.col.f32.bf16.bf16.f32", "compute_80"),
+    multiplies!(multiplies_16x8x16_of_f16: 16, 16, "m16n8k16.row.col.f32.f16.f16.f32", "compute_80"),
     probe!(
         sums_of_tf32_are_cut_off,
         launch: one_block(32),

@@ -14,7 +14,6 @@ use crate::probe::{Launch, Probe, one_block, probe};
 pub(crate) static PROBES: &[Probe] = &[
     probe!(
         hands_over_in_phases,
-        launch: one_block(64),
         ptx: &["mbarrier.init", "fence.mbarrier_init", "mbarrier.arrive.release", "mbarrier.try_wait"],
         ptx_since: "compute_90",
         runs_since: "compute_90",
