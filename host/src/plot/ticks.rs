@@ -81,7 +81,7 @@ impl Scale {
 
 /// Multiples of 1, 2 or 5 times a power of ten.
 fn round((least, most): (f64, f64)) -> Vec<f64> {
-    RangedCoordf64::from(least..most).key_points(6)
+    RangedCoordf64::from(least..most).key_points(7)
 }
 
 /// Divided below one, so that a tenth is written as 0.1.

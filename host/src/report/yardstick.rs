@@ -58,3 +58,29 @@ impl Yardstick {
         yardsticks.into_iter().map(with).collect()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ratios_are_to_the_faster_library_of_the_same_arithmetic() {
+        let timed = |kernel: &str, seconds| Record {
+            kernel: kernel.into(),
+            time_median_s: Some(seconds),
+            ..Record::default()
+        };
+        let libraries = vec![
+            timed("cublas-fp32", 2.0),
+            timed("cublaslt-fp32", 1.0),
+            timed("cublas-tf32", 0.5),
+        ];
+        assert_eq!(
+            Yardstick::fastest(&libraries).unwrap().kernel,
+            "cublaslt-fp32"
+        );
+        let ratios = Yardstick::with_ratios(libraries).into_iter();
+        let ratios: Vec<Option<f64>> = ratios.map(|one| one.ratio_to_cublas).collect();
+        assert_eq!(ratios, [0.5, 1.0, 2.0].map(Some));
+    }
+}
