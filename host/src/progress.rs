@@ -1,11 +1,13 @@
-//! A progress bar, on a terminal, for what takes longer than two seconds.
+//! A progress bar, on a terminal, for what takes longer than two seconds; and how long each stage
+//! takes, by what is said to be done.
 
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle, WeakProgressBar};
+use serde::{Deserialize, Serialize};
 
 /// How long the bar stays hidden.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -28,6 +30,36 @@ pub struct Progress {
     /// Dropped to tell the thread that waits to show the bar that it is no longer needed.
     ended: Option<Sender<()>>,
     waiting: Option<JoinHandle<()>>,
+    stages: Mutex<Stages>,
+}
+
+/// The time that a stage of checking and timing took, of all kernels together.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Stage {
+    /// Such as `checking`.
+    pub stage: String,
+    pub seconds: f64,
+}
+
+#[derive(Default)]
+struct Stages {
+    ended: Vec<Stage>,
+    /// What is being done, and since when.
+    current: Option<(String, Instant)>,
+}
+
+impl Stages {
+    fn begin(&mut self, stage: Option<&str>) {
+        let now = Instant::now();
+        if let Some((stage, since)) = self.current.take() {
+            let seconds = now.duration_since(since).as_secs_f64();
+            match self.ended.iter_mut().find(|one| one.stage == stage) {
+                Some(one) => one.seconds += seconds,
+                None => self.ended.push(Stage { stage, seconds }),
+            }
+        }
+        self.current = stage.map(|stage| (stage.to_owned(), now));
+    }
 }
 
 impl Progress {
@@ -59,12 +91,27 @@ impl Progress {
             bar,
             ended: Some(ended),
             waiting: Some(waiting),
+            stages: Mutex::default(),
         }
     }
 
     /// Says what is being done from now on: `checking`, or `tiled-32: checking` of a kernel.
     pub fn doing(&self, what: String) {
+        let stage = what.rsplit(": ").next();
+        self.stages().begin(stage);
         self.bar.set_message(what);
+    }
+
+    /// The stages since this was last called, each once; the current one ends.
+    pub fn take_stages(&self) -> Vec<Stage> {
+        let mut stages = self.stages();
+        stages.begin(None);
+        std::mem::take(&mut stages.ended)
+    }
+
+    fn stages(&self) -> MutexGuard<'_, Stages> {
+        // Whatever panicked, times are only added to it.
+        self.stages.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Writes to a terminal, where the bar may be, without mixing with it.
@@ -86,5 +133,23 @@ impl Drop for Progress {
             let _ = waiting.join();
         }
         self.bar.finish_and_clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stage_is_the_sum_over_all_kernels_and_ends_when_it_is_taken() {
+        let progress = Progress::start(0);
+        for what in ["filling", "a: checking", "b: running", "b: checking"] {
+            progress.doing(what.to_string());
+        }
+        let stages = progress.take_stages();
+        let names: Vec<&str> = stages.iter().map(|one| one.stage.as_str()).collect();
+        assert_eq!(names, ["filling", "checking", "running"]);
+        assert!(stages.iter().all(|one| one.seconds >= 0.0));
+        assert!(progress.take_stages().is_empty());
     }
 }

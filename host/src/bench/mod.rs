@@ -106,6 +106,7 @@ pub fn run(
             gpu_state: report.gpu_state,
             yardsticks: report.yardsticks,
             results: report.results,
+            stages: report.stages,
             ..Size::of(target.shape)
         });
         if target.name.is_some() {

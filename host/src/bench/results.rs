@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::compare::Compared;
 use crate::measure::nvml::GpuState;
+use crate::progress::Stage;
 use crate::report::{Record, Yardstick};
 use gpu_gemm::device::driver;
 use gpu_gemm::gpu::Gpu;
@@ -129,6 +130,10 @@ pub struct Size {
     pub yardsticks: Vec<Yardstick>,
     /// One for each kernel, in the requested order.
     pub results: Vec<Record>,
+    /// How long each stage of checking and timing took, of all contenders together; empty in older
+    /// files.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub stages: Vec<Stage>,
 }
 
 impl Machine {

@@ -33,8 +33,8 @@ use crate::data::Number;
 use crate::measure::cublas::Cublas;
 use crate::memory;
 use crate::progress::Progress;
-use crate::run::Resident;
 use crate::report::{Report, Yardstick};
+use crate::run::Resident;
 use candidate::{Candidate, Machine};
 use gates::{GATES, Judge};
 use timing::Compared;
@@ -91,6 +91,7 @@ fn run(
         device: &opened.device,
         team: &team,
     };
+    progress.take_stages();
     let result = match request.data_type.c {
         ElementType::F32 => evaluate_as::<f32>(machine, request, output, progress, &mut report),
         ElementType::F64 => evaluate_as::<f64>(machine, request, output, progress, &mut report),
@@ -98,6 +99,7 @@ fn run(
         ElementType::Bf16 => evaluate_as::<Bf16>(machine, request, output, progress, &mut report),
         ElementType::F16 => evaluate_as::<F16>(machine, request, output, progress, &mut report),
     };
+    report.stages = progress.take_stages();
     (report, result)
 }
 

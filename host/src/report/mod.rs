@@ -99,6 +99,7 @@ mod tests {
                 power_w: Some(312.5),
                 ..GpuState::default()
             }),
+            stages: Vec::new(),
             output: None,
             results: results.map(Record::clone).to_vec(),
             yardsticks: size.yardsticks,

@@ -5,13 +5,13 @@ use serde::{Deserialize, Serialize};
 use super::several::Several;
 use super::yardstick::{Sustained, Yardstick};
 use crate::measure::nvml::GpuState;
+use crate::progress::Stage;
 
 /// Everything about one call of the program.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Report {
     /// The version of this layout: 2. Fields may be added to it; none changes or goes. In version 1
-    /// records had a label of their device, and there were the times of stages;
-    /// yardsticks had a `name`, and not what they multiplied.
+    /// records had a label of their device, and yardsticks a `name`, and not what they multiplied.
     pub schema: u32,
     /// `cuda`, `opencl` or `simulator`; `cpu` if there are only CPU rungs.
     pub backend: &'static str,
@@ -29,6 +29,8 @@ pub struct Report {
     pub results: Vec<Record>,
     /// The yardsticks, whose runs alternated with those of the kernels.
     pub yardsticks: Vec<Yardstick>,
+    /// How long each stage of checking and timing took, of all kernels together.
+    pub stages: Vec<Stage>,
 }
 
 /// One kernel's result. Times are in seconds. What was not measured or does not apply is null
