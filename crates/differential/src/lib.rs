@@ -13,11 +13,13 @@
 //!        |
 //!   check.rs      compares, thread by thread
 //!   reduce.rs     reduces a function that differs to the smallest one that still differs
+//!   alone.rs      takes a kernel out of a module, with what it reaches
 //!   pack.rs       writes PTX and expected results to one file, for a GPU machine without Rust
 //! ```
 //!
 //! Errors of libNVVM show on a CPU, for all architectures; errors of `ptxas` show only on a GPU.
 
+mod alone;
 pub mod check;
 pub mod compile;
 pub mod generate;
