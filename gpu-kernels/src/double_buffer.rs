@@ -262,7 +262,7 @@ kernel! {
             launch_bounds(2)
             {
                 vector_stores: true,
-                rate: Some(Rate::h200(28.0, 0.65, 2)),
+                rate: Some(Rate::h200(30.9, 0.65, 2)),
             }
             => multiply::<i32, 16, 8, 1>(gemm, a_tiles, b_tiles);
         "double-buffer-sn8-block8" = fn double_buffer_sn8_block8_i32(gemm: i32)
