@@ -5,7 +5,7 @@
 
 use std::{
     ffi::{CStr, CString, c_char, c_int, c_void},
-    fmt,
+    fmt, io,
     mem::ManuallyDrop,
     ptr,
 };
@@ -38,6 +38,9 @@ const PTX: &str = "ptx";
 const REJECTED: &str = "rejected";
 const UNKNOWN_ARCH: &str = "unknown arch";
 const FAILED: &str = "failed";
+
+/// The environment variable that says how many seconds a module may take; 0 is any number.
+const TIME_LIMIT: &str = "LIBNVVM_TIME_LIMIT";
 
 /// libNVVM, loaded.
 pub struct Compiler {
@@ -103,7 +106,8 @@ impl Compiler {
         arch: NvvmArch,
         options: &[&str],
     ) -> Result<String, Error> {
-        let answer = process::apart(|| {
+        let seconds = time_limit();
+        let answer = process::apart(seconds, || {
             let answer = self.compile_here(modules, arch, options);
             let (kind, text) = answer.unwrap_or_else(|error| (FAILED, error.to_string()));
             format!("{kind}\n{text}").into_bytes()
@@ -125,6 +129,13 @@ impl Compiler {
                 });
             }
             Ok(answer) => answer.unwrap_or_default().1.to_owned(),
+            Err(error) if error.kind() == io::ErrorKind::TimedOut => {
+                return Err(Error::TooLong {
+                    module,
+                    arch,
+                    seconds,
+                });
+            }
             Err(error) => error.to_string(),
         };
         Err(Error::NoAnswer {
@@ -191,6 +202,15 @@ impl Compiler {
         };
         Ok(Some((REJECTED, log)))
     }
+}
+
+/// The seconds that libNVVM has for a module. A kernel takes it one or two, unless it meets one of
+/// the loops that take it twice as long for each iteration.
+fn time_limit() -> u32 {
+    let asked = std::env::var(TIME_LIMIT).ok();
+    asked
+        .and_then(|seconds| seconds.parse().ok())
+        .unwrap_or(600)
 }
 
 /// A C string of `text`, up to its first NUL if it has one: names in messages, and options, have

@@ -126,6 +126,17 @@ pub enum Error {
     },
 
     #[error(
+        "libNVVM had not compiled {module} for {arch} after {seconds} s, and was stopped; it can take for ever where \
+         a loop has been unrolled whose iterations need one another: keep its longest loops rolled, by \
+         `for i in cuda_std::unroll::<1>(0..n)`, or set LIBNVVM_TIME_LIMIT to more seconds (0: any number)."
+    )]
+    TooLong {
+        module: String,
+        arch: NvvmArch,
+        seconds: u32,
+    },
+
+    #[error(
         "The libNVVM in use (from {origin}) comes without ptxas; set LIBNVVM_PATH or CUDA_HOME to a whole CUDA SDK."
     )]
     NoPtxas { origin: Origin },

@@ -3,13 +3,14 @@
 use std::io;
 
 /// What `work` returns in a copy of this process, which ends then: whatever `work` leaves behind
-/// in memory is gone.
+/// in memory is gone. It has `seconds`, or any time if that is 0.
 ///
 /// # Errors
 ///
-/// If there is no copy, or if it ends without an answer.
+/// If there is no copy, or if it ends without an answer; [`io::ErrorKind::TimedOut`] if it takes
+/// longer.
 #[cfg(unix)]
-pub(crate) fn apart(work: impl FnOnce() -> Vec<u8>) -> io::Result<Vec<u8>> {
+pub(crate) fn apart(seconds: u32, work: impl FnOnce() -> Vec<u8>) -> io::Result<Vec<u8>> {
     use std::io::{Read, Write};
     use std::os::unix::process::ExitStatusExt;
     use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -28,6 +29,12 @@ pub(crate) fn apart(work: impl FnOnce() -> Vec<u8>) -> io::Result<Vec<u8>> {
     match unsafe { libc::fork() } {
         -1 => Err(io::Error::last_os_error()),
         0 => {
+            // SAFETY: both change what happens to this process alone: the system ends it when the
+            // time is over, whatever the original does about that signal.
+            unsafe {
+                libc::signal(libc::SIGALRM, libc::SIG_DFL);
+                libc::alarm(seconds);
+            }
             let answer = || writer.write_all(&work());
             let done = catch_unwind(AssertUnwindSafe(answer));
             // SAFETY: it ends the process at once. What this process would do at its end, such as
@@ -50,6 +57,9 @@ pub(crate) fn apart(work: impl FnOnce() -> Vec<u8>) -> io::Result<Vec<u8>> {
             read?;
             match ExitStatus::from_raw(status) {
                 status if status.success() => Ok(answer),
+                status if status.signal() == Some(libc::SIGALRM) => {
+                    Err(io::ErrorKind::TimedOut.into())
+                }
                 status => Err(io::Error::other(status.to_string())),
             }
         }
@@ -58,7 +68,7 @@ pub(crate) fn apart(work: impl FnOnce() -> Vec<u8>) -> io::Result<Vec<u8>> {
 
 /// Elsewhere a process cannot be copied.
 #[cfg(not(unix))]
-pub(crate) fn apart(work: impl FnOnce() -> Vec<u8>) -> io::Result<Vec<u8>> {
+pub(crate) fn apart(_: u32, work: impl FnOnce() -> Vec<u8>) -> io::Result<Vec<u8>> {
     Ok(work())
 }
 
@@ -71,18 +81,26 @@ mod tests {
     fn what_is_left_behind_in_memory_is_gone() {
         static LEFT: AtomicU8 = AtomicU8::new(0);
         let count = || vec![LEFT.fetch_add(1, Ordering::Relaxed)];
-        assert_eq!(apart(count).unwrap(), [0]);
-        assert_eq!(apart(count).unwrap(), [0]);
+        assert_eq!(apart(60, count).unwrap(), [0]);
+        assert_eq!(apart(60, count).unwrap(), [0]);
     }
 
     #[test]
     fn an_answer_may_be_longer_than_a_pipe() {
-        assert_eq!(apart(|| vec![7; 1 << 20]).unwrap(), vec![7; 1 << 20]);
+        assert_eq!(apart(0, || vec![7; 1 << 20]).unwrap(), vec![7; 1 << 20]);
     }
 
     #[test]
     fn a_process_that_crashes_is_an_error() {
-        let error = apart(|| std::process::abort()).unwrap_err();
+        let error = apart(60, || std::process::abort()).unwrap_err();
         assert!(error.to_string().contains("signal"), "{error}");
+    }
+    #[test]
+    fn a_process_that_does_not_end_is_stopped() {
+        let forever = || loop {
+            std::hint::spin_loop();
+        };
+        let error = apart(1, forever).unwrap_err();
+        assert_eq!(error.kind(), std::io::ErrorKind::TimedOut);
     }
 }

@@ -6,12 +6,13 @@ pub type Variable = (&'static str, &'static str);
 
 /// Every variable, those of this project first.
 #[rustfmt::skip]
-pub const VARIABLES: [Variable; 17] = [
+pub const VARIABLES: [Variable; 18] = [
     ("GEMM_CACHE_DIR",      "the folder for what builds fetch and `tune` measures; by default `rust-gemm` in the user's cache folder"),
     ("GEMM_PTX",            "the architectures that a build compiles all kernels for, such as sm_80,sm_90a; `all`, or `none`, and then the program compiles none either; by default all in a release build, and in a dev build none until the program needs a kernel"),
     ("GEMM_NO_FETCH",       "if set and not 0, a build does not fetch libNVVM"),
     ("GEMM_MACHINE_CODE",   "the GPUs that a build assembles machine code for, such as sm_80,sm_90; by default those of this machine"),
     ("LIBNVVM_PATH",        "the libNVVM to compile with: the file, its folder or the root of a CUDA toolkit; nothing else is searched"),
+    ("LIBNVVM_TIME_LIMIT",  "the seconds that libNVVM may take for a kernel, 600 by default; 0 is any number"),
     ("LIBCUBLAS_PATH",      "the cuBLAS to compare with: the file or its folder; nothing else is searched"),
     ("CUDA_HOME",           "the root of a CUDA toolkit, where libNVVM, its tools and cuBLAS are searched"),
     ("CUDA_PATH",           "the same"),
