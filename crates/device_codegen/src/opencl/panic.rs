@@ -21,7 +21,8 @@ impl Body<'_, '_> {
             reads.push(value);
         }
         self.settle()?;
-        self.report(&texts.join(", "), &reads.iter().collect::<Vec<_>>())
+        self.report(&texts.join(", "), &reads.iter().collect::<Vec<_>>());
+        Ok(())
     }
 
     pub(super) fn trap(&mut self) -> Result<()> {
@@ -30,21 +31,15 @@ impl Body<'_, '_> {
         let place = self.place_of_source();
         self.needs.panics.push(format!("{place}: {text}"));
         let number = self.needs.panics.len();
-        self.report(&format!("{number}u, 0ul, 0ul, 0ul"), &[])
+        self.report(&format!("{number}u, 0ul, 0ul, 0ul"), &[]);
+        Ok(())
     }
 
-    fn report(&mut self, arguments: &str, reads: &[&Expression]) -> Result<()> {
-        if self.function.kernel.is_none() {
-            return Err(self.error(
-                "a function that may panic has not been inlined into the kernel, and OpenCL C can end a work-item only \
-                 from the kernel itself; mark the function `#[inline(always)]`",
-            ));
-        }
+    fn report(&mut self, arguments: &str, reads: &[&Expression]) {
         self.say_source();
         self.needs.panic_record = true;
         self.push(format!("report_panic(panic_record, {arguments});"), reads);
         self.push("return;", &[]);
-        Ok(())
     }
 
     /// `src/lib.rs:5:9`, or nothing.
