@@ -1,6 +1,8 @@
 //! One readable file per rewrite: `golden/CLAIM.ll` goes in, `golden/CLAIM.expected` must come
 //! out, in both dialects. `errors/CLAIM.ll` must be refused with the message in
-//! `errors/CLAIM.expected`.
+//! `errors/CLAIM.expected`. `ptxas/CLAIM.ptx` holds instructions that some ptxas compiles wrong,
+//! one example after another behind lines `// ---- `, and `ptxas/CLAIM.expected` what replaces
+//! them.
 //!
 //! After an intended change: `UPDATE_EXPECT=1 cargo test -p device_codegen --test golden`, then
 //! read the diff.
@@ -11,7 +13,7 @@ use std::fs;
 use std::path::Path;
 
 use common::{Case, DIALECTS, cases};
-use device_codegen::Dialect;
+use device_codegen::{Dialect, avoid_ptxas_errors};
 use expect_test::expect_file;
 use libtest_mimic::{Arguments, Failed, Trial};
 
@@ -27,9 +29,15 @@ fn main() {
             check_error(&case)
         })
     });
-    let mut trials: Vec<Trial> = rewrites.chain(errors).collect();
+    let corrections = cases("ptxas").into_iter().map(|case| {
+        Trial::test(format!("ptxas::{}", case.claim), move || {
+            compare(&case, &corrected(&case.text));
+            Ok(())
+        })
+    });
+    let mut trials: Vec<Trial> = rewrites.chain(errors).chain(corrections).collect();
     trials.push(Trial::test("no_expectation_is_left_over", || {
-        for folder in ["golden", "errors"] {
+        for folder in ["golden", "errors", "ptxas"] {
             no_expectation_is_left_over(folder)?;
         }
         Ok(())
@@ -70,6 +78,26 @@ fn check_error(case: &Case) -> Result<(), Failed> {
     }
 }
 
+/// The examples of a file, each corrected for itself.
+fn corrected(text: &str) -> String {
+    let mut found = String::new();
+    let mut example = String::new();
+    for line in text.lines() {
+        let begins_another = line.starts_with("// ---- ");
+        if begins_another {
+            found.push_str(&avoid_ptxas_errors(&std::mem::take(&mut example)));
+        }
+        let text = if begins_another {
+            &mut found
+        } else {
+            &mut example
+        };
+        text.push_str(line);
+        text.push('\n');
+    }
+    found + &avoid_ptxas_errors(&example)
+}
+
 fn compare(case: &Case, found: &str) {
     expect_file![case.path.with_extension("expected")].assert_eq(found);
 }
@@ -83,7 +111,9 @@ fn no_expectation_is_left_over(folder: &str) -> Result<(), Failed> {
         if path
             .extension()
             .is_some_and(|extension| extension == "expected")
-            && !path.with_extension("ll").exists()
+            && !["ll", "ptx"]
+                .iter()
+                .any(|ending| path.with_extension(ending).exists())
         {
             return Err(format!("{} has no input", path.display()).into());
         }

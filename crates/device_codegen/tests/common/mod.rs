@@ -35,7 +35,7 @@ impl Case {
     }
 }
 
-/// The `.ll` files of a folder below `tests`, by name.
+/// The inputs in a folder below `tests`, `.ll` or `.ptx`, by name.
 pub fn cases(folder: &str) -> Vec<Case> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("tests")
@@ -43,7 +43,10 @@ pub fn cases(folder: &str) -> Vec<Case> {
     let mut paths: Vec<PathBuf> = fs::read_dir(&folder)
         .unwrap_or_else(|error| panic!("{}: {error}", folder.display()))
         .map(|entry| entry.expect("a folder can be listed").path())
-        .filter(|path| path.extension().is_some_and(|extension| extension == "ll"))
+        .filter(|path| {
+            path.extension()
+                .is_some_and(|ending| ending == "ll" || ending == "ptx")
+        })
         .collect();
     paths.sort();
     paths
