@@ -6,6 +6,7 @@
 //! given.
 
 use std::{
+    collections::HashSet,
     ffi::OsStr,
     fs,
     path::{Path, PathBuf},
@@ -17,7 +18,6 @@ use crate::{
     build_script::BuildScript,
     cargo_messages::{Artifact, Messages},
     dep_info::DepInfo,
-    native_check::are_the_same,
     nested_cargo, record, shared,
 };
 
@@ -305,13 +305,19 @@ fn failure(messages: &Messages, output: &Output) -> CudaBuilderError {
 /// Of errors that say the same about the same place, the first. An entry point mentions the type
 /// of a parameter several times, and if there is no such type, rustc says so with different help.
 fn without_repetitions(errors: &[String]) -> Vec<String> {
-    let mut kept: Vec<String> = Vec::new();
-    for error in errors {
-        if !kept.iter().any(|other| are_the_same(error, other)) {
-            kept.push(error.clone());
-        }
+    let mut seen = HashSet::new();
+    let errors = errors.iter();
+    let first = errors.filter(|error| seen.insert(up_to_the_place(error)));
+    first.cloned().collect()
+}
+
+/// The lines of an error before its help, which differs from place to place.
+fn up_to_the_place(error: &str) -> Vec<&str> {
+    let mut lines: Vec<&str> = error.lines().map(str::trim).collect();
+    if let Some(place) = lines.iter().position(|line| line.starts_with("-->")) {
+        lines.truncate(place + 1);
     }
-    kept
+    lines
 }
 
 /// The manifest at the root of the crate's workspace.

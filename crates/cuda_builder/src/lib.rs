@@ -36,7 +36,6 @@
 //! | file | what it does |
 //! | --- | --- |
 //! | `device_build.rs` | runs cargo on the kernels and learns what it made |
-//! | `native_check.rs` | finds the errors that the outer cargo shows without us |
 //! | `nested_cargo.rs` | starts a cargo that knows nothing of the outer one |
 //! | `cargo_messages.rs` | reads what cargo reports |
 //! | `dep_info.rs` | reads which files a crate was compiled from |
@@ -56,7 +55,6 @@ mod device_build;
 mod error;
 mod kernel_files;
 mod kernels_apart;
-mod native_check;
 mod nested_cargo;
 mod on_demand;
 mod ptx;
@@ -297,12 +295,6 @@ impl CudaBuilder {
     /// from, libNVVM, or a variable that says where to find it has changed. If the files only have
     /// new times and the same contents, nothing is compiled.
     ///
-    /// An error in the kernels is shown once. If the package being built also has the kernels'
-    /// crate as an ordinary dependency, to run it on the CPU, cargo compiles that crate for the
-    /// CPU as well, and fails with the errors that occur there. If there are no others, this
-    /// returns `Ok` and leaves no file at the path: an error here would not only repeat them, it
-    /// could prevent cargo from ever compiling that crate.
-    ///
     /// # Errors
     ///
     /// If this is not a build script, if libNVVM is not available, or if the kernels do not
@@ -354,7 +346,11 @@ impl CudaBuilder {
                 if let Some(folder) = &self.opencl_folder {
                     let kernels = match error {
                         nvvm::Error::NotWanted => Vec::new(),
-                        _ => self.opencl_alone(&crate_folder, script)?,
+                        _ => {
+                            let options = self.cargo_options();
+                            let crates = device_build::build(&crate_folder, options, script)?;
+                            ptx::lower_opencl(&crates, self.contraction())?
+                        }
                     };
                     kernel_files::write_opencl(folder, &kernels)?;
                 }
@@ -362,27 +358,7 @@ impl CudaBuilder {
             }
             Err(error) => return Err(error),
         };
-        let crates = match device_build::build(&crate_folder, self.cargo_options(), script) {
-            Err(CudaBuilderError::KernelsDoNotCompile { diagnostics }) => {
-                let diagnostics = native_check::errors_shown_nowhere_else(
-                    diagnostics,
-                    &crate_folder,
-                    &self.build_args,
-                    script,
-                )?;
-                if diagnostics.is_empty() {
-                    // Not even an old file, with which the crate being built would compile.
-                    match &self.kernels_folder {
-                        Some(folder) => kernel_files::write_ptx(folder, &BTreeMap::new())?,
-                        None => build_script::delete(&ptx_path)?,
-                    }
-                    script.rerun_always();
-                    return Ok(ptx_path);
-                }
-                return Err(CudaBuilderError::KernelsDoNotCompile { diagnostics });
-            }
-            built => built?,
-        };
+        let crates = device_build::build(&crate_folder, self.cargo_options(), script)?;
         let opencl = self.opencl_folder.as_ref().map(|_| self.contraction());
         let (module, kernels) =
             ptx::lower(&crates, self.arch, self.debug, self.panic_messages, opencl)?;
@@ -431,19 +407,6 @@ impl CudaBuilder {
             script.rerun_if_changed(file);
         }
         Ok(libnvvm)
-    }
-
-    /// The kernels in OpenCL C where there is no libNVVM; none if they do not compile, which cargo
-    /// is about to report.
-    fn opencl_alone(
-        &self,
-        crate_folder: &Path,
-        script: &mut BuildScript,
-    ) -> Result<device_codegen::OpenClKernels, CudaBuilderError> {
-        match device_build::build(crate_folder, self.cargo_options(), script) {
-            Err(CudaBuilderError::KernelsDoNotCompile { .. }) => Ok(Vec::new()),
-            built => ptx::lower_opencl(&built?, self.contraction()),
-        }
     }
 
     /// The folder of the kernels' crate, absolute.

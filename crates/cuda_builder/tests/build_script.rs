@@ -113,11 +113,7 @@ fn run_tests() -> ExitCode {
         builds_at_the_same_time_give_identical_bytes,
         nothing_of_the_outer_build_leaks_in,
         the_profile_of_the_kernels_workspace_does_not_matter,
-        an_error_that_shows_natively_too_is_shown_once,
-        an_error_that_is_left_to_the_outer_cargo_leaves_no_old_ptx,
-        an_error_of_the_device_build_alone_is_shown_once,
-        among_errors_of_both_builds_only_those_of_the_device_are_shown,
-        an_error_that_shows_nowhere_else_is_shown_once,
+        an_error_ends_the_outer_build_and_is_shown_once,
         an_unstable_f16_is_an_error_that_names_the_feature_half,
         every_build_looks_for_a_missing_libnvvm_again,
     ];
@@ -1365,12 +1361,9 @@ struct Outer<'a> {
 }
 
 impl<'a> Outer<'a> {
-    /// `dependency` is the complete table `[dependencies]` of the package.
-    fn new(kernels: &'a Kernels, dependencies: &str) -> Result<Self, Failed> {
-        let manifest = format!(
-            "[package]\nname = \"outer\"\nversion = \"0.1.0\"\nedition = \"2024\"\n\
-             [dependencies]\n{dependencies}\n[workspace]\n"
-        );
+    fn new(kernels: &'a Kernels) -> Result<Self, Failed> {
+        let manifest =
+            "[package]\nname = \"outer\"\nversion = \"0.1.0\"\nedition = \"2024\"\n[workspace]\n";
         let build_script = format!(
             r#"
 use std::process::{{Command, exit}};
@@ -1385,21 +1378,17 @@ fn main() {{
 pub const PTX: &str = include_str!(concat!(env!("OUT_DIR"), "/kernels.compute_75.ptx"));
 pub const NO_PTX: Option<&str> = option_env!("CUDA_BUILDER_NO_PTX");
 "#;
-        kernels.write("outer/Cargo.toml", &manifest)?;
+        kernels.write("outer/Cargo.toml", manifest)?;
         kernels.write("outer/build.rs", &build_script)?;
         kernels.write("outer/src/lib.rs", library)?;
         Ok(Outer { kernels })
     }
 
-    fn folder(&self) -> String {
-        self.kernels.path("outer").display().to_string()
-    }
-
-    /// What `cargo build` writes, with this many jobs at the same time, if it exits with `code`.
-    fn build(&self, jobs: u32, variables: &[(&str, &str)], code: i32) -> Result<String, Failed> {
+    /// What `cargo build` writes if it exits with `code`.
+    fn build(&self, variables: &[(&str, &str)], code: i32) -> Result<String, Failed> {
         let output = Command::new(env!("CARGO"))
             .current_dir(self.kernels.path("outer"))
-            .args(["build", "--offline", &format!("--jobs={jobs}")])
+            .args(["build", "--offline"])
             .env("CARGO_TARGET_DIR", self.kernels.path("outer/target"))
             .envs(variables.iter().copied())
             .stdin(Stdio::null())
@@ -1409,11 +1398,7 @@ pub const NO_PTX: Option<&str> = option_env!("CUDA_BUILDER_NO_PTX");
     }
 
     fn build_to_success(&self, variables: &[(&str, &str)]) -> Result<String, Failed> {
-        self.build(2, variables, 0)
-    }
-
-    fn build_to_failure(&self, jobs: u32) -> Result<String, Failed> {
-        self.build(jobs, &[], 101)
+        self.build(variables, 0)
     }
 
     /// The PTX, if its file exists.
@@ -1428,11 +1413,7 @@ pub const NO_PTX: Option<&str> = option_env!("CUDA_BUILDER_NO_PTX");
     }
 }
 
-/// The dependencies of a package that also runs its kernels natively.
-const NATIVELY: &str = r#"kernels = { path = "../kernels" }"#;
-
 const ERROR: &str = "const WRONG: u32 = \"a\";";
-const DEVICE_ERROR: &str = "#[cfg(cuda_device)] const DEVICE_WRONG: f32 = 'c';";
 
 /// An error is shown once, with these words too and without those.
 #[track_caller]
@@ -1440,61 +1421,6 @@ fn assert_shown_once(text: &str, error: &str, with: &[&str], without: &[&str]) {
     assert_eq!(text.matches(error).count(), 1, "{text}");
     assert_has(text, with);
     assert_lacks(text, without);
-}
-
-fn an_error_that_shows_natively_too_is_shown_once() -> Result<(), Failed> {
-    let kernels = Kernels::new()?;
-    let outer = Outer::new(&kernels, NATIVELY)?;
-    outer.build_to_success(&[])?;
-    assert!(outer.ptx()?.is_some());
-
-    let right = kernels.read("kernels/src/lib.rs")?;
-    // rustc proposes `std::time::Duration` for the CPU and `core::time::Duration` for the GPU.
-    kernels.add("pub fn wait(_: Duration) {}")?;
-    // One job at a time, so that nothing else is ever shown if the build script fails first.
-    for jobs in [1, 2, 1] {
-        let text = outer.build_to_failure(jobs)?;
-        let with = ["could not compile `kernels`"];
-        assert_shown_once(&text, "cannot find type", &with, &["custom build command"]);
-    }
-
-    kernels.write("kernels/src/lib.rs", &right)?;
-    outer.build_to_success(&[])?;
-    assert_has(&outer.ptx()?.unwrap_or_default(), &[".entry scale("]);
-    Ok(())
-}
-
-fn an_error_that_is_left_to_the_outer_cargo_leaves_no_old_ptx() -> Result<(), Failed> {
-    let kernels = Kernels::new()?;
-    let outer = Outer::new(&kernels, NATIVELY)?;
-    kernels.build(&[])?;
-    assert!(kernels.ptx().is_ok());
-    kernels.add(ERROR)?;
-    kernels.build(&[("CARGO_MANIFEST_DIR", &outer.folder())])?;
-    assert!(kernels.ptx().is_err(), "the package could embed it");
-    Ok(())
-}
-
-fn an_error_of_the_device_build_alone_is_shown_once() -> Result<(), Failed> {
-    let kernels = Kernels::new()?;
-    let outer = Outer::new(&kernels, NATIVELY)?;
-    kernels.add(DEVICE_ERROR)?;
-    for jobs in [1, 2] {
-        let text = outer.build_to_failure(jobs)?;
-        let with = ["custom build command for `outer ", "--> src/lib.rs:"];
-        assert_shown_once(&text, "mismatched types", &with, &[]);
-    }
-    Ok(())
-}
-
-fn among_errors_of_both_builds_only_those_of_the_device_are_shown() -> Result<(), Failed> {
-    let kernels = Kernels::new()?;
-    let outer = Outer::new(&kernels, NATIVELY)?;
-    kernels.add(DEVICE_ERROR)?;
-    kernels.add(ERROR)?;
-    let text = kernels.build_to_failure(&[("CARGO_MANIFEST_DIR", &outer.folder())])?;
-    assert_shown_once(&text, "found `char`", &[], &["found `&str`"]);
-    Ok(())
 }
 
 fn an_unstable_f16_is_an_error_that_names_the_feature_half() -> Result<(), Failed> {
@@ -1505,15 +1431,12 @@ fn an_unstable_f16_is_an_error_that_names_the_feature_half() -> Result<(), Faile
     Ok(())
 }
 
-fn an_error_that_shows_nowhere_else_is_shown_once() -> Result<(), Failed> {
+fn an_error_ends_the_outer_build_and_is_shown_once() -> Result<(), Failed> {
     let kernels = Kernels::new()?;
     kernels.add(ERROR)?;
-    let optional = r#"kernels = { path = "../kernels", optional = true }"#;
-    for dependencies in ["", optional] {
-        let text = Outer::new(&kernels, dependencies)?.build_to_failure(2)?;
-        let with = ["custom build command for `outer "];
-        assert_shown_once(&text, "mismatched types", &with, &[]);
-    }
+    let text = Outer::new(&kernels)?.build(&[], 101)?;
+    let with = ["custom build command for `outer ", "--> src/lib.rs:"];
+    assert_shown_once(&text, "mismatched types", &with, &[]);
     Ok(())
 }
 
@@ -1521,7 +1444,7 @@ fn every_build_looks_for_a_missing_libnvvm_again() -> Result<(), Failed> {
     let kernels = Kernels::new()?;
     // Writes the Cargo.lock, a new one of which would be a reason of its own to build again.
     kernels.build(&[])?;
-    let outer = Outer::new(&kernels, "")?;
+    let outer = Outer::new(&kernels)?;
     let later = kernels.path("libnvvm.so").display().to_string();
     let variables = [("LIBNVVM_PATH", &*later), ("OPTIONAL", "1")];
     for _ in 0..2 {
