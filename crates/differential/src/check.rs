@@ -40,15 +40,8 @@ pub struct Outcome {
 ///
 /// If the required tools are not available.
 pub fn random(seed: u64, numbers: std::ops::Range<u64>, configs: &[Config]) -> Result<Outcome> {
-    let functions: Vec<(String, String)> = numbers
-        .map(|number| {
-            let name = format!("f{number}");
-            let rust = generate::function(seed, number).rust(&name);
-            (name, rust)
-        })
-        .collect();
     functions_on_cpu(
-        &functions,
+        &generate::functions(seed, numbers),
         &generate::inputs(seed),
         configs,
         &[Approximate(0)],
@@ -68,9 +61,60 @@ pub fn functions_on_cpu(
 ) -> Result<Outcome> {
     let mut outcome = Outcome::default();
     let mut left = functions.to_vec();
-    // A rejected function prevents the others from being compiled, so compile again without it.
+    match compile(&mut left, configs, &mut outcome.refused) {
+        Ok(None) => {}
+        Ok(Some((batch, ptx))) => {
+            let expected = batch.expected(inputs)?;
+            for (config, ptx) in configs.iter().zip(&ptx) {
+                for approximate in approximations {
+                    compare(
+                        &batch,
+                        &expected,
+                        inputs,
+                        *config,
+                        ptx,
+                        *approximate,
+                        &mut outcome.differences,
+                    )?;
+                }
+            }
+            outcome.compared = left.len();
+        }
+        Err(error) => {
+            let text = format!("{error:#}");
+            if !BLAMES_LIBNVVM.iter().any(|words| text.contains(words)) {
+                return Err(error);
+            }
+            if let [(name, _)] = left.as_slice() {
+                outcome.refused.push((name.clone(), text));
+                return Ok(outcome);
+            }
+            // The error names none: one of either half is the cause.
+            for half in left.chunks(left.len().div_ceil(2)) {
+                let other = functions_on_cpu(half, inputs, configs, approximations)?;
+                outcome.compared += other.compared;
+                outcome.differences.extend(other.differences);
+                outcome.refused.extend(other.refused);
+            }
+        }
+    }
+    Ok(outcome)
+}
+
+/// Compiles functions for each configuration; `None` if none is left. A function that an error
+/// names prevents the others from being compiled, so it moves from `left` to `refused`, with the
+/// error.
+///
+/// # Errors
+///
+/// If the required tools are not available, or if the error names no function.
+pub fn compile(
+    left: &mut Vec<(String, String)>,
+    configs: &[Config],
+    refused: &mut Vec<(String, String)>,
+) -> Result<Option<(Batch, Vec<String>)>> {
     while !left.is_empty() {
-        let batch = Batch::new(&left)?;
+        let batch = Batch::new(left)?;
         let ptx: Result<Vec<String>> = std::thread::scope(|scope| {
             let ptx_for = |config: &Config| {
                 let (batch, config) = (&batch, *config);
@@ -82,63 +126,26 @@ pub fn functions_on_cpu(
             };
             compiling.into_iter().map(ptx_of).collect()
         });
-        match ptx {
-            Ok(ptx) => {
-                let expected = batch.expected(inputs)?;
-                for (config, ptx) in configs.iter().zip(&ptx) {
-                    for approximate in approximations {
-                        compare(
-                            &batch,
-                            &expected,
-                            inputs,
-                            *config,
-                            ptx,
-                            *approximate,
-                            &mut outcome.differences,
-                        )?;
-                    }
-                }
-                outcome.compared = left.len();
-                break;
-            }
-            Err(error) => {
-                drop(batch);
-                let text = format!("{error:#}");
-                let before = left.len();
-                left.retain(|(name, _)| {
-                    let is_named = [
-                        format!("`k_{name}`"),
-                        format!("::{name}`"),
-                        format!("`{name}`"),
-                    ];
-                    let is_refused = is_named.iter().any(|quoted| text.contains(quoted.as_str()));
-                    if is_refused {
-                        outcome.refused.push((name.clone(), text.clone()));
-                    }
-                    !is_refused
-                });
-                if left.len() < before {
-                    continue;
-                }
-                if !BLAMES_LIBNVVM.iter().any(|words| text.contains(words)) {
-                    return Err(error);
-                }
-                if let [(name, _)] = left.as_slice() {
-                    outcome.refused.push((name.clone(), text));
-                    break;
-                }
-                // The error names none: one of either half is the cause.
-                for half in left.chunks(before.div_ceil(2)) {
-                    let other = functions_on_cpu(half, inputs, configs, approximations)?;
-                    outcome.compared += other.compared;
-                    outcome.differences.extend(other.differences);
-                    outcome.refused.extend(other.refused);
-                }
-                break;
-            }
+        let error = match ptx {
+            Ok(ptx) => return Ok(Some((batch, ptx))),
+            Err(error) => error,
+        };
+        let text = format!("{error:#}");
+        let is_named = |(name, _): &mut (String, String)| {
+            let quoted = [
+                format!("k_{name}`"),
+                format!("::{name}`"),
+                format!("`{name}`"),
+            ];
+            quoted.iter().any(|quoted| text.contains(quoted.as_str()))
+        };
+        let named: Vec<_> = left.extract_if(.., is_named).collect();
+        if named.is_empty() {
+            return Err(error);
         }
+        refused.extend(named.into_iter().map(|(name, _)| (name, text.clone())));
     }
-    Ok(outcome)
+    Ok(None)
 }
 
 fn compare(

@@ -140,6 +140,17 @@ pub fn function(seed: u64, number: u64) -> Function {
     Function { variables, body }
 }
 
+/// Functions of a seed by their numbers: names, and Rust.
+pub fn functions(seed: u64, numbers: std::ops::Range<u64>) -> Vec<(String, String)> {
+    numbers
+        .map(|number| {
+            let name = format!("f{number}");
+            let rust = function(seed, number).rust(&name);
+            (name, rust)
+        })
+        .collect()
+}
+
 impl Generator {
     fn one_of<T: Copy>(&mut self, choices: &[T]) -> T {
         choices[self.random.random_range(0..choices.len())]

@@ -10,8 +10,8 @@ use serde::{Deserialize, Serialize};
 use zip::write::SimpleFileOptions;
 use zip::{ZipArchive, ZipWriter};
 
-use crate::compile::{Batch, Config};
-use crate::generate;
+use crate::compile::Config;
+use crate::{check, generate};
 
 /// A batch of functions with the results that they must give.
 #[derive(Debug, Serialize, Deserialize)]
@@ -50,49 +50,23 @@ impl Writer {
         numbers: std::ops::Range<u64>,
         configs: &[Config],
     ) -> Result<usize> {
-        let mut functions: Vec<(String, String)> = numbers
-            .map(|number| {
-                (
-                    format!("f{number}"),
-                    generate::function(seed, number).rust(&format!("f{number}")),
-                )
-            })
-            .collect();
-        let all = functions.len();
-        let (batch, ptx) = loop {
-            let batch = Batch::new(&functions)?;
-            let ptx: Result<Vec<(String, String)>> = configs
-                .iter()
-                .map(|config| Ok((config.to_string(), batch.ptx(*config)?)))
-                .collect();
-            match ptx {
-                Ok(ptx) => break (batch, ptx),
-                Err(error) => {
-                    let (text, before) = (format!("{error:#}"), functions.len());
-                    functions.retain(|(name, _)| {
-                        !text.contains(&format!("k_{name}`"))
-                            && !text.contains(&format!("::{name}`"))
-                    });
-                    if functions.len() == before {
-                        return Err(error);
-                    }
-                }
-            }
+        let mut functions = generate::functions(seed, numbers);
+        let mut refused = Vec::new();
+        let Some((batch, ptx)) = check::compile(&mut functions, configs, &mut refused)? else {
+            return Ok(refused.len());
         };
-        let expected = batch.expected(&generate::inputs(seed))?;
-        let refused = all - functions.len();
         let packed = Packed {
             seed,
             functions,
-            expected,
-            ptx,
+            expected: batch.expected(&generate::inputs(seed))?,
+            ptx: configs.iter().map(Config::to_string).zip(ptx).collect(),
         };
         let options = SimpleFileOptions::default();
         self.zip
             .start_file(format!("{:05}.json", self.batches), options)?;
         self.zip.write_all(&serde_json::to_vec(&packed)?)?;
         self.batches += 1;
-        Ok(refused)
+        Ok(refused.len())
     }
 
     pub fn finish(self) -> Result<()> {

@@ -35,169 +35,111 @@ pub fn reduce(
 
 /// Versions with one thing removed, the largest removals first.
 pub fn candidates(function: &Function) -> Vec<Function> {
-    let with_body = |body: Vec<Statement>| Function {
-        body,
-        ..function.clone()
+    let removed = |number| {
+        let mut smaller = function.clone();
+        let mut removal = Removal { before: number };
+        let is_made = removal.in_body(&mut smaller.body)
+            || smaller
+                .variables
+                .iter_mut()
+                .any(|value| removal.in_expression(value));
+        is_made.then_some(smaller)
     };
-    let mut found: Vec<Function> = smaller_bodies(&function.body)
-        .into_iter()
-        .map(with_body)
-        .collect();
-    for (at, value) in function.variables.iter().enumerate() {
-        for smaller in smaller_expressions(value) {
-            let mut variables = function.variables.clone();
-            variables[at] = smaller;
-            found.push(Function {
-                variables,
-                ..function.clone()
-            });
-        }
-    }
-    found
+    (0..).map_while(removed).collect()
 }
 
-fn smaller_bodies(body: &[Statement]) -> Vec<Vec<Statement>> {
-    let mut found = Vec::new();
-    let replaced = |at: usize, by: Vec<Statement>| {
-        let mut body = body.to_vec();
-        body.splice(at..=at, by);
-        body
-    };
-    for (at, statement) in body.iter().enumerate() {
-        found.push(replaced(at, Vec::new()));
-        let inner: Vec<&Vec<Statement>> = match statement {
-            Statement::If(_, then, otherwise) => vec![then, otherwise],
-            Statement::Match(_, arms) => arms.iter().collect(),
-            Statement::While(_, body) => vec![body],
-            _ => Vec::new(),
-        };
-        found.extend(
-            inner
-                .into_iter()
-                .filter(|body| !body.is_empty())
-                .map(|body| replaced(at, body.clone())),
-        );
-    }
-    for (at, statement) in body.iter().enumerate() {
-        found.extend(
-            smaller_statements(statement)
-                .into_iter()
-                .map(|smaller| replaced(at, vec![smaller])),
-        );
-    }
-    found
+/// The removal of a number: a walk over a function counts those that are possible, and makes this
+/// one. Each step of the walk returns whether it has been made.
+struct Removal {
+    /// How many come before it.
+    before: usize,
 }
 
-fn smaller_statements(statement: &Statement) -> Vec<Statement> {
-    let mut found = Vec::new();
-    match statement {
-        Statement::Assign(variable, value) => {
-            found.extend(
-                smaller_expressions(value)
-                    .into_iter()
-                    .map(|value| Statement::Assign(*variable, value)),
-            );
+impl Removal {
+    fn is_next(&mut self) -> bool {
+        match self.before.checked_sub(1) {
+            Some(before) => {
+                self.before = before;
+                false
+            }
+            None => true,
         }
-        Statement::Store(place, value) => {
-            found.extend(
-                smaller_expressions(place)
-                    .into_iter()
-                    .map(|place| Statement::Store(place, value.clone())),
-            );
-            found.extend(
-                smaller_expressions(value)
-                    .into_iter()
-                    .map(|value| Statement::Store(place.clone(), value)),
-            );
-        }
-        Statement::If(condition, then, otherwise) => {
-            let new = |condition: &Expression, then: &[Statement], otherwise: &[Statement]| {
-                Statement::If(condition.clone(), then.to_vec(), otherwise.to_vec())
+    }
+
+    /// Removes a statement, or replaces it by one of its branches, or makes it smaller.
+    fn in_body(&mut self, body: &mut Vec<Statement>) -> bool {
+        for at in 0..body.len() {
+            if self.is_next() {
+                body.remove(at);
+                return true;
+            }
+            // The body of a `for` uses the variable that counts.
+            let branches = match &mut body[at] {
+                Statement::For(..) => Vec::new(),
+                statement => bodies(statement),
             };
-            found.extend(
-                smaller_expressions(condition)
-                    .iter()
-                    .map(|condition| new(condition, then, otherwise)),
-            );
-            found.extend(
-                smaller_bodies(then)
-                    .iter()
-                    .map(|then| new(condition, then, otherwise)),
-            );
-            found.extend(
-                smaller_bodies(otherwise)
-                    .iter()
-                    .map(|otherwise| new(condition, then, otherwise)),
-            );
-        }
-        Statement::Match(selector, arms) => {
-            found.extend(
-                smaller_expressions(selector)
-                    .into_iter()
-                    .map(|selector| Statement::Match(selector, arms.clone())),
-            );
-            for (at, arm) in arms.iter().enumerate() {
-                for smaller in smaller_bodies(arm) {
-                    let mut arms = arms.clone();
-                    arms[at] = smaller;
-                    found.push(Statement::Match(selector.clone(), arms));
-                }
+            let branch = branches
+                .into_iter()
+                .find(|branch| !branch.is_empty() && self.is_next())
+                .map(std::mem::take);
+            if let Some(branch) = branch {
+                body.splice(at..=at, branch);
+                return true;
             }
         }
-        Statement::For(count, body) => {
-            if *count > 1 {
-                found.push(Statement::For(1, body.clone()));
-            }
-            found.extend(
-                smaller_bodies(body)
-                    .into_iter()
-                    .map(|body| Statement::For(*count, body)),
-            );
-        }
-        Statement::While(condition, body) => {
-            found.extend(
-                smaller_expressions(condition)
-                    .into_iter()
-                    .map(|condition| Statement::While(condition, body.clone())),
-            );
-            found.extend(
-                smaller_bodies(body)
-                    .into_iter()
-                    .map(|body| Statement::While(condition.clone(), body)),
-            );
-        }
+        body.iter_mut()
+            .any(|statement| self.in_statement(statement))
     }
-    found
+
+    fn in_statement(&mut self, statement: &mut Statement) -> bool {
+        if let Statement::For(count @ 2.., _) = statement
+            && self.is_next()
+        {
+            *count = 1;
+            return true;
+        }
+        let values: Vec<&mut Expression> = match statement {
+            Statement::Store(place, value) => vec![place, value],
+            Statement::Assign(_, value)
+            | Statement::If(value, ..)
+            | Statement::Match(value, _)
+            | Statement::While(value, _) => vec![value],
+            Statement::For(..) => Vec::new(),
+        };
+        values.into_iter().any(|value| self.in_expression(value))
+            || bodies(statement).into_iter().any(|body| self.in_body(body))
+    }
+
+    /// Replaces an expression by a literal or by one of its parts.
+    fn in_expression(&mut self, whole: &mut Expression) -> bool {
+        if whole.parts.is_empty() {
+            return false;
+        }
+        if self.is_next() {
+            whole.text = literal(whole.ty, 1);
+            whole.parts.clear();
+            return true;
+        }
+        for at in 0..whole.parts.len() {
+            let part = &whole.parts[at];
+            if part.ty == whole.ty && !part.stays && self.is_next() {
+                *whole = Expression {
+                    stays: whole.stays,
+                    ..whole.parts.swap_remove(at)
+                };
+                return true;
+            }
+        }
+        whole.parts.iter_mut().any(|part| self.in_expression(part))
+    }
 }
 
-fn smaller_expressions(expression: &Expression) -> Vec<Expression> {
-    let mut found = Vec::new();
-    if expression.parts.is_empty() {
-        return found;
+/// The statements in a statement.
+fn bodies(statement: &mut Statement) -> Vec<&mut Vec<Statement>> {
+    match statement {
+        Statement::Assign(..) | Statement::Store(..) => Vec::new(),
+        Statement::If(_, then, otherwise) => vec![then, otherwise],
+        Statement::Match(_, arms) => arms.iter_mut().collect(),
+        Statement::For(_, body) | Statement::While(_, body) => vec![body],
     }
-    found.push(Expression {
-        ty: expression.ty,
-        text: literal(expression.ty, 1),
-        parts: Vec::new(),
-        stays: expression.stays,
-    });
-    found.extend(
-        expression
-            .parts
-            .iter()
-            .filter(|part| part.ty == expression.ty && !part.stays)
-            .cloned(),
-    );
-    for (at, part) in expression.parts.iter().enumerate() {
-        for smaller in smaller_expressions(part) {
-            let mut parts = expression.parts.clone();
-            let stays = part.stays;
-            parts[at] = Expression { stays, ..smaller };
-            found.push(Expression {
-                parts,
-                ..expression.clone()
-            });
-        }
-    }
-    found
 }

@@ -86,6 +86,13 @@ fn main() -> ExitCode {
     libtest_mimic::run(&arguments, trials).exit_code()
 }
 
+/// What the functions return on these inputs is right in all dialects, optimised and not.
+fn agree(functions: &[(String, String)], inputs: &[[u64; 8]]) -> Result<(), Failed> {
+    let outcome =
+        check::functions_on_cpu(functions, inputs, &configs(&DIALECTS), &[Approximate(0)])?;
+    all_equal(&outcome, functions.len())
+}
+
 /// Nothing differs, and nothing was omitted.
 fn all_equal(outcome: &Outcome, functions: usize) -> Result<(), Failed> {
     if let Some(difference) = outcome.differences.first() {
@@ -238,11 +245,9 @@ fn sixteen_bits() -> Result<(), Failed> {
             inputs.push([(a as f64).to_bits(), b as u64, 0, 0, 0, 0, 0, 0]);
         }
     }
-    let configs = configs(&DIALECTS);
-    let outcome = check::functions_on_cpu(&functions, &inputs, &configs, &[Approximate(0)])?;
-    all_equal(&outcome, functions.len())?;
+    agree(&functions, &inputs)?;
     let batch = Batch::new(&functions)?;
-    for config in configs {
+    for config in configs(&DIALECTS) {
         let ptx = batch.ptx(config)?;
         // `abs.s32` stays for values of 16 bits, whose least is not that of 32.
         for instruction in [
@@ -287,11 +292,9 @@ fn narrow_parameters() -> Result<(), Failed> {
     }
     let numbers = [0_i64, 1, -2, -32, 127, -128, 200, 32767, -32768, 0x1_8001];
     let inputs = numbers.map(|a| [a as u64, 0x1_0003, 0, 0, 0, 0, 0, 0]);
-    let configs = configs(&DIALECTS);
-    let outcome = check::functions_on_cpu(&functions, &inputs, &configs, &[Approximate(0)])?;
-    all_equal(&outcome, functions.len())?;
+    agree(&functions, &inputs)?;
     let batch = Batch::new(&functions)?;
-    for config in configs {
+    for config in configs(&DIALECTS) {
         let ptx = batch.ptx(config)?;
         assert!(ptx.contains("ld.param."), "all functions were inlined");
         let wrong = |line: &&str| {
@@ -343,9 +346,7 @@ fn wide_constants() -> Result<(), Failed> {
             inputs.push([a, b, !a, 0, 0, 0, 0, 0]);
         }
     }
-    let configs = configs(&DIALECTS);
-    let outcome = check::functions_on_cpu(&functions, &inputs, &configs, &[Approximate(0)])?;
-    all_equal(&outcome, functions.len())
+    agree(&functions, &inputs)
 }
 
 /// The newer libNVVM dropped the test for zero of the unsigned ones.
@@ -375,9 +376,7 @@ fn guarded_divisions() -> Result<(), Failed> {
             inputs.push([b as u64, 5, 6, 70, a as u64, 8, 9, 100]);
         }
     }
-    let configs = configs(&DIALECTS);
-    let outcome = check::functions_on_cpu(&functions, &inputs, &configs, &[Approximate(0)])?;
-    all_equal(&outcome, functions.len())
+    agree(&functions, &inputs)
 }
 
 /// Searches of bytes and of a `char` in a text call functions of `core` that no crate's IR has.
@@ -419,9 +418,7 @@ fn searches() -> Result<(), Failed> {
             inputs.push([text[0], text[1], text[2], text[3], text[4], byte, length, 0]);
         }
     }
-    let configs = configs(&DIALECTS);
-    let outcome = check::functions_on_cpu(&functions, &inputs, &configs, &[Approximate(0)])?;
-    all_equal(&outcome, functions.len())
+    agree(&functions, &inputs)
 }
 
 /// What it took for not negative, for a number and for signed.
@@ -445,9 +442,7 @@ fn wrong_conclusions() -> Result<(), Failed> {
         ),
     ];
     let inputs = [0, 5, 1 << 30, 1 << 31].map(|a| [a, 0x9c, 0, 0, 0, 0, 0, 0]);
-    let configs = configs(&DIALECTS);
-    let outcome = check::functions_on_cpu(&functions, &inputs, &configs, &[Approximate(0)])?;
-    all_equal(&outcome, functions.len())
+    agree(&functions, &inputs)
 }
 
 /// Remainders as bits, and those that `rem_euclid` and `div_euclid` are made of.
@@ -619,13 +614,7 @@ fn narrow_atomics() -> Result<(), Failed> {
         let call = "{ part.store(value, Ordering::SeqCst); part.load(Ordering::SeqCst) }";
         functions.push(in_a_word(&format!("{number}_store"), atomic, number, call));
     }
-    let outcome = check::functions_on_cpu(
-        &functions,
-        &any_words(),
-        &configs(&DIALECTS),
-        &[Approximate(0)],
-    )?;
-    all_equal(&outcome, functions.len())
+    agree(&functions, &any_words())
 }
 
 fn atomic_nand() -> Result<(), Failed> {
@@ -639,13 +628,7 @@ fn atomic_nand() -> Result<(), Failed> {
         );
         function(number, &value)
     });
-    let outcome = check::functions_on_cpu(
-        &functions,
-        &any_words(),
-        &configs(&DIALECTS),
-        &[Approximate(0)],
-    )?;
-    all_equal(&outcome, functions.len())
+    agree(&functions, &any_words())
 }
 
 /// Random words, the third one small numbers in turn.
@@ -705,9 +688,7 @@ fn comparisons_of_bytes() -> Result<(), Failed> {
                 .fold(0, |sum, byte| sum << 8 | u64::from(*byte));
         }
     }
-    let outcome =
-        check::functions_on_cpu(&functions, &inputs, &configs(&DIALECTS), &[Approximate(0)])?;
-    all_equal(&outcome, functions.len())
+    agree(&functions, &inputs)
 }
 
 /// One changed instruction in the PTX of a function changes what it gives.
@@ -776,9 +757,7 @@ fn stack_slots() -> Result<(), Failed> {
         function(&format!("slots_{ty}"), &value)
     });
     let inputs = generate::inputs(3);
-    let outcome =
-        check::functions_on_cpu(&functions, &inputs, &configs(&DIALECTS), &[Approximate(0)])?;
-    all_equal(&outcome, functions.len())
+    agree(&functions, &inputs)
 }
 
 /// Copies within an array, forwards and backwards, of lengths that are no multiple of a word;
@@ -826,7 +805,5 @@ fn overlapping_copies() -> Result<(), Failed> {
         ));
     }
     let inputs = generate::inputs(3);
-    let outcome =
-        check::functions_on_cpu(&functions, &inputs, &configs(&DIALECTS), &[Approximate(0)])?;
-    all_equal(&outcome, functions.len())
+    agree(&functions, &inputs)
 }
