@@ -2,89 +2,86 @@
 
 use std::{fmt, str::FromStr};
 
-/// A virtual architecture, as in `-arch=compute_90a`; in the order of compute capability.
-///
-/// PTX for `compute_80` runs on every GPU of compute capability 8.0 or newer. A name that ends in
-/// `a` has the instructions specific to that GPU too (`wgmma` for 9.0), and its PTX runs on no
-/// other. One that ends in `f` has those of a family, and its PTX runs on the family's GPUs from
-/// that one on: for `compute_100f` 10.0 and 10.3, for `compute_120f` 12.0 and 12.1. The list has
-/// all that libNVVM 12.9 accepts, from Turing on; another version of libNVVM may accept fewer,
-/// and says so.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum NvvmArch {
+use crate::Version;
+
+/// Architectures, oldest first, each with the version of the PTX ISA that brought it.
+macro_rules! architectures {
+    ($($(#[$gpus:meta])* $name:ident: $major:literal, $minor:literal;)*) => {
+        /// A virtual architecture, as in `-arch=compute_90a`; in the order of compute capability.
+        ///
+        /// PTX for `compute_80` runs on every GPU of compute capability 8.0 or newer. A name that
+        /// ends in `a` has the instructions specific to that GPU too (`wgmma` for 9.0), and its
+        /// PTX runs on no other. One that ends in `f` has those of a family, and its PTX runs on
+        /// the family's GPUs from that one on: for `compute_100f` 10.0 and 10.3, for
+        /// `compute_120f` 12.0 and 12.1. The list has all that libNVVM 12.9 accepts, from Turing
+        /// on; another version of libNVVM may accept fewer, and says so.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum NvvmArch {
+            $($(#[$gpus])* $name,)*
+        }
+
+        impl NvvmArch {
+            /// Every architecture, oldest first.
+            pub const ALL: [NvvmArch; [$(stringify!($name)),*].len()] = [$(NvvmArch::$name),*];
+
+            /// The version of the PTX ISA that brought it.
+            pub fn since(self) -> Version {
+                match self {
+                    $(NvvmArch::$name => Version { major: $major, minor: $minor },)*
+                }
+            }
+        }
+    };
+}
+
+architectures! {
     /// Turing: T4, RTX 20.
-    Compute75,
+    Compute75: 6, 3;
     /// Ampere: A100.
-    Compute80,
+    Compute80: 7, 0;
     /// Ampere: A10, RTX 30.
-    Compute86,
+    Compute86: 7, 1;
     /// Ampere: Jetson Orin.
-    Compute87,
+    Compute87: 7, 4;
     /// Ada Lovelace: L4, L40, RTX 40.
-    Compute89,
+    Compute89: 7, 8;
     /// Hopper: H100, H200.
-    Compute90,
+    Compute90: 7, 8;
     /// Hopper and nothing else, with `wgmma` and `setmaxnreg`.
-    Compute90a,
+    Compute90a: 8, 0;
     /// Blackwell: B200.
-    Compute100,
+    Compute100: 8, 6;
     /// Blackwell: B200 and B300, with most of `tcgen05`.
-    Compute100f,
+    Compute100f: 8, 8;
     /// Blackwell: B200 and nothing else, with `tcgen05`.
-    Compute100a,
+    Compute100a: 8, 6;
     /// Blackwell: Jetson Thor.
-    Compute101,
+    Compute101: 8, 6;
     /// Blackwell: Jetson Thor, with the instructions of its family.
-    Compute101f,
+    Compute101f: 8, 8;
     /// Blackwell: Jetson Thor and nothing else.
-    Compute101a,
+    Compute101a: 8, 6;
     /// Blackwell: B300.
-    Compute103,
+    Compute103: 8, 8;
     /// Blackwell: B300, with the instructions of its family.
-    Compute103f,
+    Compute103f: 8, 8;
     /// Blackwell: B300 and nothing else.
-    Compute103a,
+    Compute103a: 8, 8;
     /// Blackwell: RTX 50.
-    Compute120,
+    Compute120: 8, 7;
     /// Blackwell: RTX 50 and DGX Spark.
-    Compute120f,
+    Compute120f: 8, 8;
     /// Blackwell: RTX 50 and nothing else.
-    Compute120a,
+    Compute120a: 8, 7;
     /// Blackwell: DGX Spark.
-    Compute121,
+    Compute121: 8, 8;
     /// Blackwell: DGX Spark, with the instructions of its family.
-    Compute121f,
+    Compute121f: 8, 8;
     /// Blackwell: DGX Spark and nothing else.
-    Compute121a,
+    Compute121a: 8, 8;
 }
 
 impl NvvmArch {
-    /// Every architecture, oldest first.
-    pub const ALL: [NvvmArch; 22] = [
-        NvvmArch::Compute75,
-        NvvmArch::Compute80,
-        NvvmArch::Compute86,
-        NvvmArch::Compute87,
-        NvvmArch::Compute89,
-        NvvmArch::Compute90,
-        NvvmArch::Compute90a,
-        NvvmArch::Compute100,
-        NvvmArch::Compute100f,
-        NvvmArch::Compute100a,
-        NvvmArch::Compute101,
-        NvvmArch::Compute101f,
-        NvvmArch::Compute101a,
-        NvvmArch::Compute103,
-        NvvmArch::Compute103f,
-        NvvmArch::Compute103a,
-        NvvmArch::Compute120,
-        NvvmArch::Compute120f,
-        NvvmArch::Compute120a,
-        NvvmArch::Compute121,
-        NvvmArch::Compute121f,
-        NvvmArch::Compute121a,
-    ];
-
     /// Whether libNVVM reads modern IR with opaque pointers for this architecture: from
     /// `compute_100` on. Below it reads the IR of LLVM 7, with typed pointers.
     pub fn has_opaque_pointers(self) -> bool {

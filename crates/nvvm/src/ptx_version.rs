@@ -12,7 +12,7 @@
 
 use std::{collections::HashMap, sync::LazyLock};
 
-use crate::Version;
+use crate::{NvvmArch, Version};
 
 /// Lowers the `.version` of PTX that libNVVM wrote to what [`needed`] says; never raises it.
 ///
@@ -49,7 +49,7 @@ const fn version(major: u32, minor: u32) -> Version {
     Version { major, minor }
 }
 
-/// The version that brought Turing, the oldest architecture of [`NvvmArch`](crate::NvvmArch).
+/// The version that brought Turing, the oldest architecture of [`NvvmArch`].
 /// What is older is listed under it.
 pub const OLDEST: Version = version(6, 3);
 
@@ -63,32 +63,6 @@ const USED_BYTES_MASK: Version = version(8, 3);
 const SMALL_PARAMETER_BYTES: usize = 4352;
 
 pub const LARGE_PARAMETERS: Version = version(8, 1);
-
-/// Architectures that a text is for, and the versions that brought them.
-pub const TARGETS: [(&str, Version); 22] = [
-    ("sm_75", version(6, 3)),
-    ("sm_80", version(7, 0)),
-    ("sm_86", version(7, 1)),
-    ("sm_87", version(7, 4)),
-    ("sm_89", version(7, 8)),
-    ("sm_90", version(7, 8)),
-    ("sm_90a", version(8, 0)),
-    ("sm_100", version(8, 6)),
-    ("sm_100f", version(8, 8)),
-    ("sm_100a", version(8, 6)),
-    ("sm_101", version(8, 6)),
-    ("sm_101f", version(8, 8)),
-    ("sm_101a", version(8, 6)),
-    ("sm_103", version(8, 8)),
-    ("sm_103f", version(8, 8)),
-    ("sm_103a", version(8, 8)),
-    ("sm_120", version(8, 7)),
-    ("sm_120f", version(8, 8)),
-    ("sm_120a", version(8, 7)),
-    ("sm_121", version(8, 8)),
-    ("sm_121f", version(8, 8)),
-    ("sm_121a", version(8, 8)),
-];
 
 /// Directives, and the types and state spaces of variables.
 pub const DIRECTIVES: [(Version, &str); 3] = [
@@ -426,8 +400,8 @@ impl Text {
         match words[..] {
             [".version", version] => self.version = parsed(version)?,
             [".target", target] => {
-                let row = TARGETS.iter().find(|(name, _)| *name == target);
-                self.needs(row?.1);
+                let known = NvvmArch::ALL.into_iter().find(|arch| arch.sm() == target);
+                self.needs(known?.since());
             }
             [".section", ".debug_str"] => self.needs(INLINED_LOC),
             [".file" | ".loc", ..] if line.contains(';') => return None,
@@ -650,9 +624,9 @@ mod tests {
         ] {
             assert_eq!(needed(&kernel(lines)), Ok(version(major, minor)), "{lines}");
         }
-        for (target, since) in TARGETS {
-            let ptx = kernel("\tcp.async.commit_group;").replace("sm_75", target);
-            assert_eq!(needed(&ptx), Ok(since.max(version(7, 0))), "{target}");
+        for arch in NvvmArch::ALL {
+            let ptx = kernel("\tcp.async.commit_group;").replace("sm_75", &arch.sm());
+            assert_eq!(needed(&ptx), Ok(arch.since().max(version(7, 0))), "{arch}");
         }
     }
 

@@ -9,9 +9,7 @@ use std::collections::BTreeMap;
 
 use common::trial;
 use libtest_mimic::{Arguments, Failed, Trial};
-use nvvm::ptx_version::{
-    DIRECTIVES, INLINED_LOC, LARGE_PARAMETERS, OLDEST, TARGETS, examples, needed,
-};
+use nvvm::ptx_version::{DIRECTIVES, INLINED_LOC, LARGE_PARAMETERS, OLDEST, examples, needed};
 use nvvm::{Error, NvvmArch, Toolkit, Version, ptxas};
 
 fn main() {
@@ -37,10 +35,10 @@ fn main() {
             instructions_assemble(toolkit, since, &instructions)
         }));
     }
-    for (target, since) in TARGETS {
-        let name = format!("ptxas_takes_{target}_from_{since}_on");
+    for arch in NvvmArch::ALL {
+        let name = format!("ptxas_takes_{}_from_{}_on", arch.sm(), arch.since());
         trials.push(trial(&name, &toolkit, move |toolkit| {
-            target_assembles(toolkit, target, since)
+            target_assembles(toolkit, arch)
         }));
     }
     for (name, text, since, refused_at) in CONSTRUCTS {
@@ -144,8 +142,10 @@ fn instructions_assemble(
     instructions: &[String],
 ) -> Result<(), Failed> {
     // The newest target that the version has: it has all the instructions.
-    let has_target = |(_, of_target): &&(&str, Version)| *of_target <= since;
-    let (target, _) = TARGETS.iter().rfind(has_target).ok_or("no target")?;
+    let newest = NvvmArch::ALL
+        .into_iter()
+        .rfind(|arch| arch.since() <= since);
+    let target = &newest.ok_or("no target")?.sm();
     // ptxas needs far longer for one long kernel.
     for some in instructions.chunks(500) {
         assemble(toolkit, target, &module(since, target, &some.concat()))?;
@@ -167,9 +167,10 @@ fn instructions_assemble(
     Ok(())
 }
 
-fn target_assembles(toolkit: &Toolkit, target: &str, since: Version) -> Result<(), Failed> {
-    assemble(toolkit, target, &module(since, target, ""))?;
-    let older = before(since);
+fn target_assembles(toolkit: &Toolkit, arch: NvvmArch) -> Result<(), Failed> {
+    let target = &arch.sm();
+    assemble(toolkit, target, &module(arch.since(), target, ""))?;
+    let older = before(arch.since());
     let log = refusal(toolkit, target, &module(older, target, ""))?;
     match log.contains(&format!(
         "PTX .version {older} does not support .target {target}"
