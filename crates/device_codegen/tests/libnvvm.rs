@@ -1,12 +1,11 @@
 //! Everything that this crate prints is accepted: by libNVVM's verifier and compiler and, as PTX,
-//! by ptxas, for each architecture that the project builds; and in a short time.
+//! by ptxas, for each architecture that the project builds.
 //!
 //! Where no libNVVM is found the tests are shown as ignored, with the reason in their names.
 
 mod common;
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
 use common::{Case, DIALECTS, cases};
 use device_codegen::Dialect;
@@ -51,9 +50,6 @@ const DIRECTIVES: [(&str, NvvmArch, &str); 7] = [
         ".extern .shared .align 16 .b8 __nvvm_dynamic_shared_memory[]",
     ),
 ];
-
-/// Each file is small: libNVVM takes a fraction of a second.
-const LONGEST: Duration = Duration::from_secs(10);
 
 struct Tools {
     toolkit: Toolkit,
@@ -114,14 +110,10 @@ fn accepts(tools: &Tools, case: &Case, dialect: Dialect, arch: NvvmArch) -> Resu
     if let Some(libdevice) = &libdevice {
         parts.push(("libdevice.bc", libdevice));
     }
-    let start = Instant::now();
     let ptx = tools
         .compiler
         .compile(&parts, arch, &[])
         .map_err(|error| format!("{error}\n{}", module.ir))?;
-    if start.elapsed() > LONGEST {
-        return Err(format!("it took {:?}", start.elapsed()).into());
-    }
     for kernel in &module.kernels {
         if !ptx.contains(&format!(".entry {}(", kernel.name)) {
             return Err(format!("the kernel `{}` is not in the PTX", kernel.name).into());
