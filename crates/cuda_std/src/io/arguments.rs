@@ -110,12 +110,8 @@ print_arguments! {
     Kind::Signed => i8 i16 i32 i64 isize = |value| value as i64 as u64;
     Kind::Unsigned => u8 u16 u32 u64 usize = |value| value as u64;
     Kind::Float => f32 f64 = |value| (value as f64).to_bits();
-    Kind::Bool => bool = |value| {
-        #[cfg(cuda_device)]
-        let word = if value { c"true" } else { c"false" }.as_ptr() as u64;
-        #[cfg(not(cuda_device))]
-        let word = u64::from(value);
-        word
+    Kind::Text => bool = |value| {
+        if value { c"true" } else { c"false" }.as_ptr().expose_provenance() as u64
     };
 }
 

@@ -74,7 +74,7 @@ impl<const CAPACITY: usize> Buffer<CAPACITY> {
     }
 
     const fn push_conversion(&mut self, spec: &Spec, kind: Kind) {
-        let is_text = matches!(kind, Kind::Bool | Kind::Text);
+        let is_text = matches!(kind, Kind::Text);
         let is_float = matches!(kind, Kind::Float);
         assert!(
             spec.precision.is_none() || is_float,
@@ -105,7 +105,7 @@ impl<const CAPACITY: usize> Buffer<CAPACITY> {
             self.push_number(precision);
         }
         self.push_all(match (kind, spec.style) {
-            (Kind::Bool | Kind::Text | Kind::Digits, _) => b"s",
+            (Kind::Text | Kind::Digits, _) => b"s",
             (Kind::Float, _) if spec.precision.is_some() => b"f",
             (Kind::Float, _) => b"g",
             (_, Style::LowerHex) => b"llx",

@@ -110,7 +110,10 @@ unsafe fn render(format: &CStr, values: *const u8) -> Option<(Vec<u8>, i32)> {
                     convert!(text, conversion, values.take::<i32>());
                 }
                 b'e' | b'E' | b'f' | b'F' | b'g' | b'G' | b'a' | b'A' => {
-                    convert!(text, conversion, values.take::<f64>());
+                    let value = values.take::<f64>();
+                    // A GPU prints no sign of a NaN.
+                    let value = if value.is_nan() { f64::NAN } else { value };
+                    convert!(text, conversion, value);
                 }
                 b's' | b'p' => {
                     convert!(text, conversion, values.take::<*const c_void>());

@@ -46,8 +46,6 @@ mod c_format;
 mod c_print;
 mod runtime;
 mod storage;
-#[cfg(not(cuda_device))]
-mod text;
 
 pub use arguments::{Debug, Hexadecimal, PrintArgument, UpperHexadecimal};
 #[doc(hidden)]
@@ -110,8 +108,6 @@ pub enum Kind {
     Unsigned,
     /// As an `f64`.
     Float,
-    /// 0 or 1; on the device the text to print.
-    Bool,
     /// The address of a text that ends in NUL.
     Text,
     /// The address of the digits of a number, which end in NUL.
@@ -196,16 +192,7 @@ pub fn print<F: Format, const CAPACITY: usize, V: Values>(values: V) {
     let mut storage = V::EMPTY;
     let words = values.words(&mut storage);
     let words: &[u64] = words.as_ref();
-    #[cfg(cuda_device)]
     // SAFETY: the format ends in NUL and has one 8-byte conversion for each word, and the texts
     // that words are addresses of lie in static memory or in the storage.
-    unsafe {
-        crate::device::vprintf(format.as_ptr(), words.as_ptr().cast());
-    }
-    #[cfg(not(cuda_device))]
-    {
-        let _checked_at_compile_time = format;
-        // SAFETY: the storage holds the texts that words are addresses of.
-        std::print!("{}", unsafe { text::render(F::PIECES, V::KINDS, words) });
-    }
+    unsafe { vprintf(format.as_ptr(), words.as_ptr().cast()) };
 }
