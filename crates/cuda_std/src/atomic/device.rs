@@ -111,69 +111,16 @@ macro_rules! integer {
                 }
             }
 
-            update!(
-                $name,
-                $scope,
-                swap,
-                $ty,
-                concat!("exch.", $bits),
-                reg,
-                $register
-            );
-            update!(
-                $name,
-                $scope,
-                add,
-                $ty,
-                concat!("add.", $sum),
-                reg,
-                $register
-            );
-            update!(
-                $name,
-                $scope,
-                and,
-                $ty,
-                concat!("and.", $bits),
-                reg,
-                $register
-            );
-            update!(
-                $name,
-                $scope,
-                or,
-                $ty,
-                concat!("or.", $bits),
-                reg,
-                $register
-            );
-            update!(
-                $name,
-                $scope,
-                xor,
-                $ty,
-                concat!("xor.", $bits),
-                reg,
-                $register
-            );
-            update!(
-                $name,
-                $scope,
-                min,
-                $ty,
-                concat!("min.", $number),
-                reg,
-                $register
-            );
-            update!(
-                $name,
-                $scope,
-                max,
-                $ty,
-                concat!("max.", $number),
-                reg,
-                $register
-            );
+            updates! {
+                $name, $scope, $ty, reg, $register,
+                swap = "exch.", $bits;
+                add = "add.", $sum;
+                and = "and.", $bits;
+                or = "or.", $bits;
+                xor = "xor.", $bits;
+                min = "min.", $number;
+                max = "max.", $number;
+            }
         }
     };
 }
@@ -181,34 +128,29 @@ macro_rules! integer {
 macro_rules! float {
     ($name:ident, $scope:literal, $ty:ty, $number:literal) => {
         impl Float<$ty> for $name {
-            update!(
-                $name,
-                $scope,
-                add,
-                $ty,
-                concat!("add.", $number),
-                xmm_reg,
-                ""
-            );
+            updates! { $name, $scope, $ty, xmm_reg, "", add = "add.", $number; }
         }
     };
 }
 
-/// Defines a read-modify-write with one operand.
-macro_rules! update {
+/// Defines read-modify-writes with one operand: PTX's operation, and how it calls the type.
+macro_rules! updates {
     (
-        $name:ident, $scope:literal, $function:ident, $ty:ty, $operation:expr,
-        $class:ident, $register:literal
+        $name:ident, $scope:literal, $ty:ty, $class:ident, $register:literal,
+        $($function:ident = $operation:literal, $type:literal;)*
     ) => {
-        #[inline(always)]
-        unsafe fn $function(pointer: *mut $ty, value: $ty, order: Ordering) -> $ty {
-            // SAFETY: the caller vouches for the pointer.
-            unsafe {
-                atom!(
-                    order, $name, $scope, $operation, $class, $register, pointer, value
-                )
+        $(
+            #[inline(always)]
+            unsafe fn $function(pointer: *mut $ty, value: $ty, order: Ordering) -> $ty {
+                // SAFETY: the caller vouches for the pointer.
+                unsafe {
+                    atom!(
+                        order, $name, $scope, concat!($operation, $type), $class, $register,
+                        pointer, value
+                    )
+                }
             }
-        }
+        )*
     };
 }
 

@@ -43,17 +43,15 @@ pub mod mid;
 
 #[cfg(cuda_device)]
 mod device;
-mod floats;
-mod integers;
 mod operations;
 #[cfg(not(cuda_device))]
 mod simulated;
+mod types;
 
 pub use core::sync::atomic::Ordering;
-pub use floats::{
-    AtomicF32, AtomicF64, BlockAtomicF32, BlockAtomicF64, SystemAtomicF32, SystemAtomicF64,
-};
-pub use integers::{
-    AtomicI32, AtomicI64, AtomicU32, AtomicU64, BlockAtomicI32, BlockAtomicI64, BlockAtomicU32,
-    BlockAtomicU64, SystemAtomicI32, SystemAtomicI64, SystemAtomicU32, SystemAtomicU64,
+pub use types::{
+    AtomicF32, AtomicF64, AtomicI32, AtomicI64, AtomicU32, AtomicU64, BlockAtomicF32,
+    BlockAtomicF64, BlockAtomicI32, BlockAtomicI64, BlockAtomicU32, BlockAtomicU64,
+    SystemAtomicF32, SystemAtomicF64, SystemAtomicI32, SystemAtomicI64, SystemAtomicU32,
+    SystemAtomicU64,
 };
