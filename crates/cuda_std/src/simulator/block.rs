@@ -1,18 +1,16 @@
 //! A block of simulated threads: what each thread is doing, and when waiting threads may
 //! continue.
 
-use super::barrier::{Barrier, BarrierCall};
-use super::cluster::ClusterCall;
-use super::mbarrier::{MbarrierCall, Mbarriers};
+use super::barrier::Barrier;
+use super::call::{Awaits, Call, WarpCall};
+use super::mbarrier::Mbarriers;
 use super::mma::Registers;
-use super::named_barrier::{NamedBarrierCall, open_named_barrier};
 use super::pipeline::{PendingCopies, Waits};
 use super::shared_memory::SharedMemory;
 use super::tma::PendingStores;
-use super::warp::{WarpCall, complete_warp};
-use super::warpgroup::{PendingProducts, WarpgroupCall, complete_warpgroup};
+use super::warpgroup::PendingProducts;
 use super::watch::Watch;
-use super::{BarrierSite, Dim3, Fault, Launch, Place, WARP_SIZE, Waiting};
+use super::{BarrierSite, Dim3, Launch, Place, WARP_SIZE};
 use corosensei::Yielder;
 use std::cell::{Cell, RefCell};
 use std::ops::Range;
@@ -25,20 +23,8 @@ use std::sync::Arc;
 pub(super) enum State {
     /// It is ready and runs when it is scheduled.
     Ready,
-    /// The same, after it has let the others run.
-    Asleep(&'static Location<'static>),
-    /// It waits for all threads of the block.
-    AtBarrier(BarrierCall),
-    /// It waits for lanes of its warp.
-    InWarp(WarpCall),
-    /// It waits for the threads of its warpgroup.
-    InWarpgroup(WarpgroupCall),
-    /// It waits for a phase of a barrier in shared memory.
-    AtMbarrier(MbarrierCall),
-    /// It waits for some threads of the block.
-    AtNamedBarrier(NamedBarrierCall),
-    /// It waits for all threads of the cluster.
-    AtClusterBarrier(ClusterCall),
+    /// It waits in a call.
+    Waits(Call),
     /// It waits while the others get as far as they can: for its own stores, or because it has
     /// ended a phase that they may wait for.
     AfterOthers,
@@ -83,53 +69,49 @@ impl StackAddresses {
     }
 }
 
-impl State {
-    /// Where the thread waits.
-    fn site(self) -> Option<&'static Location<'static>> {
-        match self {
-            Self::Asleep(site) => Some(site),
-            Self::AtBarrier(call) => Some(call.site),
-            Self::InWarp(call) => Some(call.site),
-            Self::InWarpgroup(call) => Some(call.site),
-            Self::AtMbarrier(call) => Some(call.site),
-            Self::AtNamedBarrier(call) => Some(call.site),
-            Self::AtClusterBarrier(call) => Some(call.site),
-            Self::Ready | Self::AfterOthers | Self::Returned => None,
+impl Thread {
+    /// The call that it waits in, if it waits in one.
+    #[inline]
+    pub fn call(&self) -> Option<Call> {
+        match self.state.get() {
+            State::Waits(call) => Some(call),
+            _ => None,
         }
     }
-}
 
-impl Thread {
+    /// The same, if it waits for lanes of its warp.
+    #[inline]
+    pub fn warp_call(&self) -> Option<(Call, WarpCall)> {
+        match self.call()? {
+            call @ Call {
+                awaits: Awaits::Warp(of_warp),
+                ..
+            } => Some((call, of_warp)),
+            _ => None,
+        }
+    }
+
     /// Whether it runs when it is scheduled.
     #[inline]
     pub fn is_ready(&self) -> bool {
-        matches!(self.state.get(), State::Ready | State::Asleep(_))
+        match self.state.get() {
+            State::Ready => true,
+            State::Waits(call) => matches!(call.awaits, Awaits::Turn),
+            State::AfterOthers | State::Returned => false,
+        }
     }
 
     /// Where it waits, or that it has returned.
     pub fn place(&self) -> Place {
-        match self.state.get() {
-            State::AtBarrier(call) => call.place(),
-            State::InWarp(call) => call.place(),
-            State::InWarpgroup(call) => call.place(),
-            State::AtMbarrier(call) => call.place(),
-            State::AtNamedBarrier(call) => call.place(),
-            State::AtClusterBarrier(call) => call.place(),
-            State::Asleep(site) => Place::Waits {
-                function: "nanosleep",
-                site: site.into(),
-                mask: None,
-            },
-            State::Returned | State::Ready | State::AfterOthers => Place::Returned,
-        }
+        self.call().map_or(Place::Returned, Call::place)
     }
 
     /// Yields to the worker, and returns when the worker resumes this thread.
     #[inline]
     pub fn suspend(&self, state: State) {
         self.state.set(state);
-        if let Some(site) = state.site() {
-            self.last_wait.set(Some(site));
+        if let State::Waits(call) = state {
+            self.last_wait.set(Some(call.site));
         }
         // SAFETY: this is the running thread, so its coroutine set the yielder and has not
         // returned.
@@ -215,55 +197,10 @@ impl Block {
         }
     }
 
-    fn make_all_ready(&self) {
+    pub fn make_all_ready(&self) {
         for thread in &self.threads {
             thread.state.set(State::Ready);
         }
-    }
-
-    /// Releases the threads that can continue. It is called when every ready thread has run and
-    /// not all have returned. If all threads are at the block's barrier it releases the block,
-    /// otherwise one warp, searching from the warp of `first` on. The other threads stay
-    /// suspended, so that the first warp runs as far ahead of them as barriers allow: this
-    /// exposes a missing barrier.
-    ///
-    /// Returns whether any thread can continue; if not, each waits for another block of the
-    /// cluster, or for a thread that will never arrive.
-    ///
-    /// # Errors
-    ///
-    /// What the threads of a warp or a warpgroup wait in is nothing that a GPU can do.
-    pub fn settle(&self, first: u32) -> Result<bool, Fault> {
-        if self.barrier.open_if_complete(self.threads.len()) {
-            self.make_all_ready();
-            self.watch.note_progress();
-            return Ok(true);
-        }
-        let (before, from_first) = self
-            .threads
-            .split_at((first / WARP_SIZE * WARP_SIZE) as usize);
-        for part in [from_first, before] {
-            for warp in part.chunks(WARP_SIZE as usize) {
-                if complete_warp(self, warp)? {
-                    return Ok(true);
-                }
-            }
-        }
-        if complete_warpgroup(self)?
-            || open_named_barrier(self)
-            || self.mbarriers.settle(self, first)
-        {
-            self.watch.note_progress();
-            return Ok(true);
-        }
-        let is_last = |thread: &&Thread| matches!(thread.state.get(), State::AfterOthers);
-        if let Some(thread) = self.threads.iter().find(is_last) {
-            thread.state.set(State::Ready);
-            self.watch.note_progress();
-            return Ok(true);
-        }
-        // A sleeping thread has run in this pass and is ready for the next pass.
-        Ok(self.threads.iter().any(Thread::is_ready))
     }
 
     /// The warp that this thread is in.
@@ -278,46 +215,4 @@ impl Block {
         let returned = |thread: &Thread| matches!(thread.state.get(), State::Returned);
         self.threads.iter().all(returned)
     }
-
-    /// Says which threads wait where, if none can continue.
-    pub fn divergence(&self) -> Fault {
-        let block = self.index.get();
-        let in_warp = |thread: &&Thread| matches!(thread.state.get(), State::InWarp(_));
-        let Some(stuck) = self.threads.iter().find(in_warp) else {
-            return Fault::DivergentBarrier {
-                block,
-                block_size: self.size,
-                threads: by_place(&self.threads),
-            };
-        };
-        let warp = stuck.number / WARP_SIZE;
-        let present = self.warp_of(stuck.number).len();
-        let mut lanes = by_place(self.warp_of(stuck.number));
-        for lane in lanes.iter_mut().flat_map(|group| &mut group.threads) {
-            *lane %= WARP_SIZE;
-        }
-        if present < WARP_SIZE as usize {
-            lanes.push(Waiting {
-                place: Place::Missing,
-                threads: (present as u32..WARP_SIZE).collect(),
-            });
-        }
-        Fault::DivergentWarp { block, warp, lanes }
-    }
-}
-
-/// Groups threads that wait, or have returned, by where they are.
-fn by_place(threads: &[Thread]) -> Vec<Waiting> {
-    let mut groups: Vec<Waiting> = Vec::new();
-    for thread in threads {
-        let place = thread.place();
-        match groups.iter_mut().find(|group| group.place == place) {
-            Some(group) => group.threads.push(thread.number),
-            None => groups.push(Waiting {
-                place,
-                threads: vec![thread.number],
-            }),
-        }
-    }
-    groups
 }

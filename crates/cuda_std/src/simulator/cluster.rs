@@ -1,24 +1,8 @@
 //! The blocks of a cluster: how they reach each other, and the barrier of their threads.
 
-use super::block::{Block, State};
-use super::{Place, current};
-use std::panic::Location;
-
-/// A thread's call of [`cluster::sync_threads`](crate::cluster::sync_threads).
-#[derive(Clone, Copy, Debug)]
-pub(super) struct ClusterCall {
-    pub(super) site: &'static Location<'static>,
-}
-
-impl ClusterCall {
-    pub fn place(self) -> Place {
-        Place::Waits {
-            function: "cluster::sync_threads",
-            site: self.site.into(),
-            mask: None,
-        }
-    }
-}
+use super::block::{Block, State, Thread};
+use super::call::Awaits;
+use super::current;
 
 /// The block of this rank, if there is one whose threads have not all ended: its shared memory is
 /// another block's then.
@@ -48,19 +32,20 @@ pub(super) fn address_in(peer: &Block, address: usize) -> usize {
 /// Waits for all threads of the cluster.
 #[track_caller]
 pub(crate) fn cluster_barrier() {
-    let (block, site) = (current::block(), Location::caller());
-    if block.is_unwinding.get() || block.waits.is_left_out(site) {
-        return;
+    if current::waits_here().is_some() {
+        current::wait("cluster::sync_threads", Awaits::Cluster);
     }
-    current::thread().suspend(State::AtClusterBarrier(ClusterCall { site }));
 }
 
 /// Opens the cluster's barrier if all its threads that have not returned are there; returns whether
 /// it did.
 pub(super) fn open_cluster_barrier(blocks: &[Block]) -> bool {
     let threads = || blocks.iter().flat_map(|block| &block.threads);
-    let has_arrived = |state| matches!(state, State::AtClusterBarrier(_) | State::Returned);
-    if !threads().all(|thread| has_arrived(thread.state.get())) {
+    let has_arrived = |thread: &Thread| match thread.state.get() {
+        State::Waits(call) => matches!(call.awaits, Awaits::Cluster),
+        state => matches!(state, State::Returned),
+    };
+    if !threads().all(has_arrived) {
         return false;
     }
     for thread in threads() {
@@ -80,11 +65,10 @@ pub(crate) fn cluster_place() -> (u32, u32) {
 /// Where `shared` lies in the shared memory of another block of the cluster.
 #[track_caller]
 pub(crate) fn shared_of(shared: *mut u8, rank: u32) -> *mut u8 {
-    let block = current::block();
-    if block.is_unwinding.get() {
+    let Some((block, _)) = current::running() else {
         return shared;
-    }
-    let peer = peer(rank).unwrap_or_else(|problem| current::refuse_copy(problem));
+    };
+    let peer = current::unless_refused(peer(rank));
     let offset = block.shared_memory.borrow().offset(shared);
     peer.shared_memory.borrow().at(offset)
 }

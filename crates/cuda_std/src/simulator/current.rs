@@ -1,6 +1,7 @@
 //! The simulated thread that this OS thread is running, and what it can query about itself.
 
 use super::block::{Block, State, Thread};
+use super::call::{Awaits, Call};
 use super::{Dim3, Fault, WARP_SIZE};
 use crate::ptr::AddressSpace;
 use std::cell::Cell;
@@ -130,6 +131,40 @@ pub(crate) fn lane() -> u32 {
     thread().number % WARP_SIZE
 }
 
+/// The current block and thread; `None` while the stacks of a block's threads are unwound, when
+/// what a kernel calls has no effect.
+#[inline]
+#[track_caller]
+pub(super) fn running<'a>() -> Option<(&'a Block, &'a Thread)> {
+    let block = block();
+    (!block.is_unwinding.get()).then(|| (block, thread()))
+}
+
+/// The same, if the launch does not leave out the wait or fence at the caller's place.
+#[inline]
+#[track_caller]
+pub(super) fn waits_here<'a>() -> Option<(&'a Block, &'a Thread)> {
+    let site = Location::caller(); // that of this function's caller: a closure has its own
+    running().filter(|(block, _)| !block.waits.is_left_out(site))
+}
+
+/// Lets the current thread wait in a call.
+#[inline]
+pub(super) fn suspend(call: Call) {
+    thread().suspend(State::Waits(call));
+}
+
+/// Lets the current thread wait in this function, at the caller's place.
+#[track_caller]
+pub(super) fn wait(function: &'static str, awaits: Awaits) {
+    let site = Location::caller();
+    suspend(Call {
+        function,
+        site,
+        awaits,
+    });
+}
+
 /// Ends the launch: the current thread's copy, at the caller's place, is one that no GPU makes.
 #[track_caller]
 pub(super) fn refuse_copy(problem: String) -> ! {
@@ -139,6 +174,37 @@ pub(super) fn refuse_copy(problem: String) -> ! {
         site: Location::caller().into(),
         problem,
     })
+}
+
+/// Ends the launch as [`refuse_copy`] does if there is a problem.
+#[track_caller]
+pub(super) fn unless_refused<T>(copied: Result<T, String>) -> T {
+    match copied {
+        Ok(value) => value,
+        Err(problem) => refuse_copy(problem),
+    }
+}
+
+/// Ends the launch: the current thread's operation, at the caller's place, is undefined on a GPU.
+#[track_caller]
+pub(super) fn refuse_operation(problem: String) -> ! {
+    let site = Location::caller();
+    fail(invalid_operation(block(), thread(), site, problem))
+}
+
+/// The fault of a thread that calls an operation here in a way that is undefined on a GPU.
+pub(super) fn invalid_operation(
+    block: &Block,
+    thread: &Thread,
+    site: &'static Location<'static>,
+    problem: String,
+) -> Fault {
+    Fault::InvalidWarpOperation {
+        block: block.index.get(),
+        thread: thread.index,
+        site: site.into(),
+        problem,
+    }
 }
 
 /// Which memory `pointer` points into. What is neither shared memory nor the current thread's
@@ -157,8 +223,8 @@ pub(crate) fn address_space(pointer: *const u8) -> AddressSpace {
 /// Lets the block's other threads run.
 #[track_caller]
 pub(crate) fn let_others_run() {
-    if !block().is_unwinding.get() {
-        thread().suspend(State::Asleep(Location::caller()));
+    if running().is_some() {
+        wait("nanosleep", Awaits::Turn);
     }
 }
 

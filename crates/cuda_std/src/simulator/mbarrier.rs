@@ -1,11 +1,11 @@
 //! Barriers in shared memory, and the loads that arrive at them.
 
-use super::block::{Block, State};
+use super::block::{Block, State, Thread};
+use super::call::Awaits;
 use super::tma::Load;
-use super::{Place, cluster, current};
+use super::{cluster, current};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
-use std::panic::Location;
 
 /// A barrier in its current phase.
 #[derive(Debug)]
@@ -45,62 +45,22 @@ impl Mbarrier {
 #[derive(Debug, Default)]
 pub(super) struct Mbarriers(RefCell<BTreeMap<usize, Mbarrier>>);
 
-/// A thread's call of [`mbarrier::wait`](crate::mbarrier::wait).
-#[derive(Clone, Copy, Debug)]
-pub(super) struct MbarrierCall {
-    pub(super) site: &'static Location<'static>,
-    address: usize,
-    parity: u32,
-}
-
-impl MbarrierCall {
-    pub fn place(self) -> Place {
-        Place::Waits {
-            function: "mbarrier::wait",
-            site: self.site.into(),
-            mask: None,
-        }
-    }
-}
-
 impl Mbarriers {
     pub fn begin_block(&self) {
         self.0.borrow_mut().clear();
     }
 
-    /// Lets the loads of a phase land that has all it needs. Returns whether the phase that the
-    /// call waits for has ended, then or before.
-    fn end_if_possible(&self, call: MbarrierCall, block: &Block) -> bool {
+    /// Lets the loads of a phase land that has all it needs. Returns whether the phase of this
+    /// parity has ended, then or before.
+    fn end_if_possible(&self, address: usize, parity: u32, block: &Block) -> bool {
         let mut barriers = self.0.borrow_mut();
-        let Some(barrier) = barriers.get_mut(&call.address) else {
+        let Some(barrier) = barriers.get_mut(&address) else {
             return false;
         };
-        if !barrier.has_ended(call.parity) && barrier.may_end() {
-            land(barrier.end(), block);
+        if !barrier.has_ended(parity) {
+            end_if_complete(barrier, block);
         }
-        barrier.has_ended(call.parity)
-    }
-
-    /// Makes the threads ready that wait for a phase which has ended, or that can end: those of one
-    /// barrier, searching from the thread `first` on. Returns whether there were any.
-    pub fn settle(&self, block: &Block, first: u32) -> bool {
-        let (before, from_first) = block.threads.split_at(first as usize);
-        let calls = || {
-            let threads = from_first.iter().chain(before);
-            threads.filter_map(|thread| match thread.state.get() {
-                State::AtMbarrier(call) => Some((thread, call)),
-                _ => None,
-            })
-        };
-        let Some((_, found)) = calls().find(|(_, call)| self.end_if_possible(*call, block)) else {
-            return false;
-        };
-        for (thread, call) in calls() {
-            if (call.address, call.parity % 2) == (found.address, found.parity % 2) {
-                thread.state.set(State::Ready);
-            }
-        }
-        true
+        barrier.has_ended(parity)
     }
 
     /// What `change` makes of the barrier there.
@@ -118,7 +78,7 @@ impl Mbarriers {
     /// Adds a load to the current phase.
     pub fn expect(&self, address: usize, load: Load, block: &Block) -> Result<(), String> {
         self.with(address, |barrier| {
-            begin_next_phase(barrier, block);
+            end_if_complete(barrier, block);
             barrier.loads.push(load);
             Ok(())
         })
@@ -127,7 +87,7 @@ impl Mbarriers {
     /// Announces bytes, and arrives. Returns whether the phase may end.
     fn arrive(&self, address: usize, bytes: u32, block: &Block) -> Result<bool, String> {
         self.with(address, |barrier| {
-            begin_next_phase(barrier, block);
+            end_if_complete(barrier, block);
             barrier.missing = barrier.missing.checked_sub(1).ok_or_else(|| {
                 format!(
                     "more than {} arrivals in a phase that still lacks bytes: {} were announced, {} are on their way.",
@@ -142,35 +102,48 @@ impl Mbarriers {
     }
 }
 
-/// If a phase has all it needs and more comes, it has ended.
-fn begin_next_phase(barrier: &mut Mbarrier, block: &Block) {
+/// Makes the threads ready that wait for a phase which has ended, or that can end: those of one
+/// barrier, searching from the thread `first` on. Returns whether there were any.
+pub(super) fn settle_mbarriers(block: &Block, first: u32) -> bool {
+    let (before, from_first) = block.threads.split_at(first as usize);
+    let calls = || {
+        let threads = from_first.iter().chain(before);
+        threads.filter_map(|thread| match thread.call()?.awaits {
+            Awaits::Mbarrier { address, parity } => Some((thread, (address, parity % 2))),
+            _ => None,
+        })
+    };
+    let can_end = |&(_, (address, parity)): &(&Thread, (usize, u32))| {
+        block.mbarriers.end_if_possible(address, parity, block)
+    };
+    let Some((_, ended)) = calls().find(can_end) else {
+        return false;
+    };
+    for (thread, _) in calls().filter(|&(_, phase)| phase == ended) {
+        thread.state.set(State::Ready);
+    }
+    true
+}
+
+/// Ends the current phase if it has all it needs: what it waits for lands.
+fn end_if_complete(barrier: &mut Mbarrier, block: &Block) {
     if barrier.may_end() {
-        land(barrier.end(), block);
+        for load in barrier.end() {
+            load.land(block);
+        }
     }
-}
-
-fn land(loads: Vec<Load>, block: &Block) {
-    for load in loads {
-        load.land(block);
-    }
-}
-
-#[track_caller]
-fn fail_unless<T>(result: Result<T, String>) -> T {
-    result.unwrap_or_else(|problem| current::refuse_copy(problem))
 }
 
 #[track_caller]
 pub(crate) fn mbarrier_init(address: usize, arrivals: u32) {
-    let block = current::block();
-    if block.is_unwinding.get() {
+    let Some((block, _)) = current::running() else {
         return;
-    }
+    };
     let is_shared = block
         .shared_memory
         .borrow()
         .contains(std::ptr::without_provenance(address), 8);
-    fail_unless(match is_shared && address.is_multiple_of(8) {
+    current::unless_refused(match is_shared && address.is_multiple_of(8) {
         _ if !(1..1 << 20).contains(&arrivals) => Err(format!(
             "a barrier for {arrivals} arrivals; it must be from 1 to 1048575."
         )),
@@ -194,39 +167,31 @@ pub(crate) fn mbarrier_init(address: usize, arrivals: u32) {
 /// this one continues: this exposes what should have come before the arrival.
 #[track_caller]
 pub(crate) fn mbarrier_arrive(address: usize, bytes: u32) {
-    let block = current::block();
-    if block.is_unwinding.get() {
+    let Some((block, thread)) = current::running() else {
         return;
-    }
-    let may_end = fail_unless(block.mbarriers.arrive(address, bytes, block));
+    };
+    let may_end = current::unless_refused(block.mbarriers.arrive(address, bytes, block));
     if may_end && block.arrivals_yield {
-        current::thread().suspend(State::AfterOthers);
+        thread.suspend(State::AfterOthers);
     }
 }
 
 /// Arrives at another block's barrier.
 #[track_caller]
 pub(crate) fn mbarrier_arrive_at(address: usize, rank: u32) {
-    if current::block().is_unwinding.get() {
+    if current::running().is_none() {
         return;
     }
-    let peer = cluster::peer(rank).unwrap_or_else(|problem| current::refuse_copy(problem));
+    let peer = current::unless_refused(cluster::peer(rank));
     let address = cluster::address_in(peer, address);
-    fail_unless(peer.mbarriers.arrive(address, 0, peer));
+    current::unless_refused(peer.mbarriers.arrive(address, 0, peer));
 }
 
 #[track_caller]
 pub(crate) fn mbarrier_wait(address: usize, parity: u32) {
-    let (block, site) = (current::block(), Location::caller());
-    if block.is_unwinding.get() || block.waits.is_left_out(site) {
-        return;
+    if let Some((block, _)) = current::waits_here() {
+        current::unless_refused(block.mbarriers.with(address, |_| Ok(())));
+        // Others run first, and get as far as they can.
+        current::wait("mbarrier::wait", Awaits::Mbarrier { address, parity });
     }
-    fail_unless(block.mbarriers.with(address, |_| Ok(())));
-    let call = MbarrierCall {
-        site,
-        address,
-        parity,
-    };
-    // Others run first, and get as far as they can.
-    current::thread().suspend(State::AtMbarrier(call));
 }

@@ -52,6 +52,7 @@
 mod all_orders;
 mod barrier;
 mod block;
+mod call;
 mod cluster;
 mod coroutines;
 mod current;
@@ -64,6 +65,7 @@ mod named_barrier;
 mod order;
 mod panic_hook;
 mod pipeline;
+mod settle;
 mod shared_memory;
 mod tma;
 mod warp;
@@ -79,6 +81,7 @@ pub use order::ThreadOrder;
 pub use shared_memory::{NamedStatic, SharedStatic};
 
 pub(crate) use barrier::{barrier, barrier_and, barrier_count, barrier_or};
+pub(crate) use call::WarpOperation;
 pub(crate) use cluster::{cluster_barrier, cluster_place, shared_of};
 pub(crate) use current::{
     address_space, block_index, block_size, check_cluster_dim, check_launch_bounds, grid_size,
@@ -94,7 +97,7 @@ pub(crate) use shared_memory::{
 pub(crate) use tma::{
     tma_commit, tma_fence, tma_load, tma_load_multicast, tma_store, tma_wait, tma_wait_read,
 };
-pub(crate) use warp::{WarpOperation, load_matrices, multiply, store_matrices, warp_exchange};
+pub(crate) use warp::{load_matrices, multiply, store_matrices, warp_exchange};
 pub(crate) use warpgroup::{
     Operand, warpgroup_commit, warpgroup_fence, warpgroup_multiply, warpgroup_wait,
 };

@@ -3,9 +3,9 @@
 
 use super::BarrierSite;
 use super::block::Block;
+use super::call::SiteCounts;
 use super::current;
 use super::shared_memory::POISON;
-use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::ops::Range;
 use std::panic::Location;
@@ -71,10 +71,9 @@ impl PendingCopies {
 /// zero-filled.
 #[track_caller]
 pub(crate) fn copy_async<T: Copy>(shared: *mut T, global: *const T, valid_bytes: u32) {
-    let (block, thread) = (current::block(), current::thread());
-    if block.is_unwinding.get() {
+    let Some((block, thread)) = current::running() else {
         return;
-    }
+    };
     let copy = PendingCopy {
         shared: shared.cast(),
         global: global.cast(),
@@ -138,14 +137,9 @@ pub(crate) fn commit_copies() {
 /// Performs the copies of all of the current thread's groups but the newest.
 #[track_caller]
 pub(crate) fn wait_for_copies(but_newest: usize) {
-    let (block, thread) = (current::block(), current::thread());
-    if block.is_unwinding.get() {
+    let Some((_, thread)) = current::waits_here() else {
         return;
-    }
-    let site = Location::caller();
-    if block.waits.is_left_out(site) {
-        return;
-    }
+    };
     for copy in thread.pending_copies.borrow_mut().arrived(but_newest) {
         // SAFETY: the kernel has vouched for both pointers until this wait.
         unsafe { copy.make() };
@@ -158,14 +152,14 @@ pub(super) struct Waits {
     /// The waits that the launch leaves out.
     left_out: Vec<BarrierSite>,
     /// How often threads have waited at each site, over all blocks.
-    passed: RefCell<Vec<(&'static Location<'static>, u64)>>,
+    passed: SiteCounts,
 }
 
 impl Waits {
     pub fn new(left_out: &[BarrierSite]) -> Self {
         Self {
             left_out: left_out.to_vec(),
-            passed: RefCell::default(),
+            passed: SiteCounts::default(),
         }
     }
 
@@ -174,20 +168,12 @@ impl Waits {
         if !self.left_out.is_empty() && self.left_out.contains(&site.into()) {
             return true;
         }
-        let mut passed = self.passed.borrow_mut();
-        match passed.iter_mut().find(|(other, _)| *other == site) {
-            Some((_, count)) => *count += 1,
-            None => passed.push((site, 1)),
-        }
+        self.passed.note(site);
         false
     }
 
     /// How often threads have waited at each site.
-    pub fn passed(&self) -> Vec<(BarrierSite, u64)> {
-        let passed = self.passed.borrow();
-        passed
-            .iter()
-            .map(|&(site, count)| (site.into(), count))
-            .collect()
+    pub fn into_passed(self) -> Vec<(BarrierSite, u64)> {
+        self.passed.into_vec()
     }
 }

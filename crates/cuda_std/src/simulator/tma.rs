@@ -7,7 +7,6 @@ use super::{cluster, current};
 use crate::mma::round_to_tf32;
 use crate::tma::{TensorMap, Tiles};
 use std::collections::VecDeque;
-use std::panic::Location;
 
 /// A box of a matrix.
 #[derive(Clone, Copy, Debug)]
@@ -214,12 +213,11 @@ fn tile(map: &TensorMap, at: &[u32], shared: *const u8, block: &Block) -> Result
 
 #[track_caller]
 pub(crate) fn tma_load(shared: *mut u8, map: &TensorMap, at: &[u32], barrier: usize) {
-    let block = current::block();
-    if block.is_unwinding.get() {
+    let Some((block, _)) = current::running() else {
         return;
-    }
+    };
     let load = tile(map, at, shared, block).and_then(|tile| issue(tile, barrier, block));
-    load.unwrap_or_else(|problem| current::refuse_copy(problem));
+    current::unless_refused(load);
 }
 
 /// Issues a load to the blocks of the cluster whose bits are set.
@@ -231,10 +229,9 @@ pub(crate) fn tma_load_multicast(
     barrier: usize,
     ranks: u16,
 ) {
-    let block = current::block();
-    if block.is_unwinding.get() {
+    let Some((block, _)) = current::running() else {
         return;
-    }
+    };
     let to_each = || {
         let tile = tile(map, at, shared, block)?;
         for rank in (0..u16::BITS).filter(|rank| ranks >> rank & 1 == 1) {
@@ -243,7 +240,7 @@ pub(crate) fn tma_load_multicast(
         }
         Ok(())
     };
-    to_each().unwrap_or_else(|problem: String| current::refuse_copy(problem));
+    current::unless_refused(to_each());
 }
 
 /// Issues a load to a block's shared memory, where nothing is to be read meanwhile.
@@ -259,11 +256,10 @@ fn issue(tile: Tile, barrier: usize, block: &Block) -> Result<(), String> {
 
 #[track_caller]
 pub(crate) fn tma_store(map: &TensorMap, at: &[u32], shared: *const u8) {
-    let block = current::block();
-    if block.is_unwinding.get() {
+    let Some((block, thread)) = current::running() else {
         return;
-    }
-    let tile = tile(map, at, shared, block).unwrap_or_else(|problem| current::refuse_copy(problem));
+    };
+    let tile = current::unless_refused(tile(map, at, shared, block));
     if tile.ends_within_a_piece() {
         current::refuse_copy(format!(
             "a store to the end of rows of {} bytes: a GPU writes pieces of 16 bytes, and so what lies behind the rows. Either they end at a multiple of 16 bytes, or boxes before their end.",
@@ -274,7 +270,7 @@ pub(crate) fn tma_store(map: &TensorMap, at: &[u32], shared: *const u8) {
     if block.stores_read_early {
         store.read(block);
     }
-    current::thread().stores.borrow_mut().open.push(store);
+    thread.stores.borrow_mut().open.push(store);
 }
 
 #[track_caller]
@@ -287,12 +283,11 @@ pub(crate) fn tma_commit() {
 /// Lets all groups but the newest read shared memory.
 #[track_caller]
 pub(crate) fn tma_wait_read(but_newest: usize) {
-    let block = current::block();
-    if block.is_unwinding.get() || block.waits.is_left_out(Location::caller()) {
+    let Some((block, thread)) = current::waits_here() else {
         return;
-    }
-    current::thread().suspend(State::AfterOthers);
-    let mut stores = current::thread().stores.borrow_mut();
+    };
+    thread.suspend(State::AfterOthers);
+    let mut stores = thread.stores.borrow_mut();
     let reading = stores.groups.len().saturating_sub(but_newest);
     for store in stores.groups.iter_mut().take(reading).flatten() {
         store.read(block);
@@ -302,12 +297,11 @@ pub(crate) fn tma_wait_read(but_newest: usize) {
 /// Lets all groups but the newest write global memory.
 #[track_caller]
 pub(crate) fn tma_wait(but_newest: usize) {
-    let block = current::block();
-    if block.is_unwinding.get() || block.waits.is_left_out(Location::caller()) {
+    let Some((block, thread)) = current::waits_here() else {
         return;
-    }
-    current::thread().suspend(State::AfterOthers);
-    let mut stores = current::thread().stores.borrow_mut();
+    };
+    thread.suspend(State::AfterOthers);
+    let mut stores = thread.stores.borrow_mut();
     let writing = stores.groups.len().saturating_sub(but_newest);
     for store in stores.groups.drain(..writing).flatten() {
         store.write(block);
@@ -317,9 +311,7 @@ pub(crate) fn tma_wait(but_newest: usize) {
 /// Makes what threads have written visible to copies.
 #[track_caller]
 pub(crate) fn tma_fence() {
-    let block = current::block();
-    if block.is_unwinding.get() || block.waits.is_left_out(Location::caller()) {
-        return;
+    if let Some((block, _)) = current::waits_here() {
+        block.shared_memory.borrow_mut().publish();
     }
-    block.shared_memory.borrow_mut().publish();
 }

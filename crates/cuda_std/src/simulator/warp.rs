@@ -1,86 +1,10 @@
 //! Operations that the lanes of a warp execute together.
 
 use super::block::{Block, State, Thread};
+use super::call::{Awaits, Call, MatrixLoad, WarpCall, WarpOperation};
 use super::mma::{Multiplication, Registers};
-use super::{Fault, Place, WARP_SIZE, current};
-use crate::warp::{Shuffle, WarpReductionOp};
+use super::{Fault, WARP_SIZE, current};
 use std::panic::Location;
-
-/// The operation that the lanes execute.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum WarpOperation {
-    Sync,
-    VoteAll,
-    VoteAny,
-    Ballot,
-    /// With the requested lane and PTX's operand for the segments.
-    Shuffle(Shuffle, u32, u32),
-    MatchAny,
-    MatchAll,
-    /// Of signed integers or not.
-    Reduce(WarpReductionOp, bool),
-    Multiply(Multiplication),
-    LoadMatrices(MatrixLoad),
-    /// With the function's name.
-    StoreMatrices(&'static str),
-}
-
-/// A load of `count` matrices from shared memory.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct MatrixLoad {
-    function: &'static str,
-    count: usize,
-    is_transposed: bool,
-}
-
-impl WarpOperation {
-    fn function(self) -> &'static str {
-        match self {
-            Self::Sync => "sync_warp",
-            Self::VoteAll => "warp_vote_all",
-            Self::VoteAny => "warp_vote_any",
-            Self::Ballot => "warp_vote_ballot",
-            Self::Shuffle(Shuffle::Up, ..) => "warp_shuffle_up",
-            Self::Shuffle(Shuffle::Down, ..) => "warp_shuffle_down",
-            Self::Shuffle(Shuffle::Idx, ..) => "warp_shuffle_idx",
-            Self::Shuffle(Shuffle::Xor, ..) => "warp_shuffle_xor",
-            Self::MatchAny => "warp_match_any",
-            Self::MatchAll => "warp_match_all",
-            Self::Reduce(..) => "warp_reduce",
-            Self::Multiply(multiplication) => multiplication.function,
-            Self::LoadMatrices(load) => load.function,
-            Self::StoreMatrices(function) => function,
-        }
-    }
-}
-
-/// A lane's call of a warp operation.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct WarpCall {
-    pub(super) site: &'static Location<'static>,
-    operation: WarpOperation,
-    mask: u32,
-    /// The value that the lane contributes.
-    word: u32,
-}
-
-impl WarpCall {
-    #[inline]
-    fn is_same(&self, other: &Self) -> bool {
-        // As in `BarrierCall::is_same`; most have one `Location`.
-        self.mask == other.mask
-            && (std::ptr::eq(self.site, other.site) || self.site == other.site)
-            && self.operation.function() == other.operation.function()
-    }
-
-    pub fn place(self) -> Place {
-        Place::Waits {
-            function: self.operation.function(),
-            site: self.site.into(),
-            mask: Some(self.mask),
-        }
-    }
-}
 
 /// Waits for the lanes of `mask`; returns this lane's result.
 pub(crate) fn warp_exchange(
@@ -89,29 +13,26 @@ pub(crate) fn warp_exchange(
     mask: u32,
     word: u32,
 ) -> u32 {
-    let (block, thread) = (current::block(), current::thread());
-    if block.is_unwinding.get() {
+    let Some((block, thread)) = current::running() else {
         return word;
-    }
-    let call = WarpCall {
-        site,
-        operation,
-        mask,
-        word,
     };
+    let function = operation.function();
     let lane = thread.number % WARP_SIZE;
     if mask & (1 << lane) == 0 {
-        let function = operation.function();
-        current::fail(invalid(
-            block,
-            thread,
-            call,
-            format!(
-                "{function}() with mask {mask:#010x}, which leaves out the calling lane {lane}."
-            ),
-        ));
+        let problem = format!(
+            "{function}() with mask {mask:#010x}, which leaves out the calling lane {lane}."
+        );
+        current::fail(current::invalid_operation(block, thread, site, problem));
     }
-    thread.suspend(State::InWarp(call));
+    current::suspend(Call {
+        function,
+        site,
+        awaits: Awaits::Warp(WarpCall {
+            operation,
+            mask,
+            word,
+        }),
+    });
     thread.warp_answer.get()
 }
 
@@ -165,24 +86,15 @@ fn exchange_fragments(operation: WarpOperation, fragments: [Registers; 3]) -> Re
     thread.fragments.get()[2]
 }
 
-fn invalid(block: &Block, thread: &Thread, call: WarpCall, problem: String) -> Fault {
-    Fault::InvalidWarpOperation {
-        block: block.index.get(),
-        thread: thread.index,
-        site: call.site.into(),
-        problem,
-    }
-}
-
 /// Completes every operation of a warp that all of its lanes have reached; returns whether there
 /// was one.
 pub(super) fn complete_warp(block: &Block, warp: &[Thread]) -> Result<bool, Fault> {
     let mut any = false;
     for thread in warp {
-        if let State::InWarp(call) = thread.state.get()
+        if let Some(call) = thread.warp_call()
             && let Some(calls) = participants(warp, call)
         {
-            complete(block, warp, &calls)?;
+            complete(block, warp, call.0.site, &calls)?;
             any = true;
         }
     }
@@ -190,27 +102,36 @@ pub(super) fn complete_warp(block: &Block, warp: &[Thread]) -> Result<bool, Faul
 }
 
 /// The calls of all lanes of the mask, by lane, if all have reached `call`.
-fn participants(warp: &[Thread], call: WarpCall) -> Option<[Option<WarpCall>; 32]> {
+fn participants(
+    warp: &[Thread],
+    (call, of_warp): (Call, WarpCall),
+) -> Option<[Option<WarpCall>; 32]> {
     let mut calls = [None; 32];
-    for lane in lanes_of(call.mask) {
-        match warp.get(lane)?.state.get() {
-            State::InWarp(other) if other.is_same(&call) => calls[lane] = Some(other),
-            _ => return None,
+    for lane in lanes_of(of_warp.mask) {
+        let (other, of_other) = warp.get(lane)?.warp_call()?;
+        if of_other.mask != of_warp.mask || !other.is_same(&call) {
+            return None;
         }
+        calls[lane] = Some(of_other);
     }
     Some(calls)
 }
 
 /// Gives every participant its result and lets it continue.
-fn complete(block: &Block, warp: &[Thread], calls: &[Option<WarpCall>; 32]) -> Result<(), Fault> {
+fn complete(
+    block: &Block,
+    warp: &[Thread],
+    site: &'static Location<'static>,
+    calls: &[Option<WarpCall>; 32],
+) -> Result<(), Fault> {
     // All lanes have made the same call.
     match calls[0].map(|call| call.operation) {
         Some(WarpOperation::Multiply(multiplication)) => {
             complete_multiplication(multiplication, warp)
         }
-        Some(WarpOperation::LoadMatrices(load)) => complete_load(load, block, warp, calls)?,
+        Some(WarpOperation::LoadMatrices(load)) => complete_load(load, block, warp, site)?,
         Some(WarpOperation::StoreMatrices(function)) => {
-            complete_store(function, block, warp, calls)?
+            complete_store(function, block, warp, site)?
         }
         _ => {}
     }
@@ -255,7 +176,7 @@ fn complete(block: &Block, warp: &[Thread], calls: &[Option<WarpCall>; 32]) -> R
                         let problem = format!(
                             "{function}() reads lane {source}, which its mask {mask:#010x} leaves out."
                         );
-                        return Err(invalid(block, thread, call, problem));
+                        return Err(current::invalid_operation(block, thread, site, problem));
                     }
                 }
             }
@@ -281,11 +202,11 @@ fn complete_load(
     load: MatrixLoad,
     block: &Block,
     warp: &[Thread],
-    calls: &[Option<WarpCall>; 32],
+    site: &'static Location<'static>,
 ) -> Result<(), Fault> {
     let mut rows = [[[0_u8; 2]; 8]; 32];
-    for ((thread, call), row) in warp.iter().zip(calls).zip(&mut rows).take(8 * load.count) {
-        let pointer = row_of_matrix(load.function, block, thread, *call)?;
+    for (thread, row) in warp.iter().zip(&mut rows).take(8 * load.count) {
+        let pointer = row_of_matrix(load.function, block, thread, site)?;
         // SAFETY: 16 bytes of the block's shared memory, which is initialized, and whose threads
         // are all suspended.
         *row = unsafe { pointer.read() };
@@ -311,10 +232,10 @@ fn complete_store(
     function: &'static str,
     block: &Block,
     warp: &[Thread],
-    calls: &[Option<WarpCall>; 32],
+    site: &'static Location<'static>,
 ) -> Result<(), Fault> {
-    for (number, (thread, call)) in warp.iter().zip(calls).enumerate() {
-        let pointer = row_of_matrix(function, block, thread, *call)?;
+    for (number, thread) in warp.iter().enumerate() {
+        let pointer = row_of_matrix(function, block, thread, site)?;
         let (matrix, row) = (number / 8, number % 8);
         let lanes = warp.iter().skip(4 * row).take(4);
         for (word, lane) in lanes.enumerate() {
@@ -337,20 +258,18 @@ fn row_of_matrix(
     function: &'static str,
     block: &Block,
     thread: &Thread,
-    call: Option<WarpCall>,
+    site: &'static Location<'static>,
 ) -> Result<*mut [[u8; 2]; 8], Fault> {
     let address = thread.fragments.get()[0].0[0] as usize;
     let pointer: *mut [[u8; 2]; 8] = std::ptr::with_exposed_provenance_mut(address);
     let is_shared = block.shared_memory.borrow().contains(pointer.cast(), 16);
-    match call {
-        Some(call) if !(is_shared && address.is_multiple_of(16)) => {
-            let problem = format!(
-                "{function}() of a row at {pointer:p}; it must be 16 bytes of the block's shared memory, at a multiple of 16."
-            );
-            Err(invalid(block, thread, call, problem))
-        }
-        _ => Ok(pointer),
+    if is_shared && address.is_multiple_of(16) {
+        return Ok(pointer);
     }
+    let problem = format!(
+        "{function}() of a row at {pointer:p}; it must be 16 bytes of the block's shared memory, at a multiple of 16."
+    );
+    Err(current::invalid_operation(block, thread, site, problem))
 }
 
 fn lanes_of(mask: u32) -> impl Iterator<Item = usize> {

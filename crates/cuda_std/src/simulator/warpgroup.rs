@@ -1,11 +1,11 @@
 //! What the 128 threads of a warpgroup multiply.
 
 use super::block::{Block, State, Thread};
+use super::call::{Awaits, Call};
 use super::mma::Products;
-use super::{Fault, Place, current};
+use super::{Fault, current};
 use crate::wgmma::{Tile, a_place, sum_place};
 use std::collections::VecDeque;
-use std::panic::Location;
 
 const THREADS: usize = 128;
 /// Sums of a thread, at most.
@@ -84,44 +84,22 @@ impl PendingProducts {
     }
 }
 
-/// A thread's wait.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct WarpgroupCall {
-    function: &'static str,
-    pub(super) site: &'static Location<'static>,
-    but_newest: usize,
-}
-
-impl WarpgroupCall {
-    pub fn place(self) -> Place {
-        Place::Waits {
-            function: self.function,
-            site: self.site.into(),
-            mask: None,
-        }
-    }
-}
-
 /// Orders the use of registers.
 #[track_caller]
 pub(crate) fn warpgroup_fence() {
-    let block = current::block();
-    if block.is_unwinding.get() || block.waits.is_left_out(Location::caller()) {
-        return;
+    if let Some((_, thread)) = current::waits_here() {
+        thread.products.borrow_mut().is_fenced = true;
     }
-    current::thread().products.borrow_mut().is_fenced = true;
 }
 
 /// Closes the current thread's group of multiplications.
 #[track_caller]
 pub(crate) fn warpgroup_commit() {
-    let block = current::block();
-    if block.is_unwinding.get() || block.waits.is_left_out(Location::caller()) {
-        return;
+    if let Some((_, thread)) = current::waits_here() {
+        let mut products = thread.products.borrow_mut();
+        let group = std::mem::take(&mut products.open);
+        products.groups.push_back(group);
     }
-    let mut products = current::thread().products.borrow_mut();
-    let group = std::mem::take(&mut products.open);
-    products.groups.push_back(group);
 }
 
 /// Issues a multiplication. The sums are NaN until a wait for it.
@@ -135,10 +113,9 @@ pub(crate) fn warpgroup_multiply(
     b: Tile,
     adds: bool,
 ) {
-    let (block, thread) = (current::block(), current::thread());
-    if block.is_unwinding.get() {
+    let Some((_, thread)) = current::running() else {
         return;
-    }
+    };
     let mut pending = thread.products.borrow_mut();
     let known = pending.slot_of(sums);
     let uses_registers = known.is_none() || matches!(a, Operand::Registers(_));
@@ -147,12 +124,9 @@ pub(crate) fn warpgroup_multiply(
             None => "the sums were used",
             Some(_) => "a wait, after which A came into registers",
         };
-        current::fail(Fault::InvalidWarpOperation {
-            block: block.index.get(),
-            thread: thread.index,
-            site: Location::caller().into(),
-            problem: format!("{function}() without a wgmma::fence() since {used}."),
-        });
+        current::refuse_operation(format!(
+            "{function}() without a wgmma::fence() since {used}."
+        ));
     }
     let slot = known.unwrap_or_else(|| pending.take(sums));
     pending.open.push(Multiplication {
@@ -170,16 +144,10 @@ pub(crate) fn warpgroup_multiply(
 /// group adds to them that is not waited for.
 #[track_caller]
 pub(crate) fn warpgroup_wait(function: &'static str, but_newest: usize, sums: &mut [f32]) {
-    let (block, thread) = (current::block(), current::thread());
-    let site = Location::caller();
-    if block.is_unwinding.get() || block.waits.is_left_out(site) {
+    let Some((_, thread)) = current::waits_here() else {
         return;
-    }
-    thread.suspend(State::InWarpgroup(WarpgroupCall {
-        function,
-        site,
-        but_newest,
-    }));
+    };
+    current::wait(function, Awaits::Warpgroup { but_newest });
     let mut pending = thread.products.borrow_mut();
     // Without a multiplication before it the wait changes nothing.
     if let Some(slot) = pending.slot_of(sums)
@@ -195,10 +163,10 @@ pub(crate) fn warpgroup_wait(function: &'static str, but_newest: usize, sums: &m
 /// was one.
 pub(super) fn complete_warpgroup(block: &Block) -> Result<bool, Fault> {
     for warpgroup in block.threads.chunks(THREADS) {
-        let Some(call) = common_call(warpgroup) else {
+        let Some((call, but_newest)) = common_call(warpgroup) else {
             continue;
         };
-        perform(block, warpgroup, call)?;
+        perform(block, warpgroup, call, but_newest)?;
         for thread in warpgroup {
             thread.state.set(State::Ready);
         }
@@ -207,30 +175,34 @@ pub(super) fn complete_warpgroup(block: &Block) -> Result<bool, Fault> {
     Ok(false)
 }
 
-/// The call that all threads wait in.
-fn common_call(warpgroup: &[Thread]) -> Option<WarpgroupCall> {
-    let call = |thread: &Thread| match thread.state.get() {
-        State::InWarpgroup(call) => Some(call),
+/// The call that all threads wait in, and how many of their groups it does not wait for.
+fn common_call(warpgroup: &[Thread]) -> Option<(Call, usize)> {
+    let call = |thread: &Thread| match thread.call()? {
+        call @ Call {
+            awaits: Awaits::Warpgroup { but_newest },
+            ..
+        } => Some((call, but_newest)),
         _ => None,
     };
     let first = call(warpgroup.first()?)?;
-    let is_same = |thread| {
-        call(thread).is_some_and(|other| {
-            std::ptr::eq(other.site, first.site) || other.place() == first.place()
-        })
-    };
+    let is_same = |thread| call(thread).is_some_and(|other| other.0.is_same(&first.0));
     (warpgroup.len() == THREADS && warpgroup.iter().all(is_same)).then_some(first)
 }
 
 /// Performs the multiplications of all groups but the newest, for each thread.
-fn perform(block: &Block, warpgroup: &[Thread], call: WarpgroupCall) -> Result<(), Fault> {
+fn perform(
+    block: &Block,
+    warpgroup: &[Thread],
+    call: Call,
+    but_newest: usize,
+) -> Result<(), Fault> {
     let shared = block.shared_memory.borrow();
     loop {
         // All threads have issued the same.
         let mut next = Vec::new();
         for (thread, number) in warpgroup.iter().zip(0..) {
             let mut pending = thread.products.borrow_mut();
-            let group = match pending.groups.len() > call.but_newest {
+            let group = match pending.groups.len() > but_newest {
                 true => pending.groups.pop_front(),
                 false => None,
             };
@@ -239,15 +211,13 @@ fn perform(block: &Block, warpgroup: &[Thread], call: WarpgroupCall) -> Result<(
         let count = |group: &Option<Vec<Multiplication>>| group.as_ref().map(Vec::len);
         let differs = next.iter().find(|one| count(&one.2) != count(&next[0].2));
         if let Some((thread, ..)) = differs {
-            return Err(Fault::InvalidWarpOperation {
-                block: block.index.get(),
-                thread: thread.index,
-                site: call.site.into(),
-                problem: format!(
-                    "{}() after other multiplications than the first thread of its warpgroup has issued.",
-                    call.function
-                ),
-            });
+            let problem = format!(
+                "{}() after other multiplications than the first thread of its warpgroup has issued.",
+                call.function
+            );
+            return Err(current::invalid_operation(
+                block, thread, call.site, problem,
+            ));
         }
         let Some(multiplications) = next[0].2.clone() else {
             return Ok(());

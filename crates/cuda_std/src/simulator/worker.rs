@@ -5,6 +5,7 @@ use super::cluster::open_cluster_barrier;
 use super::coroutines::Coroutines;
 use super::current::{self, Running};
 use super::order::Turns;
+use super::settle::{divergence, settle};
 use super::shared_memory::{Overrun, SharedMemory};
 use super::warp::complete_warp;
 use super::watch::Watch;
@@ -73,11 +74,11 @@ impl<'launch> Worker<'launch> {
         for (block, coroutines) in self.blocks.into_iter().zip(self.coroutines) {
             let shared_memory = block.shared_memory.into_inner();
             let openings = block.barrier.most_openings();
-            usage.barriers.extend(block.barrier.counts());
+            usage.barriers.extend(block.barrier.into_counts());
             if openings.len() > usage.openings.len() {
                 usage.openings = openings;
             }
-            usage.waits.extend(block.waits.passed());
+            usage.waits.extend(block.waits.into_passed());
             usage.shared_bytes = usage.shared_bytes.max(shared_memory.most_bytes());
             let mut spare = SPARE.lock().unwrap_or_else(PoisonError::into_inner);
             spare.push(Equipment {
@@ -156,7 +157,7 @@ fn run_cluster(
             continue;
         }
         if !open_cluster_barrier(blocks) {
-            return Err(left.divergence());
+            return Err(divergence(left));
         }
         left.watch.note_progress();
     }
@@ -194,7 +195,7 @@ fn run_block(
         if let Some(overrun) = block.shared_memory.borrow().overrun_anywhere() {
             return Err(overrun_by(None, block, overrun));
         }
-        if block.has_ended() || !block.settle(turns.first())? {
+        if block.has_ended() || !settle(block, turns.first())? {
             return Ok(has_run);
         }
         turns.next_pass(block.barrier.openings());

@@ -1,0 +1,96 @@
+//! When the waiting threads of a block may continue, and what is wrong if none can.
+
+use super::block::{Block, State, Thread};
+use super::mbarrier::settle_mbarriers;
+use super::named_barrier::open_named_barrier;
+use super::warp::complete_warp;
+use super::warpgroup::complete_warpgroup;
+use super::{Fault, Place, WARP_SIZE, Waiting};
+
+/// Releases the threads that can continue. It is called when every ready thread has run and
+/// not all have returned. If all threads are at the block's barrier it releases the block,
+/// otherwise one warp, searching from the warp of `first` on. The other threads stay
+/// suspended, so that the first warp runs as far ahead of them as barriers allow: this
+/// exposes a missing barrier.
+///
+/// Returns whether any thread can continue; if not, each waits for another block of the
+/// cluster, or for a thread that will never arrive.
+///
+/// # Errors
+///
+/// What the threads of a warp or a warpgroup wait in is nothing that a GPU can do.
+pub(super) fn settle(block: &Block, first: u32) -> Result<bool, Fault> {
+    if block.barrier.open_if_complete(block.threads.len()) {
+        block.make_all_ready();
+        block.watch.note_progress();
+        return Ok(true);
+    }
+    let (before, from_first) = block
+        .threads
+        .split_at((first / WARP_SIZE * WARP_SIZE) as usize);
+    for part in [from_first, before] {
+        for warp in part.chunks(WARP_SIZE as usize) {
+            if complete_warp(block, warp)? {
+                return Ok(true);
+            }
+        }
+    }
+    if complete_warpgroup(block)? || open_named_barrier(block) || settle_mbarriers(block, first) {
+        block.watch.note_progress();
+        return Ok(true);
+    }
+    let is_last = |thread: &&Thread| matches!(thread.state.get(), State::AfterOthers);
+    if let Some(thread) = block.threads.iter().find(is_last) {
+        thread.state.set(State::Ready);
+        block.watch.note_progress();
+        return Ok(true);
+    }
+    // A sleeping thread has run in this pass and is ready for the next pass.
+    Ok(block.threads.iter().any(Thread::is_ready))
+}
+
+/// Says which threads wait where, if none can continue.
+pub(super) fn divergence(block: &Block) -> Fault {
+    let index = block.index.get();
+    let in_warp = |thread: &&Thread| thread.warp_call().is_some();
+    let Some(stuck) = block.threads.iter().find(in_warp) else {
+        return Fault::DivergentBarrier {
+            block: index,
+            block_size: block.size,
+            threads: by_place(&block.threads),
+        };
+    };
+    let warp = stuck.number / WARP_SIZE;
+    let present = block.warp_of(stuck.number).len();
+    let mut lanes = by_place(block.warp_of(stuck.number));
+    for lane in lanes.iter_mut().flat_map(|group| &mut group.threads) {
+        *lane %= WARP_SIZE;
+    }
+    if present < WARP_SIZE as usize {
+        lanes.push(Waiting {
+            place: Place::Missing,
+            threads: (present as u32..WARP_SIZE).collect(),
+        });
+    }
+    Fault::DivergentWarp {
+        block: index,
+        warp,
+        lanes,
+    }
+}
+
+/// Groups threads that wait, or have returned, by where they are.
+fn by_place(threads: &[Thread]) -> Vec<Waiting> {
+    let mut groups: Vec<Waiting> = Vec::new();
+    for thread in threads {
+        let place = thread.place();
+        match groups.iter_mut().find(|group| group.place == place) {
+            Some(group) => group.threads.push(thread.number),
+            None => groups.push(Waiting {
+                place,
+                threads: vec![thread.number],
+            }),
+        }
+    }
+    groups
+}
