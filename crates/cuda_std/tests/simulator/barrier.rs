@@ -163,6 +163,32 @@ fn threads_at_different_barriers_are_divergent() {
 }
 
 #[test]
+fn a_named_barrier_is_for_as_many_threads_as_it_says() {
+    // Of three warps the first two meet; without the barrier one of them reads too early.
+    let run = |launch: Launch| {
+        launch.run(|| {
+            let staged = shared_array![u32; 64];
+            let i = thread::thread_idx_x() as usize;
+            if i < 64 {
+                unsafe { *staged.add(i) = 7 };
+                unsafe { thread::named_barrier(1, 64) }; // both warps have written
+                assert_eq!(unsafe { *staged.add(63 - i) }, 7);
+            }
+        })
+    };
+    for order in ThreadOrder::ALL {
+        let report = run(Launch::new(2, 96).thread_order(order)).unwrap();
+        let site = *report.waits.first_key_value().unwrap().0;
+        let launch = unsafe { Launch::new(2, 96).thread_order(order).without_wait(site) };
+        assert!(matches!(run(launch), Err(Fault::Panic { .. })), "{order:?}");
+    }
+    let odd = Launch::new(1, 32).run(|| unsafe { thread::named_barrier(1, 33) });
+    assert!(odd.unwrap_err().to_string().contains("a multiple of 32"));
+    let too_few = Launch::new(1, 32).run(|| unsafe { thread::named_barrier(1, 64) });
+    assert_eq!(divergence(&too_few.unwrap_err())[0].0, "named_barrier");
+}
+
+#[test]
 fn a_sleeping_thread_lets_the_others_of_its_block_run() {
     let flag = AtomicU32::new(0);
     let result = Launch::new(1, 4).run(|| {

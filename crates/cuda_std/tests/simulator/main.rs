@@ -19,5 +19,13 @@ mod shared_memory;
 mod time_limit;
 mod tma;
 mod warp;
-mod warp_specialized;
 mod wgmma;
+
+/// Runs one of these tests in a process of its own, in which a variable has a value.
+fn in_a_child(test: &str, variable: &str, value: &str) -> std::process::Output {
+    std::process::Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", test, "--nocapture"])
+        .env(variable, value)
+        .output()
+        .unwrap()
+}

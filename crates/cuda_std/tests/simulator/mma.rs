@@ -410,6 +410,20 @@ fn transposed_matrices_are_loaded_as_fragments_of_b() {
 }
 
 #[test]
+fn stored_matrices_are_loaded_again() {
+    with_matrices(|matrices| {
+        let row = unsafe { matrices.add(8 * lane_id() as usize) };
+        let registers = unsafe { mma::ldmatrix_x4(row) };
+        // The four matrices in another order, beside the first ones.
+        let copy = shared_array![u16; 256];
+        let place = unsafe { copy.add(8 * (lane_id() as usize ^ 8)) };
+        unsafe { mma::stmatrix_x4(place, registers) };
+        let [a, b, c, d] = unsafe { mma::ldmatrix_x4(copy.add(8 * lane_id() as usize)) };
+        assert_eq!([b, a, d, c], registers);
+    });
+}
+
+#[test]
 fn a_row_that_no_gpu_can_load_is_a_fault() {
     let load = |offset: usize, is_loaded: fn(u32) -> bool| {
         Launch::new(1, 32).run(|| {

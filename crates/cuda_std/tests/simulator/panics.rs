@@ -126,9 +126,12 @@ fn a_thread_that_panics_while_it_is_unwound_does_not_hide_the_first_fault() {
     Launch::new(1, 4).run(thread::sync_threads).unwrap();
 }
 
+/// Tells the process of a test apart.
+const CHILD: &str = "PANIC_IN_A_CHILD";
+
 #[test]
 fn a_simulated_panic_prints_nothing_and_others_still_do() {
-    let is_child = std::env::var_os("PANIC_IN_A_CHILD").is_some();
+    let is_child = std::env::var_os(CHILD).is_some();
     if is_child {
         let fault = Launch::new(1, 1).run(|| panic!("simulated"));
         assert!(fault.is_err());
@@ -137,20 +140,11 @@ fn a_simulated_panic_prints_nothing_and_others_still_do() {
         return;
     }
     let this = "panics::a_simulated_panic_prints_nothing_and_others_still_do";
-    let child = in_a_child(this, "1");
+    let child = crate::in_a_child(this, CHILD, "1");
     assert!(child.status.success());
     let printed = String::from_utf8(child.stderr).unwrap();
     assert!(printed.contains("real"), "{printed}");
     assert!(!printed.contains("simulated\n"), "{printed}");
-}
-
-/// Runs a test of this file in a process of its own, in which this variable has a value.
-fn in_a_child(test: &str, value: &str) -> std::process::Output {
-    std::process::Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", test, "--nocapture"])
-        .env("PANIC_IN_A_CHILD", value)
-        .output()
-        .unwrap()
 }
 
 /// What ends the process in a build with debug assertions: a reason, and what it says.
@@ -182,7 +176,7 @@ const UNDEFINED: [(&str, &str, unsafe fn()); 3] = [
     ignore = "undefined behaviour, which only a dev build checks"
 )]
 fn a_panic_that_ends_the_process_says_what_where_and_which_thread() {
-    if let Ok(name) = std::env::var("PANIC_IN_A_CHILD") {
+    if let Ok(name) = std::env::var(CHILD) {
         let (.., act) = UNDEFINED
             .into_iter()
             .find(|(other, ..)| *other == name)
@@ -197,7 +191,7 @@ fn a_panic_that_ends_the_process_says_what_where_and_which_thread() {
     }
     for (name, reason, _) in UNDEFINED {
         let this = "panics::a_panic_that_ends_the_process_says_what_where_and_which_thread";
-        let child = in_a_child(this, name);
+        let child = crate::in_a_child(this, CHILD, name);
         assert!(!child.status.success());
         let printed = String::from_utf8(child.stderr).unwrap();
         let begin = "Thread (5, 0, 0) of block (2, 0, 0) panicked at crates/cuda_std/tests/simulator/panics.rs:";

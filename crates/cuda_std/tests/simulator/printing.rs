@@ -53,11 +53,7 @@ fn the_simulator_prints_what_std_and_c_print() {
         return print_from_a_kernel();
     }
     let this = "printing::the_simulator_prints_what_std_and_c_print";
-    let child = std::process::Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", this, "--nocapture", "--quiet"])
-        .env("PRINT_IN_A_CHILD", "1")
-        .output()
-        .unwrap();
+    let child = crate::in_a_child(this, "PRINT_IN_A_CHILD", "1");
     assert!(child.status.success());
     let printed = String::from_utf8(child.stdout).unwrap();
     for thread in 0..2 {

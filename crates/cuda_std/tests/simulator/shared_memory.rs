@@ -203,12 +203,8 @@ fn a_pointer_to_the_static_itself_is_refused() {
     #[expect(static_mut_refs, reason = "it is a handle of the block's memory")]
     run(|| unsafe { WORDS.as_mut_ptr().cast::<u32>() }).unwrap();
     let this = "shared_memory::a_pointer_to_the_static_itself_is_refused";
-    let child = std::process::Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", this])
-        .env(CHILD, "1")
-        .output()
-        .unwrap();
-    let printed = String::from_utf8(child.stdout).unwrap();
+    let child = crate::in_a_child(this, CHILD, "1");
+    let printed = String::from_utf8(child.stderr).unwrap();
     let words = "the static `WORDS` at crates/cuda_std/tests/simulator/shared_memory.rs:";
     assert!(printed.contains(words), "{printed}");
 }

@@ -69,11 +69,7 @@ fn a_loop_that_never_waits_ends_the_process_with_a_sentence() {
         panic!("{result:?}");
     }
     let this = "time_limit::a_loop_that_never_waits_ends_the_process_with_a_sentence";
-    let child = std::process::Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", this, "--nocapture"])
-        .env(CHILD, "1")
-        .output()
-        .unwrap();
+    let child = crate::in_a_child(this, CHILD, "1");
     assert!(!child.status.success());
     let printed = String::from_utf8(child.stderr).unwrap();
     let words = "Thread (35, 0, 0) runs, which waited last at crates/cuda_std/tests/simulator/time_limit.rs:";

@@ -6,7 +6,7 @@
 )]
 
 use cuda_std::mbarrier::{self, Mbarrier};
-use cuda_std::simulator::{BarrierSite, Launch, Report, ThreadOrder};
+use cuda_std::simulator::{BarrierSite, Launch, Report};
 use cuda_std::tma::{self, Planes, Swizzle, TensorMap, Tiles};
 use cuda_std::{shared, shared_array, thread};
 use std::sync::Mutex;
@@ -73,7 +73,7 @@ fn place(swizzle: Swizzle, box_width: usize, row: usize, col: usize) -> usize {
 }
 
 /// Loads a box, waits, and returns the elements in shared memory.
-fn load(launch: Launch, map: TensorMap, elements: usize, [x, y]: [u32; 2]) -> (Vec<u16>, Report) {
+fn load(launch: Launch, map: TensorMap, elements: usize, at: &[u32]) -> (Vec<u16>, Report) {
     let seen = Mutex::new(Vec::new());
     let bytes = 2 * elements as u32;
     let launch = launch.dynamic_shared_bytes(bytes as usize);
@@ -84,7 +84,11 @@ fn load(launch: Launch, map: TensorMap, elements: usize, [x, y]: [u32; 2]) -> (V
             mbarrier::init(full, 1);
             mbarrier::fence_init();
             mbarrier::arrive_expect_tx(full, bytes);
-            tma::load_2d(tile, &map, x, y, full);
+            match *at {
+                [x, y] => tma::load_2d(tile, &map, x, y, full),
+                [x, y, z] => tma::load_3d(tile, &map, x, y, z, full),
+                _ => panic!("{at:?}"),
+            }
             mbarrier::wait(full, 0);
             *seen.lock().unwrap() = (0..elements).map(|i| *tile.add(i)).collect();
         }
@@ -99,7 +103,7 @@ fn a_box_lands_swizzled_and_is_zero_out_of_bounds() {
         let width = swizzle.row_bytes().map_or(24, |bytes| bytes / 2);
         let map = matrix.tiles(width, 16, swizzle).simulated().unwrap();
         for (x, y) in [(0, 0), (8, 3), (25, 10), (40, 2), (0, 20)] {
-            let (seen, _) = load(Launch::new(1, 1), map, 16 * width, [x, y]);
+            let (seen, _) = load(Launch::new(1, 1), map, 16 * width, &[x, y]);
             for (row, col) in (0..16).flat_map(|row| (0..width).map(move |col| (row, col))) {
                 let (from_row, from_col) = (y as usize + row, x as usize + col);
                 let expected = match from_row < Matrix::HEIGHT && from_col < Matrix::WIDTH {
@@ -135,22 +139,7 @@ fn a_box_of_one_of_several_matrices_ends_where_that_matrix_does() {
     let map = planes(&mut matrix);
     // What lies behind the last row of a matrix is the next one.
     for (x, y, z) in [(0, 0, 0), (8, 3, 0), (34, 2, 1), (0, 4, 2), (0, 0, 3)] {
-        let seen = Mutex::new(Vec::new());
-        let launch = Launch::new(1, 1).dynamic_shared_bytes(64);
-        let report = launch.run(|| {
-            let tile = shared::dynamic_shared_mem_aligned::<u16, 1024>();
-            let full = shared_array![Mbarrier; 1];
-            unsafe {
-                mbarrier::init(full, 1);
-                mbarrier::fence_init();
-                mbarrier::arrive_expect_tx(full, 64);
-                tma::load_3d(tile, &map, x, y, z, full);
-                mbarrier::wait(full, 0);
-                *seen.lock().unwrap() = (0..32).map(|i| *tile.add(i)).collect();
-            }
-        });
-        report.unwrap();
-        let seen = seen.into_inner().unwrap();
+        let (seen, _) = load(Launch::new(1, 1), map, 32, &[x, y, z]);
         for (row, col) in (0..4).flat_map(|row| (0..8).map(move |col| (row, col))) {
             let (from_row, from_col) = (y as usize + row, x as usize + col);
             let expected = match from_row < 5 && from_col < Matrix::WIDTH && z < 3 {
@@ -236,7 +225,7 @@ fn a_load_rounds_to_tf32_where_the_map_says_so() {
             box_height: 2,
             swizzle: Swizzle::None,
         };
-        let (seen, _) = load(Launch::new(1, 1), tiles.simulated().unwrap(), 32, [0, 0]);
+        let (seen, _) = load(Launch::new(1, 1), tiles.simulated().unwrap(), 32, &[0, 0]);
         assert_eq!(seen[..16], halves(expected), "{rounds_to_tf32}");
         assert_eq!(seen[16..], [0; 16]);
     }
@@ -246,78 +235,15 @@ fn a_load_rounds_to_tf32_where_the_map_says_so() {
 fn a_box_that_nobody_waited_for_has_not_landed() {
     let mut matrix = Matrix::new();
     let map = matrix.tiles(8, 8, Swizzle::None).simulated().unwrap();
-    let (_, report) = load(Launch::new(1, 1), map, 64, [0, 0]);
+    let (_, report) = load(Launch::new(1, 1), map, 64, &[0, 0]);
     let wait = *report.waits.keys().next().unwrap();
     let (seen, _) = load(
         unsafe { Launch::new(1, 1).without_wait(wait) },
         map,
         64,
-        [0, 0],
+        &[0, 0],
     );
     assert_eq!(seen, [0xFFFF; 64]);
-}
-
-/// One thread loads five boxes of 8 x 8 into a ring of two, another one reads them: whether it
-/// finds what was loaded. It may arrive at `empty` too early, before it has read.
-fn ring_of_boxes(order: ThreadOrder, is_early: bool) -> bool {
-    let mut matrix = Matrix::new();
-    let map = matrix.tiles(8, 8, Swizzle::None).simulated().unwrap();
-    let wrong = Mutex::new(0);
-    let launch = Launch::new(1, 2)
-        .dynamic_shared_bytes(256)
-        .thread_order(order);
-    let run = launch.run(|| {
-        let boxes = shared::dynamic_shared_mem_aligned::<u16, 1024>();
-        let full = shared_array![Mbarrier; 2];
-        let empty = shared_array![Mbarrier; 2];
-        let is_producer = thread::thread_idx_x() == 0;
-        if is_producer {
-            for stage in 0..2 {
-                unsafe { mbarrier::init(full.add(stage), 1) };
-                unsafe { mbarrier::init(empty.add(stage), 1) };
-            }
-            mbarrier::fence_init();
-        }
-        thread::sync_threads();
-        for round in 0..5 {
-            let (stage, phase) = (round % 2, round as u32 / 2);
-            let [full, empty] = [full, empty].map(|bars| unsafe { bars.add(stage) });
-            let tile = unsafe { boxes.add(64 * stage) };
-            if is_producer {
-                unsafe { mbarrier::wait(empty, (phase + 1) % 2) }; // the box has been read
-                unsafe { mbarrier::arrive_expect_tx(full, 128) };
-                unsafe { tma::load_2d(tile, &map, 8 * round as u32, 0, full) };
-            } else {
-                unsafe { mbarrier::wait(full, phase % 2) }; // the box has landed
-                if is_early {
-                    unsafe { mbarrier::arrive(empty) };
-                }
-                let found = |i: usize| unsafe { tile.add(i).read() };
-                let differs = |i: &usize| found(*i) != matrix.get(i / 8, 8 * round + i % 8);
-                *wrong.lock().unwrap() += (0..64).filter(differs).count();
-                if !is_early {
-                    unsafe { mbarrier::arrive(empty) };
-                }
-            }
-        }
-    });
-    run.unwrap();
-    wrong.into_inner().unwrap() == 0
-}
-
-#[test]
-fn a_box_that_is_given_back_before_it_is_read_is_overwritten_where_the_seed_is_even() {
-    for order in [
-        ThreadOrder::Forward,
-        ThreadOrder::Reverse,
-        ThreadOrder::Random(1),
-        ThreadOrder::Random(2),
-    ] {
-        assert!(ring_of_boxes(order, false), "{order:?}");
-    }
-    for seed in [2, 4, 6] {
-        assert!(!ring_of_boxes(ThreadOrder::Random(seed), true), "{seed}");
-    }
 }
 
 /// Writes a box of 8 x 8 twice into the same shared memory and stores it to two places; returns the
@@ -447,6 +373,7 @@ fn what_no_gpu_copies_is_refused() {
         tma::load_2d(tile.add(8), &map, 0, 0, shared_array![Mbarrier; 1]);
     });
     assert!(misplaced.contains("at a multiple of 128"), "{misplaced}");
+    assert!(misplaced.contains("tests/simulator/tma.rs:"), "{misplaced}");
     let unknown = said(&|| unsafe {
         let tile = shared::dynamic_shared_mem::<u16>();
         tma::store_2d(&TensorMap([0; 16]), 0, 0, tile);
