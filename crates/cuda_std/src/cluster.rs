@@ -10,6 +10,7 @@
 #[cfg(all(cuda_device, cuda_arch_at_least = "90"))]
 use core::arch::asm;
 
+use crate::by_architecture::from_compute_90;
 #[cfg(all(cuda_device, not(cuda_arch_at_least = "90")))]
 use crate::device::needs_architecture;
 
@@ -21,19 +22,14 @@ use crate::device::needs_architecture;
 #[inline(always)]
 #[cfg_attr(not(cuda_device), track_caller)]
 pub fn sync_threads() {
-    #[cfg(all(cuda_device, cuda_arch_at_least = "90"))]
-    // SAFETY: it touches nothing.
-    unsafe {
-        asm!(
+    from_compute_90! {
+        "clusters need compute_90", (),
+        asm(
             "barrier.cluster.arrive.release.aligned;",
-            "barrier.cluster.wait.acquire.aligned;",
-            options(nostack, preserves_flags)
-        );
+            "barrier.cluster.wait.acquire.aligned;"
+        ),
+        crate::simulator::cluster_barrier(),
     }
-    #[cfg(all(cuda_device, not(cuda_arch_at_least = "90")))]
-    needs_architecture!("clusters need compute_90");
-    #[cfg(not(cuda_device))]
-    crate::simulator::cluster_barrier();
 }
 
 /// The rank of this block in its cluster, from 0 on.

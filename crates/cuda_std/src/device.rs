@@ -52,6 +52,18 @@ unsafe extern "C" {
     pub fn vprintf(format: *const u8, arguments: *const c_void) -> i32;
 }
 
+/// The address, within shared memory, of what `pointer` points to.
+///
+/// # Safety
+///
+/// That is shared memory of this block.
+#[cfg(cuda_arch_at_least = "80")]
+#[inline(always)]
+pub unsafe fn shared_address<T>(pointer: *const T) -> u32 {
+    // SAFETY: as the caller vouches.
+    unsafe { __nvvm_shared_address(pointer.cast()) }
+}
+
 /// An empty `asm!`, placed after an operation that the threads of a warp or a block execute
 /// together, so that the operation stays where the source has it.
 ///

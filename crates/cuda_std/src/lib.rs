@@ -73,6 +73,7 @@ extern crate self as cuda_std;
 
 pub mod atomic;
 pub mod block;
+mod by_architecture;
 pub mod cfg;
 pub mod cluster;
 mod device_only;

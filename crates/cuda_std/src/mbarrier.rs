@@ -25,11 +25,11 @@
 //! phase continues after the others have got as far as they can: whatever it should have done
 //! before it arrived shows. A wait that nothing can end is a fault.
 
-#[cfg(all(cuda_device, cuda_arch_at_least = "90"))]
-use core::arch::asm;
-
+use crate::by_architecture::from_compute_90;
 #[cfg(all(cuda_device, not(cuda_arch_at_least = "90")))]
 use crate::device::needs_architecture;
+#[cfg(all(cuda_device, cuda_arch_at_least = "90"))]
+use {crate::device::shared_address, core::arch::asm};
 
 /// A barrier: 8 bytes of shared memory. It has no meaning before [`init`].
 #[derive(Clone, Copy, Debug)]
@@ -51,36 +51,25 @@ pub struct Mbarrier {
 #[inline(always)]
 #[cfg_attr(not(cuda_device), track_caller)]
 pub unsafe fn init(barrier: *mut Mbarrier, arrivals: u32) {
-    #[cfg(all(cuda_device, cuda_arch_at_least = "90"))]
-    // SAFETY: the caller vouches for the address.
-    unsafe {
-        asm!(
+    from_compute_90! {
+        "mbarrier needs compute_90", (barrier, arrivals),
+        asm(
             "mbarrier.init.shared::cta.b64 [{:e}], {:e};",
-            in(reg) crate::device::__nvvm_shared_address(barrier.cast_const().cast()),
-            in(reg) arrivals,
-            options(nostack, preserves_flags)
-        );
+            in(reg) shared_address(barrier),
+            in(reg) arrivals
+        ),
+        crate::simulator::mbarrier_init(barrier.addr(), arrivals),
     }
-    #[cfg(all(cuda_device, not(cuda_arch_at_least = "90")))]
-    needs_architecture!("mbarrier needs compute_90", barrier, arrivals);
-    #[cfg(not(cuda_device))]
-    crate::simulator::mbarrier_init(barrier.addr(), arrivals);
 }
 
 /// Makes barriers that this thread has initialized known to copies (and to the other blocks of a
 /// cluster).
 #[inline(always)]
 pub fn fence_init() {
-    #[cfg(all(cuda_device, cuda_arch_at_least = "90"))]
-    // SAFETY: it touches nothing.
-    unsafe {
-        asm!(
-            "fence.mbarrier_init.release.cluster;",
-            options(nostack, preserves_flags)
-        );
+    from_compute_90! {
+        "mbarrier needs compute_90", (),
+        asm("fence.mbarrier_init.release.cluster;"),
     }
-    #[cfg(all(cuda_device, not(cuda_arch_at_least = "90")))]
-    needs_architecture!("mbarrier needs compute_90");
 }
 
 /// Arrives: one of the arrivals that end the current phase.
@@ -91,19 +80,14 @@ pub fn fence_init() {
 #[inline(always)]
 #[cfg_attr(not(cuda_device), track_caller)]
 pub unsafe fn arrive(barrier: *mut Mbarrier) {
-    #[cfg(all(cuda_device, cuda_arch_at_least = "90"))]
-    // SAFETY: the caller vouches for the barrier.
-    unsafe {
-        asm!(
+    from_compute_90! {
+        "mbarrier needs compute_90", (barrier),
+        asm(
             "mbarrier.arrive.release.cta.shared::cta.b64 _, [{:e}];",
-            in(reg) crate::device::__nvvm_shared_address(barrier.cast_const().cast()),
-            options(nostack, preserves_flags)
-        );
+            in(reg) shared_address(barrier)
+        ),
+        crate::simulator::mbarrier_arrive(barrier.addr(), 0),
     }
-    #[cfg(all(cuda_device, not(cuda_arch_at_least = "90")))]
-    needs_architecture!("mbarrier needs compute_90", barrier);
-    #[cfg(not(cuda_device))]
-    crate::simulator::mbarrier_arrive(barrier.addr(), 0);
 }
 
 /// Arrives at the barrier that block `rank` of this cluster has at the same place.
@@ -115,25 +99,19 @@ pub unsafe fn arrive(barrier: *mut Mbarrier) {
 #[inline(always)]
 #[cfg_attr(not(cuda_device), track_caller)]
 pub unsafe fn arrive_at(barrier: *mut Mbarrier, rank: u32) {
-    #[cfg(all(cuda_device, cuda_arch_at_least = "90"))]
-    // SAFETY: the caller vouches for the barrier. With `.release.cluster` ptxas would order all of
-    // memory first, which nothing here needs.
-    unsafe {
-        asm!(
+    from_compute_90! {
+        "mbarrier needs compute_90", (barrier, rank),
+        asm(
             "{{",
             ".reg .b32 remote;",
             "mapa.shared::cluster.u32 remote, {:e}, {:e};",
             "mbarrier.arrive.shared::cluster.b64 _, [remote];",
             "}}",
-            in(reg) crate::device::__nvvm_shared_address(barrier.cast_const().cast()),
-            in(reg) rank,
-            options(nostack, preserves_flags)
-        );
+            in(reg) shared_address(barrier),
+            in(reg) rank
+        ),
+        crate::simulator::mbarrier_arrive_at(barrier.addr(), rank),
     }
-    #[cfg(all(cuda_device, not(cuda_arch_at_least = "90")))]
-    needs_architecture!("mbarrier needs compute_90", barrier, rank);
-    #[cfg(not(cuda_device))]
-    crate::simulator::mbarrier_arrive_at(barrier.addr(), rank);
 }
 
 /// Announces `bytes` that copies will bring in the current phase, and arrives.
@@ -144,20 +122,15 @@ pub unsafe fn arrive_at(barrier: *mut Mbarrier, rank: u32) {
 #[inline(always)]
 #[cfg_attr(not(cuda_device), track_caller)]
 pub unsafe fn arrive_expect_tx(barrier: *mut Mbarrier, bytes: u32) {
-    #[cfg(all(cuda_device, cuda_arch_at_least = "90"))]
-    // SAFETY: the caller vouches for the barrier.
-    unsafe {
-        asm!(
+    from_compute_90! {
+        "mbarrier needs compute_90", (barrier, bytes),
+        asm(
             "mbarrier.arrive.expect_tx.release.cta.shared::cta.b64 _, [{:e}], {:e};",
-            in(reg) crate::device::__nvvm_shared_address(barrier.cast_const().cast()),
-            in(reg) bytes,
-            options(nostack, preserves_flags)
-        );
+            in(reg) shared_address(barrier),
+            in(reg) bytes
+        ),
+        crate::simulator::mbarrier_arrive(barrier.addr(), bytes),
     }
-    #[cfg(all(cuda_device, not(cuda_arch_at_least = "90")))]
-    needs_architecture!("mbarrier needs compute_90", barrier, bytes);
-    #[cfg(not(cuda_device))]
-    crate::simulator::mbarrier_arrive(barrier.addr(), bytes);
 }
 
 /// Waits until the phase of this parity, 0 or 1, has ended: the current phase, or the one before
@@ -172,7 +145,7 @@ pub unsafe fn wait(barrier: *const Mbarrier, parity: u32) {
     #[cfg(all(cuda_device, cuda_arch_at_least = "90"))]
     // SAFETY: the caller vouches for the barrier.
     unsafe {
-        let barrier = crate::device::__nvvm_shared_address(barrier.cast());
+        let barrier = shared_address(barrier);
         loop {
             let has_ended: u32;
             asm!(

@@ -47,13 +47,10 @@
 //! has not read by then is gone. What threads wrote to shared memory, a store sees only after a
 //! [`fence_shared`].
 
-use crate::mbarrier::Mbarrier;
-
+use crate::by_architecture::from_compute_90;
 #[cfg(all(cuda_device, cuda_arch_at_least = "90"))]
-use core::arch::asm;
-
-#[cfg(all(cuda_device, not(cuda_arch_at_least = "90")))]
-use crate::device::needs_architecture;
+use crate::device::shared_address;
+use crate::mbarrier::Mbarrier;
 
 /// Describes a matrix and the boxes that copies move. A kernel takes it as `#[grid_constant]`.
 ///
@@ -264,7 +261,7 @@ pub unsafe fn prefetch(map: &TensorMap) {
     #[cfg(all(cuda_device, cuda_arch_at_least = "90"))]
     // SAFETY: the caller vouches for the map, which is only read.
     unsafe {
-        asm!(
+        core::arch::asm!(
             "prefetch.tensormap [{}];",
             in(reg) map, options(nostack, preserves_flags)
         );
@@ -285,24 +282,19 @@ pub unsafe fn prefetch(map: &TensorMap) {
 #[inline(always)]
 #[cfg_attr(not(cuda_device), track_caller)]
 pub unsafe fn load_2d<T>(shared: *mut T, map: &TensorMap, x: u32, y: u32, barrier: *mut Mbarrier) {
-    #[cfg(all(cuda_device, cuda_arch_at_least = "90"))]
-    // SAFETY: the caller vouches for all of it.
-    unsafe {
-        asm!(
+    from_compute_90! {
+        "TMA needs compute_90", (shared, map, x, y, barrier),
+        asm(
             "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes \
              [{:e}], [{}, {{{:e}, {:e}}}], [{:e}];",
-            in(reg) crate::device::__nvvm_shared_address(shared.cast_const().cast()),
+            in(reg) shared_address(shared),
             in(reg) map,
             in(reg) x,
             in(reg) y,
-            in(reg) crate::device::__nvvm_shared_address(barrier.cast_const().cast()),
-            options(nostack, preserves_flags)
-        );
+            in(reg) shared_address(barrier)
+        ),
+        crate::simulator::tma_load(shared.cast(), map, &[x, y], barrier.addr()),
     }
-    #[cfg(all(cuda_device, not(cuda_arch_at_least = "90")))]
-    needs_architecture!("TMA needs compute_90", shared, map, x, y, barrier);
-    #[cfg(not(cuda_device))]
-    crate::simulator::tma_load(shared.cast(), map, &[x, y], barrier.addr());
 }
 
 /// Starts to copy a box of the matrix `z` as [`load_2d`] does, of a map of several matrices.
@@ -320,25 +312,20 @@ pub unsafe fn load_3d<T>(
     z: u32,
     barrier: *mut Mbarrier,
 ) {
-    #[cfg(all(cuda_device, cuda_arch_at_least = "90"))]
-    // SAFETY: the caller vouches for all of it.
-    unsafe {
-        asm!(
+    from_compute_90! {
+        "TMA needs compute_90", (shared, map, x, y, z, barrier),
+        asm(
             "cp.async.bulk.tensor.3d.shared::cluster.global.tile.mbarrier::complete_tx::bytes \
              [{:e}], [{}, {{{:e}, {:e}, {:e}}}], [{:e}];",
-            in(reg) crate::device::__nvvm_shared_address(shared.cast_const().cast()),
+            in(reg) shared_address(shared),
             in(reg) map,
             in(reg) x,
             in(reg) y,
             in(reg) z,
-            in(reg) crate::device::__nvvm_shared_address(barrier.cast_const().cast()),
-            options(nostack, preserves_flags)
-        );
+            in(reg) shared_address(barrier)
+        ),
+        crate::simulator::tma_load(shared.cast(), map, &[x, y, z], barrier.addr()),
     }
-    #[cfg(all(cuda_device, not(cuda_arch_at_least = "90")))]
-    needs_architecture!("TMA needs compute_90", shared, map, x, y, z, barrier);
-    #[cfg(not(cuda_device))]
-    crate::simulator::tma_load(shared.cast(), map, &[x, y, z], barrier.addr());
 }
 
 /// Starts to copy a box as [`load_2d`] does, to each block of the cluster whose bit is set in
@@ -358,25 +345,20 @@ pub unsafe fn load_2d_multicast<T>(
     barrier: *mut Mbarrier,
     ranks: u16,
 ) {
-    #[cfg(all(cuda_device, cuda_arch_at_least = "90"))]
-    // SAFETY: the caller vouches for all of it.
-    unsafe {
-        asm!(
+    from_compute_90! {
+        "TMA needs compute_90", (shared, map, x, y, barrier, ranks),
+        asm(
             "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.multicast::cluster \
              [{:e}], [{}, {{{:e}, {:e}}}], [{:e}], {:x};",
-            in(reg) crate::device::__nvvm_shared_address(shared.cast_const().cast()),
+            in(reg) shared_address(shared),
             in(reg) map,
             in(reg) x,
             in(reg) y,
-            in(reg) crate::device::__nvvm_shared_address(barrier.cast_const().cast()),
-            in(reg) ranks,
-            options(nostack, preserves_flags)
-        );
+            in(reg) shared_address(barrier),
+            in(reg) ranks
+        ),
+        crate::simulator::tma_load_multicast(shared.cast(), map, &[x, y], barrier.addr(), ranks),
     }
-    #[cfg(all(cuda_device, not(cuda_arch_at_least = "90")))]
-    needs_architecture!("TMA needs compute_90", shared, map, x, y, barrier, ranks);
-    #[cfg(not(cuda_device))]
-    crate::simulator::tma_load_multicast(shared.cast(), map, &[x, y], barrier.addr(), ranks);
 }
 
 /// Starts to copy a box from shared memory to column `x` of row `y`, in the group that the next
@@ -393,22 +375,17 @@ pub unsafe fn load_2d_multicast<T>(
 #[inline(always)]
 #[cfg_attr(not(cuda_device), track_caller)]
 pub unsafe fn store_2d<T>(map: &TensorMap, x: u32, y: u32, shared: *const T) {
-    #[cfg(all(cuda_device, cuda_arch_at_least = "90"))]
-    // SAFETY: the caller vouches for all of it.
-    unsafe {
-        asm!(
+    from_compute_90! {
+        "TMA needs compute_90", (map, x, y, shared),
+        asm(
             "cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group [{}, {{{:e}, {:e}}}], [{:e}];",
             in(reg) map,
             in(reg) x,
             in(reg) y,
-            in(reg) crate::device::__nvvm_shared_address(shared.cast()),
-            options(nostack, preserves_flags)
-        );
+            in(reg) shared_address(shared)
+        ),
+        crate::simulator::tma_store(map, &[x, y], shared.cast()),
     }
-    #[cfg(all(cuda_device, not(cuda_arch_at_least = "90")))]
-    needs_architecture!("TMA needs compute_90", map, x, y, shared);
-    #[cfg(not(cuda_device))]
-    crate::simulator::tma_store(map, &[x, y], shared.cast());
 }
 
 /// Starts to copy a box to the matrix `z` as [`store_2d`] does, of a map of several matrices.
@@ -419,42 +396,30 @@ pub unsafe fn store_2d<T>(map: &TensorMap, x: u32, y: u32, shared: *const T) {
 #[inline(always)]
 #[cfg_attr(not(cuda_device), track_caller)]
 pub unsafe fn store_3d<T>(map: &TensorMap, x: u32, y: u32, z: u32, shared: *const T) {
-    #[cfg(all(cuda_device, cuda_arch_at_least = "90"))]
-    // SAFETY: the caller vouches for all of it.
-    unsafe {
-        asm!(
+    from_compute_90! {
+        "TMA needs compute_90", (map, x, y, z, shared),
+        asm(
             "cp.async.bulk.tensor.3d.global.shared::cta.tile.bulk_group \
              [{}, {{{:e}, {:e}, {:e}}}], [{:e}];",
             in(reg) map,
             in(reg) x,
             in(reg) y,
             in(reg) z,
-            in(reg) crate::device::__nvvm_shared_address(shared.cast()),
-            options(nostack, preserves_flags)
-        );
+            in(reg) shared_address(shared)
+        ),
+        crate::simulator::tma_store(map, &[x, y, z], shared.cast()),
     }
-    #[cfg(all(cuda_device, not(cuda_arch_at_least = "90")))]
-    needs_architecture!("TMA needs compute_90", map, x, y, z, shared);
-    #[cfg(not(cuda_device))]
-    crate::simulator::tma_store(map, &[x, y, z], shared.cast());
 }
 
 /// Puts the stores that this thread has issued since its last `commit_group` into a group.
 #[inline(always)]
 #[cfg_attr(not(cuda_device), track_caller)]
 pub fn commit_group() {
-    #[cfg(all(cuda_device, cuda_arch_at_least = "90"))]
-    // SAFETY: it touches nothing.
-    unsafe {
-        asm!(
-            "cp.async.bulk.commit_group;",
-            options(nostack, preserves_flags)
-        );
+    from_compute_90! {
+        "TMA needs compute_90", (),
+        asm("cp.async.bulk.commit_group;"),
+        crate::simulator::tma_commit(),
     }
-    #[cfg(all(cuda_device, not(cuda_arch_at_least = "90")))]
-    needs_architecture!("TMA needs compute_90");
-    #[cfg(not(cuda_device))]
-    crate::simulator::tma_commit();
 }
 
 /// Waits until all of this thread's groups but the `GROUPS` newest have read shared memory, which
@@ -462,36 +427,28 @@ pub fn commit_group() {
 #[inline(always)]
 #[cfg_attr(not(cuda_device), track_caller)]
 pub fn wait_group_read<const GROUPS: u32>() {
-    #[cfg(all(cuda_device, cuda_arch_at_least = "90"))]
-    // SAFETY: it writes nothing.
-    unsafe {
-        asm!(
+    from_compute_90! {
+        "TMA needs compute_90", (),
+        asm(
             "cp.async.bulk.wait_group.read {};",
-            const GROUPS, options(nostack, preserves_flags)
-        );
+            const GROUPS
+        ),
+        crate::simulator::tma_wait_read(GROUPS as usize),
     }
-    #[cfg(all(cuda_device, not(cuda_arch_at_least = "90")))]
-    needs_architecture!("TMA needs compute_90");
-    #[cfg(not(cuda_device))]
-    crate::simulator::tma_wait_read(GROUPS as usize);
 }
 
 /// Waits until all of this thread's groups but the `GROUPS` newest have written global memory.
 #[inline(always)]
 #[cfg_attr(not(cuda_device), track_caller)]
 pub fn wait_group<const GROUPS: u32>() {
-    #[cfg(all(cuda_device, cuda_arch_at_least = "90"))]
-    // SAFETY: it writes nothing but what the stores were issued to write.
-    unsafe {
-        asm!(
+    from_compute_90! {
+        "TMA needs compute_90", (),
+        asm(
             "cp.async.bulk.wait_group {};",
-            const GROUPS, options(nostack, preserves_flags)
-        );
+            const GROUPS
+        ),
+        crate::simulator::tma_wait(GROUPS as usize),
     }
-    #[cfg(all(cuda_device, not(cuda_arch_at_least = "90")))]
-    needs_architecture!("TMA needs compute_90");
-    #[cfg(not(cuda_device))]
-    crate::simulator::tma_wait(GROUPS as usize);
 }
 
 /// Makes what this thread has written to shared memory visible to TMA and to
@@ -499,16 +456,9 @@ pub fn wait_group<const GROUPS: u32>() {
 #[inline(always)]
 #[cfg_attr(not(cuda_device), track_caller)]
 pub fn fence_shared() {
-    #[cfg(all(cuda_device, cuda_arch_at_least = "90"))]
-    // SAFETY: it touches nothing.
-    unsafe {
-        asm!(
-            "fence.proxy.async.shared::cta;",
-            options(nostack, preserves_flags)
-        );
+    from_compute_90! {
+        "TMA needs compute_90", (),
+        asm("fence.proxy.async.shared::cta;"),
+        crate::simulator::tma_fence(),
     }
-    #[cfg(all(cuda_device, not(cuda_arch_at_least = "90")))]
-    needs_architecture!("TMA needs compute_90");
-    #[cfg(not(cuda_device))]
-    crate::simulator::tma_fence();
 }

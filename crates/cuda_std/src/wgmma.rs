@@ -43,6 +43,7 @@
 use core::arch::asm;
 use core::marker::PhantomData;
 
+use crate::by_architecture::by_architecture;
 #[cfg(all(cuda_device, not(target_feature = "compute_90a")))]
 use crate::device::needs_architecture;
 #[cfg(not(cuda_device))]
@@ -284,18 +285,11 @@ pub const fn a_place(thread: u32, i: u32) -> (u32, u32) {
 #[inline(always)]
 #[cfg_attr(not(cuda_device), track_caller)]
 pub unsafe fn fence() {
-    #[cfg(all(cuda_device, target_feature = "compute_90a"))]
-    // SAFETY: the caller vouches for the threads.
-    unsafe {
-        asm!(
-            "wgmma.fence.sync.aligned;",
-            options(nostack, preserves_flags)
-        );
+    by_architecture! {
+        [target_feature = "compute_90a"], "wgmma needs compute_90a", (),
+        asm("wgmma.fence.sync.aligned;"),
+        crate::simulator::warpgroup_fence(),
     }
-    #[cfg(all(cuda_device, not(target_feature = "compute_90a")))]
-    needs_architecture!("wgmma needs compute_90a");
-    #[cfg(not(cuda_device))]
-    crate::simulator::warpgroup_fence();
 }
 
 /// Puts the multiplications since the last `commit` into a group.
@@ -306,18 +300,11 @@ pub unsafe fn fence() {
 #[inline(always)]
 #[cfg_attr(not(cuda_device), track_caller)]
 pub unsafe fn commit() {
-    #[cfg(all(cuda_device, target_feature = "compute_90a"))]
-    // SAFETY: the caller vouches for the threads.
-    unsafe {
-        asm!(
-            "wgmma.commit_group.sync.aligned;",
-            options(nostack, preserves_flags)
-        );
+    by_architecture! {
+        [target_feature = "compute_90a"], "wgmma needs compute_90a", (),
+        asm("wgmma.commit_group.sync.aligned;"),
+        crate::simulator::warpgroup_commit(),
     }
-    #[cfg(all(cuda_device, not(target_feature = "compute_90a")))]
-    needs_architecture!("wgmma needs compute_90a");
-    #[cfg(not(cuda_device))]
-    crate::simulator::warpgroup_commit();
 }
 
 /// Calls a macro with the numbers of 32, 64 or 128 sums.

@@ -1,7 +1,8 @@
 //! Fragments to shared memory: the counterpart of `ldmatrix`.
 
-#[cfg(all(cuda_device, not(cuda_arch_at_least = "90")))]
-use crate::device::needs_architecture;
+use crate::by_architecture::from_compute_90;
+#[cfg(all(cuda_device, cuda_arch_at_least = "90"))]
+use crate::device::shared_address;
 
 /// Stores fragments of 4 matrices of 8 rows of 16 bytes into shared memory: lane `8 * i + j` gives
 /// the place of row j of matrix i, and lane `l` the elements `2 * (l % 4)` and `2 * (l % 4) + 1`,
@@ -16,21 +17,16 @@ use crate::device::needs_architecture;
 #[inline(always)]
 #[cfg_attr(not(cuda_device), track_caller)]
 pub unsafe fn stmatrix_x4<T>(row: *mut T, parts: [u32; 4]) {
-    #[cfg(all(cuda_device, cuda_arch_at_least = "90"))]
-    // SAFETY: the caller vouches for the lanes and the addresses.
-    unsafe {
-        core::arch::asm!(
+    from_compute_90! {
+        "stmatrix needs compute_90", (row, parts),
+        asm(
             "stmatrix.sync.aligned.m8n8.x4.shared.b16 [{:e}], {{{:e}, {:e}, {:e}, {:e}}};",
-            in(reg) crate::device::__nvvm_shared_address(row.cast_const().cast()),
+            in(reg) shared_address(row),
             in(reg) parts[0],
             in(reg) parts[1],
             in(reg) parts[2],
-            in(reg) parts[3],
-            options(nostack, preserves_flags)
-        );
+            in(reg) parts[3]
+        ),
+        crate::simulator::store_matrices("mma::stmatrix_x4", row.cast(), parts),
     }
-    #[cfg(all(cuda_device, not(cuda_arch_at_least = "90")))]
-    needs_architecture!("stmatrix needs compute_90", row, parts);
-    #[cfg(not(cuda_device))]
-    crate::simulator::store_matrices("mma::stmatrix_x4", row.cast(), parts);
 }

@@ -318,18 +318,3 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 fn into_inner<T>(mutex: Mutex<T>) -> T {
     mutex.into_inner().unwrap_or_else(PoisonError::into_inner)
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_fault_of_the_lowest_block_is_kept_whichever_comes_first() {
-        let progress = Progress::default();
-        for block in [6, 5, 7] {
-            progress.note_fault(block, Fault::InvalidLaunch(format!("block {block}")));
-        }
-        let kept = into_inner(progress.fault);
-        assert_eq!(kept, Some((5, Fault::InvalidLaunch("block 5".into()))));
-    }
-}
