@@ -65,7 +65,27 @@ const B_AT: usize = 64 * 128;
 /// Both tiles.
 const BYTES: usize = B_AT + 256 * 128;
 
-/// Multiplies two tiles as deep as they are, adding to sums of 1000, and returns `(64, columns)`.
+/// Notes this thread's sums in a matrix of 64 rows.
+fn note(result: &Mutex<Vec<f32>>, sums: &[f32]) {
+    let mut result = result.lock().unwrap();
+    for (i, &sum) in (0..).zip(sums) {
+        let (row, col) = sum_place(thread::thread_idx_x(), i);
+        result[row as usize * 2 * sums.len() + col as usize] = sum;
+    }
+}
+
+/// Checks sums of 1000 and the products of this many elements of [`small`]'s matrices 1 and 77.
+fn assert_products(function: &str, found: &[f32], depth: u32) {
+    let columns = found.len() / 64;
+    for (i, &found) in found.iter().enumerate() {
+        let (row, col) = ((i / columns) as u32, (i % columns) as u32);
+        let products = (0..depth).map(|k| small(1, row, k) * small(77, col, k));
+        let expected = (1000 + products.sum::<i32>()) as f32;
+        assert_eq!(found, expected, "{function} ({row}, {col})");
+    }
+}
+
+/// Multiplies two tiles as deep as they are, adding to sums of 1000, and checks these.
 macro_rules! multiply {
     ($function:ident, $wait:ident, $sums:literal, $type:ident) => {{
         let columns = 2 * $sums;
@@ -88,21 +108,11 @@ macro_rules! multiply {
             unsafe { wgmma::commit() };
             assert!(sums.iter().all(|sum| sum.is_nan()), "the hardware has them");
             unsafe { wgmma::$wait::<0>(&mut sums) };
-            let mut result = result.lock().unwrap();
-            for (i, sum) in (0..).zip(sums) {
-                let (row, col) = sum_place(thread::thread_idx_x(), i);
-                result[row as usize * columns + col as usize] = sum;
-            }
+            note(&result, &sums);
         });
         report.unwrap();
-        let depth = 128 / $type.bytes;
         let found = result.into_inner().unwrap();
-        for (row, col) in (0..64).flat_map(|row| (0..columns as u32).map(move |col| (row, col))) {
-            let products = (0..depth).map(|k| small(1, row, k) * small(77, col, k));
-            let expected = (1000 + products.sum::<i32>()) as f32;
-            let found = found[row as usize * columns + col as usize];
-            assert_eq!(found, expected, "{} ({row}, {col})", stringify!($function));
-        }
+        assert_products(stringify!($function), &found, 128 / $type.bytes);
     }};
 }
 
@@ -155,11 +165,7 @@ fn with_a_in_registers(launch: Launch) -> Result<(Vec<f32>, Vec<BarrierSite>), S
         }
         unsafe { wgmma::commit() };
         unsafe { wgmma::wait_128::<0>(&mut sums) };
-        let mut result = result.lock().unwrap();
-        for (i, sum) in (0..).zip(sums) {
-            let (row, col) = sum_place(thread, i);
-            result[row as usize * 256 + col as usize] = sum;
-        }
+        note(&result, &sums);
     });
     let report = report.map_err(|fault| fault.to_string())?;
     Ok((
@@ -170,18 +176,8 @@ fn with_a_in_registers(launch: Launch) -> Result<(Vec<f32>, Vec<BarrierSite>), S
 
 #[test]
 fn a_may_be_in_registers() {
-    let expected = |row, col| {
-        let products = (0..32).map(|k| small(1, row, k) * small(77, col, k));
-        (1000 + products.sum::<i32>()) as f32
-    };
     let (right, sites) = with_a_in_registers(Launch::new(1, 128)).unwrap();
-    for (row, col) in (0..64).flat_map(|row| (0..256).map(move |col| (row, col))) {
-        assert_eq!(
-            right[(row * 256 + col) as usize],
-            expected(row, col),
-            "({row}, {col})"
-        );
-    }
+    assert_products("m64n256k8_tf32_of_registers", &right, 32);
     assert_eq!(sites.len(), 4, "{sites:?}");
     for site in sites {
         match with_a_in_registers(unsafe { Launch::new(1, 128).without_wait(site) }) {
