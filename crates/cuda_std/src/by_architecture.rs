@@ -1,4 +1,4 @@
-//! Functions that are an instruction of some GPUs only.
+//! Functions that have one body on a GPU, or on some GPUs, and another in the simulator.
 
 /// The body of a function that is an instruction of the architectures in brackets, whose operands
 /// follow `asm`. Compiled for another architecture it is a trap, whose comment says why; in the
@@ -32,4 +32,15 @@ macro_rules! from_compute_90 {
     };
 }
 
-pub(crate) use {by_architecture, from_compute_90};
+/// One expression on a GPU, and another in the simulator.
+macro_rules! gpu_or_simulated {
+    ($gpu:expr, $simulated:expr $(,)?) => {{
+        #[cfg(cuda_device)]
+        let value = $gpu;
+        #[cfg(not(cuda_device))]
+        let value = $simulated;
+        value
+    }};
+}
+
+pub(crate) use {by_architecture, from_compute_90, gpu_or_simulated};

@@ -47,63 +47,55 @@ pub unsafe fn read_only<T>(elements: &[T]) -> &[T] {
     elements
 }
 
-/// `source[0..4]`.
-///
-/// # Safety
-///
-/// `source` points into global memory, at a multiple of 16 bytes, and is valid for reading four
-/// floats.
-#[inline(always)]
-pub unsafe fn load4(source: *const f32) -> [f32; 4] {
-    #[cfg(cuda_device)]
-    {
-        let (x, y, z, w): (f32, f32, f32, f32);
-        // SAFETY: the caller vouches for the pointer.
-        unsafe {
-            asm!(
-                "ld.global.v4.f32 {{{}, {}, {}, {}}}, [{}];",
-                out(xmm_reg) x, out(xmm_reg) y, out(xmm_reg) z, out(xmm_reg) w, in(reg) source,
-                options(nostack, preserves_flags, readonly)
-            );
-        }
-        [x, y, z, w]
-    }
-    #[cfg(not(cuda_device))]
-    // SAFETY: as above.
-    unsafe {
-        debug_assert!(
-            source.addr().is_multiple_of(16),
-            "{source:?} is not a multiple of 16"
-        );
-        source.cast::<[f32; 4]>().read()
-    }
+/// Defines loads of four floats.
+macro_rules! loads {
+    ($($(#[$doc:meta])* $name:ident = $instruction:literal, ($($option:ident),*);)*) => {
+        $(
+            $(#[$doc])*
+            #[inline(always)]
+            pub unsafe fn $name(source: *const f32) -> [f32; 4] {
+                #[cfg(cuda_device)]
+                {
+                    let (x, y, z, w): (f32, f32, f32, f32);
+                    // SAFETY: the caller vouches for the pointer.
+                    unsafe {
+                        asm!(
+                            concat!($instruction, " {{{}, {}, {}, {}}}, [{}];"),
+                            out(xmm_reg) x, out(xmm_reg) y, out(xmm_reg) z, out(xmm_reg) w,
+                            in(reg) source,
+                            options($($option),*)
+                        );
+                    }
+                    [x, y, z, w]
+                }
+                #[cfg(not(cuda_device))]
+                // SAFETY: as above.
+                unsafe {
+                    debug_assert!(
+                        source.addr().is_multiple_of(16),
+                        "{source:?} is not a multiple of 16"
+                    );
+                    source.cast::<[f32; 4]>().read()
+                }
+            }
+        )*
+    };
 }
 
-/// `source[0..4]`, by way of the read-only data cache.
-///
-/// # Safety
-///
-/// As for [`load4`], and nothing writes these floats while the kernel runs.
-#[inline(always)]
-pub unsafe fn load4_read_only(source: *const f32) -> [f32; 4] {
-    #[cfg(cuda_device)]
-    {
-        let (x, y, z, w): (f32, f32, f32, f32);
-        // SAFETY: the caller vouches for the pointer.
-        unsafe {
-            asm!(
-                "ld.global.nc.v4.f32 {{{}, {}, {}, {}}}, [{}];",
-                out(xmm_reg) x, out(xmm_reg) y, out(xmm_reg) z, out(xmm_reg) w, in(reg) source,
-                options(pure, readonly, nostack, preserves_flags)
-            );
-        }
-        [x, y, z, w]
-    }
-    #[cfg(not(cuda_device))]
-    // SAFETY: as above.
-    unsafe {
-        load4(source)
-    }
+loads! {
+    /// `source[0..4]`.
+    ///
+    /// # Safety
+    ///
+    /// `source` points into global memory, at a multiple of 16 bytes, and is valid for reading four
+    /// floats.
+    load4 = "ld.global.v4.f32", (nostack, preserves_flags, readonly);
+    /// `source[0..4]`, by way of the read-only data cache.
+    ///
+    /// # Safety
+    ///
+    /// As for [`load4`], and nothing writes these floats while the kernel runs.
+    load4_read_only = "ld.global.nc.v4.f32", (pure, readonly, nostack, preserves_flags);
 }
 
 /// `target[0..4] = four`.

@@ -6,6 +6,7 @@
 //! thread may use and free, also one of a later launch. If the heap is exhausted, the launch
 //! fails. In the simulator the heap is the host's.
 
+use crate::by_architecture::gpu_or_simulated;
 use core::alloc::{GlobalAlloc, Layout};
 use core::ffi::c_void;
 
@@ -73,11 +74,10 @@ unsafe impl GlobalAlloc for CUDAAllocator {
 /// The bytes of dynamic shared memory that the launch has requested for each block.
 #[inline(always)]
 pub fn dynamic_smem_size() -> u32 {
-    #[cfg(cuda_device)]
-    let bytes = crate::device::__nvvm_dynamic_smem_size();
-    #[cfg(not(cuda_device))]
-    let bytes = crate::simulator::dynamic_shared_bytes();
-    bytes
+    gpu_or_simulated!(
+        crate::device::__nvvm_dynamic_smem_size(),
+        crate::simulator::dynamic_shared_bytes()
+    )
 }
 
 /// The bytes of shared memory that each block takes, arrays and dynamic: on a GPU a multiple of
@@ -87,9 +87,8 @@ pub fn dynamic_smem_size() -> u32 {
 /// The simulator knows an array when a thread of the block first names it.
 #[inline(always)]
 pub fn total_smem_size() -> u32 {
-    #[cfg(cuda_device)]
-    let bytes = crate::device::__nvvm_total_smem_size();
-    #[cfg(not(cuda_device))]
-    let bytes = crate::simulator::shared_bytes().next_multiple_of(128);
-    bytes
+    gpu_or_simulated!(
+        crate::device::__nvvm_total_smem_size(),
+        crate::simulator::shared_bytes().next_multiple_of(128)
+    )
 }

@@ -14,6 +14,7 @@
 //! On a CPU these functions work only within a launch of the simulator; elsewhere they panic with
 //! a message.
 
+use crate::by_architecture::gpu_or_simulated;
 use crate::vector::{Vec2, Vec3};
 
 /// Defines a function that reads one component of a thread's position in the launch.
@@ -23,11 +24,7 @@ macro_rules! special_registers {
             $(#[$doc])*
             #[inline(always)]
             pub fn $name() -> u32 {
-                #[cfg(cuda_device)]
-                let value = crate::device::$intrinsic();
-                #[cfg(not(cuda_device))]
-                let value = crate::simulator::$place().$component;
-                value
+                gpu_or_simulated!(crate::device::$intrinsic(), crate::simulator::$place().$component)
             }
         )*
     };
@@ -141,11 +138,10 @@ pub fn first() -> bool {
 /// Threads of a warp: 32.
 #[inline(always)]
 pub fn warp_size() -> u32 {
-    #[cfg(cuda_device)]
-    let size = crate::device::__nvvm_warp_size();
-    #[cfg(not(cuda_device))]
-    let size = crate::simulator::WARP_SIZE;
-    size
+    gpu_or_simulated!(
+        crate::device::__nvvm_warp_size(),
+        crate::simulator::WARP_SIZE
+    )
 }
 
 /// Waits until every thread of the block has arrived; afterwards all threads see what each wrote
@@ -190,11 +186,10 @@ pub unsafe fn named_barrier(number: u32, threads: u32) {
 #[inline(always)]
 #[cfg_attr(not(cuda_device), track_caller)]
 pub fn sync_threads_count(predicate: u32) -> u32 {
-    #[cfg(cuda_device)]
-    let count = crate::device::__nvvm_block_barrier_count(predicate);
-    #[cfg(not(cuda_device))]
-    let count = crate::simulator::barrier_count(predicate);
-    count
+    gpu_or_simulated!(
+        crate::device::__nvvm_block_barrier_count(predicate),
+        crate::simulator::barrier_count(predicate)
+    )
 }
 
 /// [`sync_threads`] that also returns, to every thread, whether `predicate` is not 0 in all of
@@ -202,11 +197,10 @@ pub fn sync_threads_count(predicate: u32) -> u32 {
 #[inline(always)]
 #[cfg_attr(not(cuda_device), track_caller)]
 pub fn sync_threads_and(predicate: u32) -> u32 {
-    #[cfg(cuda_device)]
-    let all = crate::device::__nvvm_block_barrier_and(predicate);
-    #[cfg(not(cuda_device))]
-    let all = crate::simulator::barrier_and(predicate);
-    all
+    gpu_or_simulated!(
+        crate::device::__nvvm_block_barrier_and(predicate),
+        crate::simulator::barrier_and(predicate)
+    )
 }
 
 /// [`sync_threads`] that also returns, to every thread, whether `predicate` is not 0 in any of
@@ -214,11 +208,10 @@ pub fn sync_threads_and(predicate: u32) -> u32 {
 #[inline(always)]
 #[cfg_attr(not(cuda_device), track_caller)]
 pub fn sync_threads_or(predicate: u32) -> u32 {
-    #[cfg(cuda_device)]
-    let any = crate::device::__nvvm_block_barrier_or(predicate);
-    #[cfg(not(cuda_device))]
-    let any = crate::simulator::barrier_or(predicate);
-    any
+    gpu_or_simulated!(
+        crate::device::__nvvm_block_barrier_or(predicate),
+        crate::simulator::barrier_or(predicate)
+    )
 }
 
 /// Defines a memory fence of one scope.

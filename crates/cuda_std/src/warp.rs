@@ -6,6 +6,7 @@
 //! same mask. A lane in the mask that has returned, or that the block is too small to have, is
 //! missing: this is undefined on a GPU and a fault in the simulator.
 
+use crate::by_architecture::gpu_or_simulated;
 #[cfg(not(cuda_device))]
 use crate::simulator::WarpOperation;
 
@@ -35,11 +36,7 @@ pub unsafe fn sync_warp(mask: u32) {
 /// This thread's lane in its warp, 0 to 31.
 #[inline(always)]
 pub fn lane_id() -> u32 {
-    #[cfg(cuda_device)]
-    let lane = crate::device::__nvvm_lane_id();
-    #[cfg(not(cuda_device))]
-    let lane = crate::simulator::lane();
-    lane
+    gpu_or_simulated!(crate::device::__nvvm_lane_id(), crate::simulator::lane())
 }
 
 /// A mask of lanes that execute this call together at this moment, including the calling lane.
@@ -49,11 +46,10 @@ pub fn lane_id() -> u32 {
 /// that a GPU may give too.
 #[inline(always)]
 pub fn activemask() -> u32 {
-    #[cfg(cuda_device)]
-    let mask = crate::device::__nvvm_active_mask();
-    #[cfg(not(cuda_device))]
-    let mask = 1 << crate::simulator::lane();
-    mask
+    gpu_or_simulated!(
+        crate::device::__nvvm_active_mask(),
+        1 << crate::simulator::lane()
+    )
 }
 
 /// Defines a vote: a function of every lane's predicate.

@@ -1,6 +1,7 @@
 //! Which lanes of a warp have the same value.
 
 use super::sealed::Sealed;
+use crate::by_architecture::gpu_or_simulated;
 #[cfg(not(cuda_device))]
 use crate::simulator::{WarpOperation, warp_exchange};
 
@@ -14,7 +15,7 @@ use crate::simulator::{WarpOperation, warp_exchange};
 #[cfg_attr(not(cuda_device), track_caller)]
 pub unsafe fn warp_match_any<T: WarpMatchValue>(mask: u32, value: T) -> u32 {
     // SAFETY: the caller vouches for the lanes.
-    let lanes = unsafe { T::match_any(mask, value) };
+    let lanes = unsafe { value.matching(mask, false) };
     #[cfg(cuda_device)]
     // SAFETY: the assembly does nothing.
     unsafe {
@@ -32,7 +33,7 @@ pub unsafe fn warp_match_any<T: WarpMatchValue>(mask: u32, value: T) -> u32 {
 #[cfg_attr(not(cuda_device), track_caller)]
 pub unsafe fn warp_match_all<T: WarpMatchValue>(mask: u32, value: T) -> Option<u32> {
     // SAFETY: the caller vouches for the lanes.
-    let lanes = unsafe { T::match_all(mask, value) };
+    let lanes = unsafe { value.matching(mask, true) };
     #[cfg(cuda_device)]
     // SAFETY: the assembly does nothing.
     unsafe {
@@ -43,21 +44,14 @@ pub unsafe fn warp_match_all<T: WarpMatchValue>(mask: u32, value: T) -> Option<u
 
 /// A value that lanes can compare: an integer or float of 32 or 64 bits.
 pub trait WarpMatchValue: Copy + Sealed {
+    /// The lanes of `mask` that have this value; if `all` of them must have it, 0 if one has not.
+    ///
     /// # Safety
     ///
     /// That of [`warp_match_any`].
     #[doc(hidden)]
     #[cfg_attr(not(cuda_device), track_caller)]
-    unsafe fn match_any(mask: u32, value: Self) -> u32;
-
-    /// 0 if the values differ.
-    ///
-    /// # Safety
-    ///
-    /// That of [`warp_match_all`].
-    #[doc(hidden)]
-    #[cfg_attr(not(cuda_device), track_caller)]
-    unsafe fn match_all(mask: u32, value: Self) -> u32;
+    unsafe fn matching(self, mask: u32, all: bool) -> u32;
 }
 
 /// Implements the trait for integers of one width, on the device by an instruction and in the
@@ -66,23 +60,18 @@ macro_rules! of_bits {
     ($bits:ty, $any:ident, $all:ident, |$value:ident| [$($word:expr),*]) => {
         impl WarpMatchValue for $bits {
             #[inline(always)]
-            unsafe fn match_any(mask: u32, $value: Self) -> u32 {
-                #[cfg(cuda_device)]
-                // SAFETY: the caller vouches for the lanes.
-                let lanes = unsafe { crate::device::$any(mask, $value) };
-                #[cfg(not(cuda_device))]
-                let lanes = exchange(WarpOperation::MatchAny, mask, &[$($word),*]);
-                lanes
-            }
-
-            #[inline(always)]
-            unsafe fn match_all(mask: u32, $value: Self) -> u32 {
-                #[cfg(cuda_device)]
-                // SAFETY: the caller vouches for the lanes.
-                let lanes = unsafe { crate::device::$all(mask, $value) };
-                #[cfg(not(cuda_device))]
-                let lanes = exchange(WarpOperation::MatchAll, mask, &[$($word),*]);
-                lanes
+            unsafe fn matching(self, mask: u32, all: bool) -> u32 {
+                let $value = self;
+                gpu_or_simulated!(
+                    // SAFETY: the caller vouches for the lanes.
+                    unsafe {
+                        match all {
+                            true => crate::device::$all(mask, $value),
+                            false => crate::device::$any(mask, $value),
+                        }
+                    },
+                    exchange(all, mask, &[$($word),*])
+                )
             }
         }
     };
@@ -103,8 +92,12 @@ of_bits!(
 /// The lanes in which all words match.
 #[cfg(not(cuda_device))]
 #[track_caller]
-fn exchange(operation: WarpOperation, mask: u32, words: &[u32]) -> u32 {
+fn exchange(all: bool, mask: u32, words: &[u32]) -> u32 {
     let site = core::panic::Location::caller();
+    let operation = match all {
+        true => WarpOperation::MatchAll,
+        false => WarpOperation::MatchAny,
+    };
     let lanes = words
         .iter()
         .map(|&word| warp_exchange(site, operation, mask, word));
@@ -116,15 +109,9 @@ macro_rules! by_bits {
         $(
             impl WarpMatchValue for $ty {
                 #[inline(always)]
-                unsafe fn match_any(mask: u32, value: Self) -> u32 {
+                unsafe fn matching(self, mask: u32, all: bool) -> u32 {
                     // SAFETY: the caller vouches for the lanes.
-                    unsafe { WarpMatchValue::match_any(mask, $to_bits(value)) }
-                }
-
-                #[inline(always)]
-                unsafe fn match_all(mask: u32, value: Self) -> u32 {
-                    // SAFETY: as above.
-                    unsafe { WarpMatchValue::match_all(mask, $to_bits(value)) }
+                    unsafe { $to_bits(self).matching(mask, all) }
                 }
             }
         )*
