@@ -198,27 +198,36 @@ impl Piece {
                     Style::LowerHex => quote! { LowerHex },
                     Style::UpperHex => quote! { UpperHex },
                 };
-                let align = match spec.align {
-                    Align::Natural => quote! { Natural },
-                    Align::Left => quote! { Left },
-                    Align::Right => quote! { Right },
-                };
-                let Spec { zeros, width, .. } = spec;
-                let precision = match spec.precision {
-                    Some(precision) => quote! { ::core::option::Option::Some(#precision) },
-                    None => quote! { ::core::option::Option::None },
-                };
+                let flags = spec.flags();
+                let aligns_text = spec.align == Align::Natural && spec.width > 0;
+                let (has_zeros, has_precision) = (spec.zeros, spec.precision.is_some());
                 quote! {
                     ::cuda_std::io::Piece::Value(::cuda_std::io::Spec {
                         style: ::cuda_std::io::Style::#style,
-                        align: ::cuda_std::io::Align::#align,
-                        zeros: #zeros,
-                        width: #width,
-                        precision: #precision,
+                        flags: #flags,
+                        aligns_text: #aligns_text,
+                        has_zeros: #has_zeros,
+                        has_precision: #has_precision,
                     })
                 }
             }
         }
+    }
+}
+
+impl Spec {
+    /// C's flags, width and precision.
+    fn flags(&self) -> String {
+        let mut flags = String::new();
+        if self.width > 0 {
+            let left = if self.align == Align::Left { "-" } else { "" };
+            let zeros = if self.zeros { "0" } else { "" };
+            flags += &format!("{left}{zeros}{}", self.width);
+        }
+        if let Some(precision) = self.precision {
+            flags += &format!(".{precision}");
+        }
+        flags
     }
 }
 

@@ -1,6 +1,6 @@
 //! Builds the format string that the device's `vprintf` reads, as a constant.
 
-use super::{Align, Kind, Piece, Spec, Style};
+use super::{Kind, Piece, Spec, Style};
 
 /// The NUL-terminated C format string of `pieces`, for values of these kinds.
 pub(super) const fn build<const CAPACITY: usize>(
@@ -58,55 +58,26 @@ impl<const CAPACITY: usize> Buffer<CAPACITY> {
         }
     }
 
-    /// Writes a number of up to three digits.
-    const fn push_number(&mut self, number: u32) {
-        assert!(
-            number < 1000,
-            "a width or a precision of a thousand or more"
-        );
-        if number >= 100 {
-            self.push(b'0' + (number / 100) as u8);
-        }
-        if number >= 10 {
-            self.push(b'0' + (number / 10 % 10) as u8);
-        }
-        self.push(b'0' + (number % 10) as u8);
-    }
-
     const fn push_conversion(&mut self, spec: &Spec, kind: Kind) {
         let is_text = matches!(kind, Kind::Text);
         let is_float = matches!(kind, Kind::Float);
         assert!(
-            spec.precision.is_none() || is_float,
+            !spec.has_precision || is_float,
             "a precision, as in `{{:.3}}`, is for f32 and f64 only"
         );
         assert!(
-            !(spec.zeros && (is_text || matches!(kind, Kind::Digits))),
+            !(spec.has_zeros && (is_text || matches!(kind, Kind::Digits))),
             "zeros in front, as in `{{:08}}`, are for numbers of up to 64 bits only"
         );
 
         self.push(b'%');
-        let left = match spec.align {
-            Align::Natural => is_text,
-            Align::Left => true,
-            Align::Right => false,
-        };
-        if left && spec.width > 0 {
+        if spec.aligns_text && is_text {
             self.push(b'-');
         }
-        if spec.zeros {
-            self.push(b'0');
-        }
-        if spec.width > 0 {
-            self.push_number(spec.width);
-        }
-        if let Some(precision) = spec.precision {
-            self.push(b'.');
-            self.push_number(precision);
-        }
+        self.push_all(spec.flags.as_bytes());
         self.push_all(match (kind, spec.style) {
             (Kind::Text | Kind::Digits, _) => b"s",
-            (Kind::Float, _) if spec.precision.is_some() => b"f",
+            (Kind::Float, _) if spec.has_precision => b"f",
             (Kind::Float, _) => b"g",
             (_, Style::LowerHex) => b"llx",
             (_, Style::UpperHex) => b"llX",
@@ -124,10 +95,10 @@ mod tests {
     fn text_keeps_its_percent_signs_and_ends_in_nul() {
         let spec = Spec {
             style: Style::Plain,
-            align: Align::Left,
-            zeros: false,
-            width: 120,
-            precision: Some(3),
+            flags: "-120.3",
+            aligns_text: false,
+            has_zeros: false,
+            has_precision: true,
         };
         let pieces = [
             Piece::Text("5% of "),

@@ -74,20 +74,12 @@ pub enum Piece {
 #[derive(Clone, Copy)]
 pub struct Spec {
     pub style: Style,
-    pub align: Align,
-    pub zeros: bool,
-    /// 0 if there is none.
-    pub width: u32,
-    pub precision: Option<u32>,
-}
-
-#[doc(hidden)]
-#[derive(Clone, Copy)]
-pub enum Align {
-    /// Aligns numbers to the right and text to the left.
-    Natural,
-    Left,
-    Right,
+    /// C's flags, width and precision.
+    pub flags: &'static str,
+    /// Whether a text is aligned to the left although no flag says so.
+    pub aligns_text: bool,
+    pub has_zeros: bool,
+    pub has_precision: bool,
 }
 
 #[doc(hidden)]
