@@ -71,7 +71,7 @@ pub unsafe fn memcpy_async<T: Copy>(shared: *mut T, global: *const T) {
     #[cfg(all(cuda_device, cuda_arch_at_least = "80"))]
     // SAFETY: the caller vouches for both pointers.
     unsafe {
-        let shared = crate::device::__nvvm_shared_address(shared.cast());
+        let shared = crate::device::shared_address(shared);
         match size_of::<T>() {
             4 => asm!(
                 "cp.async.ca.shared.global [{:e}], [{}], 4;",
@@ -135,7 +135,7 @@ pub unsafe fn memcpy_async_zfill<T: Copy>(shared: *mut T, global: *const T, vali
     #[cfg(all(cuda_device, cuda_arch_at_least = "80"))]
     // SAFETY: the caller vouches for both pointers and for the number of bytes.
     unsafe {
-        let shared = crate::device::__nvvm_shared_address(shared.cast());
+        let shared = crate::device::shared_address(shared);
         match size_of::<T>() {
             4 => asm!(
                 "cp.async.ca.shared.global [{:e}], [{}], 4, {:e};",

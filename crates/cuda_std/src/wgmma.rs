@@ -153,7 +153,7 @@ impl<M: Major> Descriptor<M> {
     unsafe fn with_boxes<T>(tile: *const T, box_bytes: u32) -> Self {
         #[cfg(all(cuda_device, target_feature = "compute_90a"))]
         // SAFETY: the caller vouches for the address.
-        let address = unsafe { crate::device::__nvvm_shared_address(tile.cast()) };
+        let address = unsafe { crate::device::shared_address(tile) };
         #[cfg(all(cuda_device, not(target_feature = "compute_90a")))]
         let address = {
             let _ = tile;

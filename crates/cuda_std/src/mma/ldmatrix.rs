@@ -46,7 +46,7 @@ macro_rules! loads {
                     core::arch::asm!(
                         $text,
                         $(lateout(reg) $register,)*
-                        in(reg) crate::device::__nvvm_shared_address(row.cast()),
+                        in(reg) crate::device::shared_address(row),
                         options(readonly, nostack, preserves_flags)
                     );
                     [$($register),*]
