@@ -19,7 +19,7 @@
 //!
 //! Errors of libNVVM show on a CPU, for all architectures; errors of `ptxas` show only on a GPU.
 
-mod alone;
+pub mod alone;
 pub mod check;
 pub mod compile;
 pub mod generate;

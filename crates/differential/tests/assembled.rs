@@ -1,10 +1,12 @@
-//! `ptxas` takes what it crashed on, and that PTX, run on this CPU, returns what the host returns.
+//! `ptxas` takes what it crashed on, and that PTX, run on this CPU, returns what the host returns. It
+//! takes the module of one kernel, too.
 //!
 //! Where no `ptxas` is found the tests are shown as ignored.
 
 use std::process::ExitCode;
 
 use cuda_builder::NvvmArch;
+use differential::alone::Modules;
 use differential::check;
 use differential::compile::{Batch, Config, play_build_script};
 use differential::ptx::Approximate;
@@ -30,7 +32,10 @@ fn main() -> ExitCode {
         };
         Trial::test(format!("{name}_assembles"), assembles).with_ignored_flag(is_ignored)
     });
-    libtest_mimic::run(&arguments, tests.into()).exit_code()
+    let mut tests = Vec::from(tests);
+    let alone = "a_kernel_comes_with_what_it_reaches_alone";
+    tests.push(Trial::test(alone, comes_with_what_it_reaches_alone));
+    libtest_mimic::run(&arguments, tests).exit_code()
 }
 
 /// Functions that call themselves, in kernels that never reach them: `ptxas` finds that out, as it
@@ -84,6 +89,42 @@ fn assembles(toolkit: &Toolkit, name: &str, rust: &str) -> Result<(), Failed> {
     for (config, on) in [(0, "sm_75"), (0, "sm_90"), (0, "sm_100"), (1, "sm_100")] {
         let ptx = batch.ptx(configs[config])?;
         ptxas::assemble_for(toolkit, &ptx, on)?;
+        let alone = Modules::of(&ptx).kernel(&format!("k_{name}"));
+        ptxas::assemble_for(toolkit, &alone, on)?;
     }
+    Ok(())
+}
+
+fn comes_with_what_it_reaches_alone() -> Result<(), Failed> {
+    let function = |head: &str, body: &str| format!("{head}\n{{\n\t{body}\n\tret;\n\n}}\n");
+    let head = ".version 7.8\n.target sm_75\n.address_size 64\n";
+    let declared = ".func  (.param .b32 func_retval0) leaf\n(\n\t.param .b32 leaf_param_0\n)\n;\n";
+    let table = ".global .align 8 .u64 table[1] = {held};\n";
+    let leaf = function(
+        ".func  (.param .b32 func_retval0) leaf(\n\t.param .b32 leaf_param_0\n)",
+        "add.s32 %r1, %r1, 1;",
+    );
+    let caller = function(
+        ".func caller(\n\n)",
+        "call.uni (retval0), \n\tleaf, \n\t(\n\tparam0\n\t);",
+    );
+    let held = function(".func held()", "");
+    let one = function(
+        ".visible .entry k_one(\n\t.param .u64 k_one_param_0\n)",
+        "call.uni \n\tcaller;",
+    );
+    let two = function(".visible .entry k_two(\n\t.param .u64 k_two_param_0\n)", "");
+    let parts = [head, declared, table, &leaf, &caller, &held, &one, &two];
+    let ptx = parts.concat();
+    let modules = Modules::of(&ptx);
+    let alone = |kernel| {
+        let text = modules.kernel(kernel);
+        assert!(text.starts_with(head) && text.contains(table), "{text}");
+        assert_eq!(text.contains(declared), text.contains(&leaf), "{text}");
+        [&leaf, &caller, &held, &one, &two].map(|part| text.matches(part.as_str()).count())
+    };
+    assert_eq!(alone("k_one"), [1, 1, 1, 1, 0]);
+    assert_eq!(alone("k_two"), [0, 0, 1, 0, 1]);
+    assert!(!modules.kernel("k_none").contains(".entry"));
     Ok(())
 }
