@@ -129,6 +129,11 @@ impl<'p, 'm> Body<'p, 'm> {
         self.said = None;
     }
 
+    /// The parts of a type, each of which is a variable.
+    pub(super) fn parts(&self, ty: &Type) -> Result<Vec<Type>> {
+        types::parts(ty).ok_or_else(|| self.no_type(ty))
+    }
+
     pub(super) fn no_type(&self, ty: &Type) -> Error {
         let advice = match ty {
             Type::Integer(_) => "; use an integer of 8, 16, 32 or 64 bits",

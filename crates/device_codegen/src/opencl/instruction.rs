@@ -4,7 +4,7 @@ use super::body::Body;
 use super::expression::{Expression, rank};
 use super::types::{self, Element};
 use crate::error::Result;
-use crate::ir::{Instruction, LocalId, Operand, Operation, Type, Value};
+use crate::ir::{Instruction, LocalId, Operand, Operation, Type};
 
 impl Body<'_, '_> {
     pub(super) fn instruction(&mut self, instruction: &Instruction) -> Result<()> {
@@ -78,30 +78,63 @@ impl Body<'_, '_> {
             | Operation::InsertValue {
                 aggregate: vector, ..
             } => return Err(self.no_type(&vector.ty)),
-            Operation::Freeze(operand) => self.operand(operand)?,
-            Operation::Select {
-                condition,
-                ty,
-                then,
-                otherwise,
-                ..
-            } => {
-                let condition = self.value(&Type::BOOL, &condition.value)?;
-                let then = self.value(ty, then)?;
-                let otherwise = self.value(ty, otherwise)?;
-                self.select(&condition, ty, then, otherwise)
-            }
-            Operation::ExtractValue { aggregate, indices } => {
-                match (&aggregate.value, indices.as_slice()) {
-                    (Value::Local(id), [index]) => self.local((*id, *index as usize)),
-                    _ => return Err(self.no_type(&aggregate.ty)),
-                }
+            Operation::Freeze(_) | Operation::Select { .. } | Operation::ExtractValue { .. } => {
+                return self.of_parts(result, &instruction.operation);
             }
         };
         match (result, instruction.operation.result_type()) {
             (Some(id), Some(ty)) => self.define(id, &ty, expression),
             _ => Ok(()),
         }
+    }
+
+    /// Instructions on all kinds of values, also those of several parts.
+    fn of_parts(&mut self, result: Option<LocalId>, operation: &Operation) -> Result<()> {
+        let Some(id) = result else { return Ok(()) };
+        let ty = self.function.local_type(id).clone();
+        let parts = self.parts(&ty)?;
+        let condition = match operation {
+            Operation::Select { condition, .. } => {
+                let condition = self.operand(condition)?;
+                Some(match parts.len() {
+                    1 => condition,
+                    _ => self.kept("condition", "bool", condition),
+                })
+            }
+            _ => None,
+        };
+        let mut values = Vec::with_capacity(parts.len());
+        for (index, part) in parts.iter().enumerate() {
+            values.push(match operation {
+                Operation::Freeze(operand) => self.part_of(&operand.ty, &operand.value, index)?,
+                Operation::Select {
+                    ty,
+                    then,
+                    otherwise,
+                    ..
+                } => {
+                    let then = self.part_of(ty, then, index)?;
+                    let otherwise = self.part_of(ty, otherwise, index)?;
+                    let condition = condition.clone().ok_or_else(|| self.no_type(ty))?;
+                    self.select(&condition, part, then, otherwise)
+                }
+                Operation::ExtractValue { aggregate, indices } => {
+                    let (first, _) = types::part_range(&aggregate.ty, indices)
+                        .ok_or_else(|| self.no_type(&aggregate.ty))?;
+                    self.part_of(&aggregate.ty, &aggregate.value, first + index)?
+                }
+                _ => return Err(self.no_type(&ty)),
+            });
+        }
+        if let [_] = parts.as_slice()
+            && let Some(value) = values.pop()
+        {
+            return self.define(id, &ty, value);
+        }
+        for (index, (part, value)) in parts.iter().zip(values).enumerate() {
+            self.assign((id, index), part, value)?;
+        }
+        Ok(())
     }
 
     /// A stack slot: an array of the work-item's own.

@@ -22,11 +22,13 @@ impl Body<'_, '_> {
             let Some((value, _)) = incoming.iter().find(|(_, block)| *block == source) else {
                 return Err(self.error("a phi has no value for a way into its block"));
             };
-            let value = self.value(ty, value)?;
-            let target = (id, 0);
-            let is_itself = value.reads == [target] && value.text == self.variable(target);
-            if !is_itself {
-                waiting.push((target, ty.clone(), value));
+            for (index, part) in self.parts(ty)?.iter().enumerate() {
+                let value = self.part_of(ty, value, index)?;
+                let target = (id, index);
+                let is_itself = value.reads == [target] && value.text == self.variable(target);
+                if !is_itself {
+                    waiting.push((target, part.clone(), value));
+                }
             }
         }
         while !waiting.is_empty() {

@@ -1,7 +1,7 @@
-//! What the IR's types are in OpenCL C: their names and sizes.
+//! What the IR's types are in OpenCL C: their names, sizes and parts.
 //!
-//! Integers are unsigned; operations that have a sign cast. What inline PTX returns is one variable
-//! a field; a struct or an array in memory is what its layout says.
+//! Integers are unsigned; operations that have a sign cast. A struct or an
+//! array that an instruction computes is one variable a part; in memory it is what its layout says.
 
 use crate::ir::{Operand, Type};
 
@@ -215,4 +215,39 @@ pub(super) fn steps<'i>(source: &Type, indices: &'i [Operand]) -> Option<Steps<'
         }
     }
     Some(steps)
+}
+
+/// More parts than this are not kept in variables.
+const MOST_PARTS: usize = 64;
+
+/// The scalars that a type consists of, in order. `None` if there are too many, or one that
+/// OpenCL C lacks.
+pub(super) fn parts(ty: &Type) -> Option<Vec<Type>> {
+    let count = match ty {
+        Type::Array(count, _) => *count,
+        Type::Struct { fields, .. } => fields.len() as u64,
+        Type::Pointer(_) => return Some(vec![ty.clone()]),
+        _ => return scalar_name(ty).map(|_| vec![ty.clone()]),
+    };
+    let mut found = Vec::new();
+    for index in 0..count {
+        found.extend(parts(ty.element(index)?)?);
+        if found.len() > MOST_PARTS {
+            return None;
+        }
+    }
+    Some(found)
+}
+
+/// The first part, and the number of parts, of what a path of indices leads to.
+pub(super) fn part_range(ty: &Type, path: &[u64]) -> Option<(usize, usize)> {
+    let mut first = 0;
+    let mut ty = ty;
+    for index in path {
+        for before in 0..*index {
+            first += parts(ty.element(before)?)?.len();
+        }
+        ty = ty.element(*index)?;
+    }
+    Some((first, parts(ty)?.len()))
 }

@@ -15,8 +15,13 @@ impl Body<'_, '_> {
 
     /// A value that has one part.
     pub(super) fn value(&mut self, ty: &Type, value: &Value) -> Result<Expression> {
+        self.part_of(ty, value, 0)
+    }
+
+    /// A part of a value.
+    pub(super) fn part_of(&mut self, ty: &Type, value: &Value, index: usize) -> Result<Expression> {
         match value {
-            Value::Local(id) => Ok(self.local((*id, 0))),
+            Value::Local(id) => Ok(self.local((*id, index))),
             Value::Constant(constant) => self.constant(ty, constant),
             Value::Metadata => Err(self.error("metadata has no value in OpenCL C")),
         }
