@@ -170,10 +170,12 @@ pub fn compile_with(
 pub struct OpenClKernel {
     /// The name of the kernel.
     pub name: String,
-    /// The text of a program of OpenCL C 1.2 that has this kernel alone. Its second line is `// options: ` and
+    /// The text of a program that has this kernel alone. Its second line is `// options: ` and
     /// what `clBuildProgram` is to be given. Lines `// panic 3: src/lib.rs:5:9: ...` at its end
     /// say what its panics say, as [`NvvmModule::panics`] does.
     pub source: String,
+    /// The oldest version of OpenCL C that has all that it uses.
+    pub version: OpenClVersion,
     /// Whether the parameter behind those of the Rust function is local memory, `dynamic_local`,
     /// whose size the launch gives.
     pub has_dynamic_local: bool,
@@ -181,6 +183,25 @@ pub struct OpenClKernel {
     /// to zero before a launch. The first work-item that panics writes to it as
     /// [`NvvmModule::panics`] says, and ends; the results of the launch then mean nothing.
     pub has_panic_record: bool,
+}
+
+/// A version of the language OpenCL C.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum OpenClVersion {
+    /// What every device of today has.
+    V1_2,
+    /// With fences between work-groups. In OpenCL 3.0 they are an option of the device.
+    V2_0,
+}
+
+impl OpenClVersion {
+    /// Such as `1.2`.
+    pub fn number(self) -> &'static str {
+        match self {
+            OpenClVersion::V1_2 => "1.2",
+            OpenClVersion::V2_0 => "2.0",
+        }
+    }
 }
 
 /// The kernels of a module in OpenCL C, by name: each, or why it has no meaning there.

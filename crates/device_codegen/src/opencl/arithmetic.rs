@@ -6,10 +6,10 @@
 
 use super::body::Body;
 use super::expression::{Expression, rank};
-use super::types::{scalar_name, signed_name};
+use super::types::{scalar_name, signed_name, vector_name};
 use crate::Contraction;
 use crate::error::Result;
-use crate::ir::{CastOperation, Operand, Type, Value};
+use crate::ir::{CastOperation, Constant, Operand, Type, Value};
 
 impl Body<'_, '_> {
     pub(super) fn binary(
@@ -19,11 +19,18 @@ impl Body<'_, '_> {
         left: &Value,
         right: &Value,
     ) -> Result<Expression> {
-        if ty.is_float() {
+        let element = match ty {
+            Type::Vector(_, element) => element,
+            _ => ty,
+        };
+        let name = match scalar_name(ty) {
+            Some(name) => name.to_owned(),
+            None => vector_name(ty).ok_or_else(|| self.no_type(ty))?,
+        };
+        if operation == "frem" || element.is_float() {
             return self.float_binary(operation, ty, left, right);
         }
-        let name = scalar_name(ty).ok_or_else(|| self.no_type(ty))?;
-        let width = ty.integer_width().unwrap_or(0);
+        let width = element.integer_width().unwrap_or(0);
         // `x ^ -1`
         let is_inverted = operation == "xor" && right.as_integer() == Some(-1);
         let is_flipped = operation == "xor"
@@ -62,7 +69,10 @@ impl Body<'_, '_> {
         let (left, right) = match is_signed {
             true => {
                 let signed = signed_name(width).ok_or_else(|| self.no_type(ty))?;
-                let signed = format!("as_{signed}");
+                let signed = format!(
+                    "as_{signed}{}",
+                    name.trim_start_matches(char::is_alphabetic)
+                );
                 let right = match operation {
                     "ashr" => right,
                     _ => Expression::call(&signed, &[&right]),
@@ -70,15 +80,15 @@ impl Body<'_, '_> {
                 (Expression::call(&signed, &[&left]), right)
             }
             // The product of two ushorts may be too great for an int.
-            false if width < 32 => (
+            false if width < 32 && *ty == *element => (
                 Expression::cast("uint", &left),
                 Expression::cast("uint", &right),
             ),
             false => (left, right),
         };
         let result = Expression::binary(&left, operator, &right, rank);
-        Ok(match (is_signed, width < 32) {
-            (_, true) => Expression::cast(name, &result),
+        Ok(match (is_signed, width < 32 && *ty == *element) {
+            (_, true) => Expression::cast(&name, &result),
             (true, false) => Expression::call(&format!("as_{name}"), &[&result]),
             (false, false) => result,
         })
@@ -139,6 +149,11 @@ impl Body<'_, '_> {
         left: &Value,
         right: &Value,
     ) -> Result<Expression> {
+        if let Type::Vector(..) = ty {
+            return Err(
+                self.error("a comparison of vectors cannot be written; compare their elements")
+            );
+        }
         let (left, right) = (self.value(ty, left)?, self.value(ty, right)?);
         let (left, right) = match ty {
             Type::Pointer(_) if !matches!(predicate, "eq" | "ne") => (
@@ -220,12 +235,22 @@ impl Body<'_, '_> {
             IntegerToPointer, PointerToInteger, SignExtend, SignedToFloat, Truncate,
             UnsignedToFloat, ZeroExtend,
         };
+        let of_vectors = matches!(to, Type::Vector(..)) || matches!(from.ty, Type::Vector(..));
+        if of_vectors && operation != Bitcast {
+            return Err(self.error(format!(
+                "the conversion of `{}` to `{to}` cannot be written; convert the elements",
+                from.ty
+            )));
+        }
         let value = self.operand(from)?;
         self.needs.note_type(&from.ty);
         self.needs.note_type(to);
         let name = match to {
-            Type::Pointer(_) => "",
-            _ => scalar_name(to).ok_or_else(|| self.no_type(to))?,
+            Type::Pointer(_) => String::new(),
+            _ => match scalar_name(to) {
+                Some(name) => name.to_owned(),
+                None => vector_name(to).ok_or_else(|| self.no_type(to))?,
+            },
         };
         let width = from.ty.integer_width().unwrap_or(0);
         let signed = |value: &Expression| {
@@ -240,8 +265,20 @@ impl Body<'_, '_> {
                 let last = Expression::binary(&value, "&", &one, rank::AND);
                 Expression::binary(&last, "!=", &Expression::constant("0"), rank::EQUALITY)
             }
+            FloatTruncate if *to == Type::Half => {
+                self.needs.halves = true;
+                Expression::call("half_of_float", &[&value])
+            }
+            FloatExtend if from.ty == Type::Half => {
+                self.needs.halves = true;
+                let float = Expression::call("float_of_half", &[&value]);
+                match to {
+                    Type::Float => float,
+                    _ => Expression::cast(&name, &float),
+                }
+            }
             Truncate | ZeroExtend | FloatTruncate | FloatExtend | FloatToUnsigned
-            | UnsignedToFloat => Expression::cast(name, &value),
+            | UnsignedToFloat => Expression::cast(&name, &value),
             SignExtend if width == 1 => {
                 let minus = Expression::constant(format!("({name})-1"));
                 let zero = Expression::constant(format!("({name})0"));
@@ -251,21 +288,21 @@ impl Body<'_, '_> {
                 let to_width = to.integer_width().unwrap_or(0);
                 let value = signed(&value).ok_or_else(|| self.no_type(&from.ty))?;
                 let wide = signed_name(to_width).ok_or_else(|| self.no_type(to))?;
-                Expression::cast(name, &Expression::cast(wide, &value))
+                Expression::cast(&name, &Expression::cast(wide, &value))
             }
             SignedToFloat => {
                 let value = signed(&value).ok_or_else(|| self.no_type(&from.ty))?;
-                Expression::cast(name, &value)
+                Expression::cast(&name, &value)
             }
             FloatToSigned => {
                 let to_width = to.integer_width().unwrap_or(0);
                 let wide = signed_name(to_width).ok_or_else(|| self.no_type(to))?;
-                Expression::cast(name, &Expression::cast(wide, &value))
+                Expression::cast(&name, &Expression::cast(wide, &value))
             }
-            PointerToInteger => Expression::cast(name, &value),
+            PointerToInteger => Expression::cast(&name, &value),
             AddressSpaceCast => value,
             Bitcast if matches!((&from.ty, to), (Type::Pointer(_), Type::Pointer(_))) => value,
-            Bitcast if from.ty == *to || scalar_name(&from.ty) == Some(name) => value,
+            Bitcast if from.ty == *to || scalar_name(&from.ty) == Some(&name) => value,
             Bitcast if width == 1 || *to == Type::BOOL => {
                 return Err(self.error("the bits of truth values cannot be reinterpreted"));
             }
@@ -277,5 +314,70 @@ impl Body<'_, '_> {
                 ));
             }
         })
+    }
+
+    /// The element of a vector.
+    pub(super) fn extract_element(
+        &mut self,
+        vector: &Operand,
+        index: &Operand,
+    ) -> Result<Expression> {
+        let index = self.known_index(&vector.ty, &index.value)?;
+        let value = self.operand(vector)?;
+        let text = format!("{}.s{index:x}", value.at(rank::PRIMARY));
+        Ok(Expression::of(text, rank::PRIMARY, &[&value]))
+    }
+
+    /// The index of a vector's element.
+    pub(super) fn known_index(&self, vector: &Type, index: &Value) -> Result<u64> {
+        let index = index
+            .as_integer()
+            .and_then(|index| u64::try_from(index).ok());
+        match (index, vector) {
+            (Some(index), Type::Vector(count, _)) if index < *count => Ok(index),
+            _ => {
+                Err(self.error("the element of a vector must have a constant index; use an array"))
+            }
+        }
+    }
+
+    /// The elements that a shuffle takes, as a vector.
+    pub(super) fn shuffle(
+        &mut self,
+        left: &Operand,
+        right: &Operand,
+        mask: &Operand,
+    ) -> Result<Expression> {
+        let (Type::Vector(count, element), Type::Vector(length, _)) = (&left.ty, &mask.ty) else {
+            return Err(self.no_type(&left.ty));
+        };
+        let ty = Type::Vector(*length, element.clone());
+        let name = vector_name(&ty).ok_or_else(|| self.no_type(&ty))?;
+        let indices: Vec<u64> = match &mask.value {
+            Value::Constant(Constant::Aggregate(_, elements)) => elements
+                .iter()
+                .map(|element| element.value.as_integer().unwrap_or(0) as u64)
+                .collect(),
+            Value::Constant(_) => vec![0; *length as usize],
+            _ => return Err(self.error("a shuffle needs a constant mask")),
+        };
+        let first = self.operand(left)?;
+        let second = match right.value {
+            Value::Constant(_) => None,
+            _ => Some(self.operand(right)?),
+        };
+        let mut texts = Vec::new();
+        for index in indices {
+            texts.push(match index.checked_sub(*count) {
+                None => format!("{}.s{index:x}", first.at(rank::PRIMARY)),
+                Some(index) => match &second {
+                    Some(second) => format!("{}.s{index:x}", second.at(rank::PRIMARY)),
+                    None => self.constant(element, &Constant::Zero)?.text,
+                },
+            });
+        }
+        let text = format!("({name})({})", texts.join(", "));
+        let operands: Vec<&Expression> = std::iter::once(&first).chain(&second).collect();
+        Ok(Expression::of(text, rank::UNARY, &operands))
     }
 }

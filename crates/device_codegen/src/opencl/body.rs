@@ -130,14 +130,14 @@ impl<'p, 'm> Body<'p, 'm> {
     }
 
     /// The parts of a type, each of which is a variable.
-    pub(super) fn parts(&self, ty: &Type) -> Result<Vec<Type>> {
+    pub(super) fn parts(&self, ty: &Type) -> Result<Vec<types::Part>> {
         types::parts(ty).ok_or_else(|| self.no_type(ty))
     }
 
     pub(super) fn no_type(&self, ty: &Type) -> Error {
         let advice = match ty {
             Type::Integer(_) => "; use an integer of 8, 16, 32 or 64 bits",
-            Type::Half | Type::BFloat => "; use f32",
+            Type::Half | Type::BFloat => "; convert to f32",
             _ => "",
         };
         self.error(format!(
@@ -152,10 +152,10 @@ impl<'p, 'm> Body<'p, 'm> {
                 let space = self.space(part).unwrap_or(Space::Global);
                 Ok(pointer_type(space, self.spaces.element_of(part).name()))
             }
-            _ => {
-                let name = types::scalar_name(ty).ok_or_else(|| self.no_type(ty))?;
-                Ok(name.to_owned())
-            }
+            _ => match types::scalar_name(ty) {
+                Some(name) => Ok(name.to_owned()),
+                None => types::vector_name(ty).ok_or_else(|| self.no_type(ty)),
+            },
         }
     }
 
@@ -226,6 +226,10 @@ impl<'p, 'm> Body<'p, 'm> {
         Ok(())
     }
 
+    pub(super) fn is_used(&self, id: LocalId) -> bool {
+        self.uses[id.0 as usize].count > 0
+    }
+
     /// Puts what waits and reads memory into variables, before a write.
     pub(super) fn settle(&mut self) -> Result<()> {
         let waiting = std::mem::take(&mut self.waiting);
@@ -272,14 +276,27 @@ impl<'p, 'm> Body<'p, 'm> {
             let (pointer, ty) = match &instruction.operation {
                 Operation::Load { pointer, ty, .. } => (pointer, ty),
                 Operation::Store { pointer, value, .. } => (pointer, &value.ty),
+                Operation::AtomicUpdate {
+                    pointer, operand, ..
+                } => (pointer, &operand.ty),
+                Operation::CompareExchange {
+                    pointer,
+                    replacement,
+                    ..
+                } => (pointer, &replacement.ty),
                 _ => continue,
             };
             let Some((space, element)) = self.pointer_facts(&pointer.value) else {
                 continue;
             };
-            let accessed = Element::of(ty).into_iter().chain([element]);
+            let accessed = types::parts(ty).unwrap_or_default();
+            let accessed = accessed.iter().filter_map(|part| Element::of_all(&part.ty));
             let of_space = seen.entry(space).or_default();
-            of_space.extend(accessed.filter(|one| *one != Element::Byte));
+            of_space.extend(
+                accessed
+                    .chain([element])
+                    .filter(|one| *one != Element::Byte),
+            );
         }
         self.mixed = seen
             .into_iter()

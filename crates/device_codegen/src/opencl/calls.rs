@@ -5,7 +5,7 @@ use super::body::Body;
 use super::expression::{Expression, rank};
 use super::types::signed_name;
 use crate::error::{Result, demangle};
-use crate::ir::{Call, Callee, LocalId, Type};
+use crate::ir::{Call, Callee, LocalId, Symbol, Type, Value};
 use crate::panics;
 
 /// Registers of a thread, and what OpenCL C calls them.
@@ -70,14 +70,14 @@ impl Body<'_, '_> {
                 None => Ok(()),
             };
         }
-        Err(self.error(match self.printer.module.functions.get(&name) {
-            Some(function) if !function.is_declaration() => format!(
-                "`{}` has not been inlined into the kernel, which is to be one function of OpenCL C; mark it \
-                 `#[inline(always)]`",
-                demangle(&name)
-            ),
-            _ => refused(&name),
-        }))
+        if name.contains(".with.overflow.") {
+            return self.with_overflow(result, &name, call);
+        }
+        let function = self.printer.module.functions.get(&name);
+        match function.filter(|function| !function.is_declaration()) {
+            Some(_) => self.helper(result, &name, call),
+            None => Err(self.error(refused(&name))),
+        }
     }
 
     /// Writes a call that is a statement. Returns whether it is one.
@@ -88,9 +88,31 @@ impl Body<'_, '_> {
                 self.say_source();
                 self.push(BARRIER, &[]);
             }
+            "llvm.nvvm.membar.cta" => {
+                self.settle()?;
+                self.say_source();
+                self.push(
+                    "mem_fence(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);",
+                    &[],
+                );
+            }
+            "llvm.nvvm.membar.gl" | "llvm.nvvm.membar.sys" => {
+                self.settle()?;
+                self.say_source();
+                let scope = match name.ends_with("sys") {
+                    true => "memory_scope_all_svm_devices",
+                    false => "memory_scope_device",
+                };
+                self.needs.device_fences = true;
+                let text = format!(
+                    "atomic_work_item_fence(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE, memory_order_seq_cst, {scope});"
+                );
+                self.push(text, &[]);
+            }
             panics::PANIC => self.panic(call)?,
             panics::TRAP => self.trap()?,
             _ if name.starts_with("llvm.lifetime.") => {}
+            _ if name.starts_with("llvm.mem") => self.memory_call(call)?,
             _ => return Ok(false),
         }
         Ok(true)
@@ -105,6 +127,7 @@ impl Body<'_, '_> {
         }
         let result = &call.ty.result;
         self.needs.note_type(result);
+        let is_vector = matches!(result, Type::Vector(..));
         let mut arguments = Vec::new();
         let is_known = |prefix: &str| name.starts_with(prefix);
         let exact = EXACT.iter().find(|(known, _)| match known.ends_with('.') {
@@ -117,11 +140,25 @@ impl Body<'_, '_> {
             "__nv_fmul_rn",
             "__nv_dadd_rn",
             "__nv_fadd_rn",
+            "llvm.abs.",
+            "llvm.bswap.",
+            "llvm.ctlz.",
+            "llvm.ctpop.",
+            "llvm.cttz.",
             "llvm.fmuladd.",
+            "llvm.fshl.",
+            "llvm.fshr.",
+            "llvm.scmp.",
             "llvm.sqrt.",
+            "llvm.ucmp.",
         ];
         if exact.is_none() && integers.is_none() && !others.iter().any(|known| is_known(known)) {
             return Ok(None);
+        }
+        if is_vector && exact.is_none() {
+            return Err(self.error(format!(
+                "`{name}` of vectors cannot be written; use it on the elements"
+            )));
         }
         for (ty, value) in call.ty.parameters.iter().zip(&call.arguments) {
             arguments.push(self.value(ty, value)?);
@@ -156,15 +193,54 @@ impl Body<'_, '_> {
                 self.needs.correct_rounding |= *first == Type::Float;
                 Expression::call("sqrt", &[value])
             }
+            [value] if is_known("llvm.ctpop.") => Expression::call("popcount", &[value]),
+            [value] if is_known("llvm.bswap.") => {
+                let (bytes, order) = match width {
+                    16 => ("as_uchar2", "yx"),
+                    32 => ("as_uchar4", "wzyx"),
+                    64 => ("as_uchar8", "s76543210"),
+                    _ => return Err(self.no_type(first)),
+                };
+                let text = format!("as_{unsigned}({bytes}({}).{order})", value.text);
+                Expression::of(text, rank::PRIMARY, &all)
+            }
             [left, right] if is_known("__nv_dmul_rn") || is_known("__nv_fmul_rn") => {
                 self.rounded("*", rank::PRODUCT, first, [left, right])?
             }
             [left, right] if is_known("__nv_dadd_rn") || is_known("__nv_fadd_rn") => {
                 self.rounded("+", rank::SUM, first, [left, right])?
             }
+            [left, right] if is_known("llvm.ucmp.") || is_known("llvm.scmp.") => {
+                let (left, right) = match is_known("llvm.scmp.") {
+                    true => (signed(left), signed(right)),
+                    false => ((*left).clone(), (*right).clone()),
+                };
+                let name = super::types::scalar_name(result).ok_or_else(|| self.no_type(result))?;
+                let (left, right) = (left.at(rank::SUM), right.at(rank::SUM));
+                let text = format!("({name})(({left} > {right}) - ({left} < {right}))");
+                Expression::of(text, rank::UNARY, &all)
+            }
+            [value, _] if is_known("llvm.abs.") => Expression::call("abs", &[&signed(value)]),
+            [value, _] if is_known("llvm.ctlz.") => Expression::call("clz", &[value]),
+            [value, _] if is_known("llvm.cttz.") && width >= 32 => {
+                // The bits below the lowest one that is set; all, if none is.
+                let value = value.at(rank::UNARY);
+                let text = format!("popcount(~{value} & ({value} - 1u))");
+                Expression::of(text, rank::PRIMARY, &all)
+            }
             [left, right, addend] if is_known("llvm.fmuladd.") => {
                 let product = Expression::binary(left, "*", right, rank::PRODUCT);
                 Expression::binary(&product, "+", addend, rank::SUM)
+            }
+            [high, low, distance] if width == 32 => {
+                let (high, low) = (high.at(rank::UNARY), low.at(rank::UNARY));
+                let both = format!("(((ulong){high} << 32) | (ulong){low})");
+                let distance = distance.at(rank::UNARY);
+                let text = match is_known("llvm.fshl.") {
+                    true => format!("(uint)(({both} << ({distance} & 31u)) >> 32)"),
+                    false => format!("(uint)({both} >> ({distance} & 31u))"),
+                };
+                Expression::of(text, rank::UNARY, &all)
             }
             _ => return Err(self.error(refused(name))),
         };
@@ -192,10 +268,57 @@ impl Body<'_, '_> {
             ))),
         }
     }
+
+    /// A call of a function of the module.
+    fn helper(&mut self, result: Option<LocalId>, name: &Symbol, call: &Call) -> Result<()> {
+        let mut spaces = Vec::new();
+        let mut arguments = Vec::new();
+        for (ty, value) in call.ty.parameters.iter().zip(&call.arguments) {
+            spaces.push(match ty {
+                Type::Pointer(_) => match value {
+                    Value::Constant(crate::ir::Constant::Null) => None,
+                    _ => Some(self.known_pointer(value)?),
+                },
+                _ => None,
+            });
+            arguments.push(self.value(ty, value)?);
+        }
+        let function =
+            self.printer
+                .helper(self.needs, name, &spaces)
+                .map_err(|error| match error {
+                    super::Refusal::Error(error) => error,
+                    super::Refusal::Reason(reason) => self.error(reason),
+                })?;
+        for ((argument, ty), wanted) in arguments
+            .iter_mut()
+            .zip(&call.ty.parameters)
+            .zip(&function.parameters)
+        {
+            if let Type::Pointer(_) = ty {
+                *argument = Expression::cast(wanted, argument);
+            }
+        }
+        let operands: Vec<&Expression> = arguments.iter().collect();
+        let mut value = Expression::call(&function.name, &operands);
+        self.settle()?;
+        match result {
+            Some(id) => {
+                // It may write, so it stays where it is.
+                value.loads = true;
+                self.assign((id, 0), &call.ty.result, value)
+            }
+            None => {
+                self.say_source();
+                self.push(format!("{};", value.text), &[&value]);
+                Ok(())
+            }
+        }
+    }
 }
 
 /// Why a function is not called.
-fn refused(name: &str) -> String {
+pub(super) fn refused(name: &str) -> String {
     let path = demangle(name);
     match name {
         _ if name.contains("shfl") => {
@@ -203,9 +326,6 @@ fn refused(name: &str) -> String {
         }
         _ if name.contains(".vote.") || name.contains("bar.warp") || name.contains("barrier0.") => {
             format!("OpenCL C 1.2 has nothing like `{path}`; exchange values through shared memory and `sync_threads`")
-        }
-        _ if name.starts_with("llvm.mem") => {
-            format!("`{path}` cannot be written in OpenCL C; set or copy the elements one by one")
         }
         _ if name.starts_with("__nv_") => {
             format!("`{path}` of libdevice has no function of the same accuracy in OpenCL C; compute it from others")

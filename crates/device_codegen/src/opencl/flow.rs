@@ -131,15 +131,10 @@ impl Body<'_, '_> {
         next: Option<usize>,
         around: &mut Vec<Around>,
     ) -> Result<()> {
-        // The last of what stands behind is written in this loop, not in a deeper call: a kernel
-        // has thousands of branches in a row.
         loop {
-            let behind = match flow.is_head[block] {
-                true => flow.behind_loop[block].as_slice(),
-                false => flow.behind[block].as_slice(),
-            };
-            let first = behind.first().copied().or(next);
             if flow.is_head[block] {
+                let behind = flow.behind_loop[block].as_slice();
+                let first = behind.first().copied();
                 if !flow.is_target[block] {
                     self.label(block); // of loops inside, for `goto`
                 }
@@ -147,15 +142,27 @@ impl Body<'_, '_> {
                 self.depth += 1;
                 around.push(Around {
                     head: block,
-                    behind: first,
+                    behind: first.or(next),
                 });
                 self.statements(flow, block, Some(block), around)?;
                 around.pop();
                 self.depth -= 1;
                 self.push("}", &[]);
-            } else {
-                self.block(flow, block, first, around)?;
+                let Some((last, others)) = behind.split_last() else {
+                    return Ok(());
+                };
+                for (position, other) in others.iter().enumerate() {
+                    self.label(*other);
+                    self.region(flow, *other, behind.get(position + 1).copied(), around)?;
+                }
+                self.label(*last);
+                block = *last;
+                continue;
             }
+            // The last of what stands behind is written in this loop, not in a deeper call: a
+            // kernel has thousands of branches in a row.
+            let behind = flow.behind[block].as_slice();
+            self.block(flow, block, behind.first().copied().or(next), around)?;
             let Some((last, others)) = behind.split_last() else {
                 return Ok(());
             };
@@ -206,15 +213,23 @@ impl Body<'_, '_> {
         self.line = of_block.terminator.line;
         self.source = of_block.terminator.source;
         match &of_block.terminator.kind {
-            TerminatorKind::Return(_) => {
+            TerminatorKind::Return(None) => {
                 let is_last = next.is_none() && around.is_empty() && self.depth == 1;
                 if !is_last {
                     self.push("return;", &[]);
                 }
                 Ok(())
             }
+            TerminatorKind::Return(Some(operand)) => {
+                let value = self.operand(operand)?;
+                self.push(format!("return {};", value.text), &[&value]);
+                Ok(())
+            }
             TerminatorKind::Unreachable => {
-                self.push("return;", &[]);
+                match function.ty.result {
+                    Type::Void => self.push("return;", &[]),
+                    _ => self.push("return 0;", &[]),
+                }
                 Ok(())
             }
             TerminatorKind::Branch(target) => {

@@ -8,65 +8,110 @@ use std::collections::{BTreeMap, HashMap};
 use super::body::{Body, Line, pointer_type};
 use super::instruction::alignment;
 use super::spaces::{Part, Spaces};
+use super::statics;
 use super::types::{self, Element, Space};
 use super::{Needs, Printer};
 use crate::error::Result;
 use crate::intrinsics::DYNAMIC_SHARED;
 use crate::ir::{AttributesExt, Function, LocalId, Type};
 
-/// Writes a kernel. All pointers that it takes lead to global memory.
+/// A function as text, and the types of its parameters.
+pub(super) struct Written {
+    pub(super) text: String,
+    pub(super) parameters: Vec<String>,
+}
+
+/// What a caller says of a pointer that it passes.
+pub(super) type PassedPointer = Option<(Space, Element)>;
+
+/// Writes a function under a name. To a kernel, all pointers lead to global memory.
 pub(super) fn write(
     printer: &Printer<'_>,
     needs: &mut Needs,
     name: &str,
     function: &Function,
-) -> Result<String> {
-    let spaces = Spaces::of(printer.module, function)?;
+    passed: Option<&[PassedPointer]>,
+) -> Result<Written> {
+    let of_parameters: Vec<Option<Space>> = match passed {
+        Some(passed) => passed
+            .iter()
+            .map(|passed| passed.map(|(space, _)| space))
+            .collect(),
+        None => {
+            let kernel = function.kernel.as_ref();
+            let is_by_value =
+                |position| kernel.is_some_and(|kernel| kernel.by_value.contains_key(&position));
+            let parameters = function.ty.parameters.iter().enumerate();
+            parameters
+                .map(|(position, ty)| match ty {
+                    Type::Pointer(_) if is_by_value(position) => Some(Space::Private),
+                    Type::Pointer(_) => Some(Space::Global),
+                    _ => None,
+                })
+                .collect()
+        }
+    };
+    let spaces = Spaces::of(printer.module, function, &of_parameters)?;
     let mut body = Body::new(printer, function, spaces, needs);
-    if let Some(kernel) = &function.kernel
-        && !kernel.by_value.is_empty()
-    {
-        return Err(body.error(
-            "the kernel needs a structure that it takes by value as a whole, and OpenCL C takes only its fields; read \
-             them one by one",
-        ));
-    }
     body.find_mixed();
     let mut parameters = Vec::new();
-    for id in &function.parameters {
-        parameters.push(body.parameter(*id)?);
+    for (position, id) in function.parameters.iter().enumerate() {
+        parameters.push(body.parameter(position, *id)?);
     }
     let mut head = body.arrays()?;
     if let Some(dynamic) = body.statics.get(DYNAMIC_SHARED) {
         let element = body.spaces.of_global(&DYNAMIC_SHARED.into());
         let element = element.map_or(Element::Byte, |(_, element)| element);
         let ty = pointer_type(Space::Local, element.name());
-        parameters.push(format!("{ty}{dynamic}"));
+        parameters.push((format!("{ty}{dynamic}"), ty));
     }
     body.blocks()?;
+    let result = match &function.ty.result {
+        Type::Void => "void".to_owned(),
+        ty => match types::parts(ty).as_deref() {
+            Some([part]) if !matches!(part.ty, Type::Pointer(_)) => {
+                let name = types::scalar_name(&part.ty).map(str::to_owned);
+                name.or_else(|| types::vector_name(&part.ty))
+                    .ok_or_else(|| body.no_type(ty))?
+            }
+            _ => {
+                return Err(body.error(
+                    "a function that returns a pointer or several values has not been inlined; mark it \
+                     `#[inline(always)]`",
+                ));
+            }
+        },
+    };
     let lines = std::mem::take(&mut body.lines);
     head.extend(declare(lines));
-    if body.needs.panic_record {
-        parameters.push("volatile __global uint *panic_record".to_owned());
+    if function.kernel.is_some() && body.needs.panic_record {
+        let ty = "volatile __global uint *";
+        parameters.push((format!("{ty}panic_record"), ty.to_owned()));
     }
-    let one_line = parameters.join(", ");
-    let list = match one_line.len() <= 60 {
-        true if parameters.is_empty() => "void".to_owned(),
-        true => one_line,
-        false => format!("\n    {}\n", parameters.join(",\n    ")),
+    let kind = match function.kernel.is_some() {
+        true => "__kernel ",
+        false => "",
     };
-    let mut text = format!("__kernel void {name}({list})\n{{\n");
+    let list: Vec<&str> = parameters.iter().map(|(text, _)| text.as_str()).collect();
+    let one_line = list.join(", ");
+    let list = match one_line.len() <= 60 {
+        true if list.is_empty() => "void".to_owned(),
+        true => one_line,
+        false => format!("\n    {}\n", list.join(",\n    ")),
+    };
+    let mut text = format!("{kind}{result} {name}({list})\n{{\n");
     for line in head {
         text.push_str(&line);
         text.push('\n');
     }
     text.push_str("}\n");
-    Ok(text)
+    let parameters = parameters.into_iter().map(|(_, ty)| ty).collect();
+    Ok(Written { text, parameters })
 }
 
 impl Body<'_, '_> {
-    /// A parameter's declaration.
-    fn parameter(&mut self, id: LocalId) -> Result<String> {
+    /// A parameter's declaration and type.
+    fn parameter(&mut self, position: usize, id: LocalId) -> Result<(String, String)> {
         let ty = self.function.local_type(id).clone();
         let given = self.function.locals[id.0 as usize].name.clone();
         // rustc passes a slice as `a.0` and `a.1`.
@@ -75,30 +120,37 @@ impl Body<'_, '_> {
             None => given.as_deref().map(str::to_owned),
         };
         let name = self.names.unique(wish.as_deref());
+        let kernel = self.function.kernel.as_ref();
+        if let Some(value) = kernel.and_then(|kernel| kernel.by_value.get(&position)) {
+            let ty = self.needs.by_value(value.bytes, value.align);
+            let element = self.spaces.element_of((id, 0));
+            let pointer = pointer_type(Space::Private, element.name());
+            self.name((id, 0), format!("(({pointer})&{name})"));
+            return Ok((format!("{ty} {name}"), ty));
+        }
         let part = (id, 0);
-        if ty == Type::BOOL {
+        if ty == Type::BOOL && kernel.is_some() {
             // A kernel has no parameters of type bool.
             let flag = self.names.unique(Some(&format!("is_{name}")));
             self.push(format!("const bool {flag} = ({name} & 1) != 0;"), &[]);
             self.name(part, flag);
-            return Ok(format!("uchar {name}"));
+            return Ok((format!("uchar {name}"), "uchar".to_owned()));
         }
         self.needs.note_type(&ty);
         self.name(part, name.clone());
         let text = self.type_of_part(part, &ty)?;
         if !matches!(ty, Type::Pointer(_)) {
-            return Ok(format!("{text} {name}"));
+            return Ok((format!("{text} {name}"), text));
         }
-        let position = self
-            .function
-            .parameters
-            .iter()
-            .position(|other| *other == id);
-        let attributes = position.and_then(|at| self.function.parameter_attributes.get(at));
+        let attributes = self.function.parameter_attributes.get(position);
         let is_alone = attributes.is_some_and(|attributes| attributes.has("noalias"));
-        let restrict = if is_alone { "restrict " } else { "" };
+        let restrict = if is_alone && kernel.is_some() {
+            "restrict "
+        } else {
+            ""
+        };
         self.needs.note_element(self.spaces.element_of(part));
-        Ok(format!("{text}{restrict}{name}"))
+        Ok((format!("{text}{restrict}{name}"), text))
     }
 
     /// The arrays in local memory, and names for all statics.
@@ -108,6 +160,7 @@ impl Body<'_, '_> {
         let mut lines = Vec::new();
         for symbol in symbols {
             if *symbol == *DYNAMIC_SHARED {
+                self.not_in_helper("dynamic shared memory")?;
                 self.needs.dynamic_local = true;
                 self.statics.insert(symbol, "dynamic_local".to_owned());
                 continue;
@@ -120,10 +173,9 @@ impl Body<'_, '_> {
             };
             self.needs.note_element(element);
             if space == Space::Constant {
-                return Err(self.error(format!(
-                    "it reads the table `{}`, which OpenCL C would declare outside of the kernel; compute the values",
-                    crate::error::demangle(&symbol)
-                )));
+                let name = statics::constant(self.printer, self.needs, &symbol, global, element)?;
+                self.statics.insert(symbol, name);
+                continue;
             }
             if space != Space::Local {
                 return Err(self.error(format!(
@@ -131,6 +183,7 @@ impl Body<'_, '_> {
                     crate::error::demangle(&symbol)
                 )));
             }
+            self.not_in_helper("shared memory")?;
             let name = super::names::of_symbol(&symbol);
             let name = self.names.unique(Some(&name));
             let (bytes, natural) =
@@ -145,6 +198,16 @@ impl Body<'_, '_> {
             self.statics.insert(symbol, name);
         }
         Ok(lines)
+    }
+
+    fn not_in_helper(&self, what: &str) -> Result<()> {
+        match self.function.kernel {
+            Some(_) => Ok(()),
+            None => Err(self.error(format!(
+                "a function that uses {what} has not been inlined into the kernel, where OpenCL C declares it; mark it \
+                 `#[inline(always)]`"
+            ))),
+        }
     }
 }
 

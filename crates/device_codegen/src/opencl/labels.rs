@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::body::{Body, Line};
-use crate::ir::BlockId;
+use crate::ir::{BlockId, Type};
 
 impl Body<'_, '_> {
     pub(super) fn label(&mut self, block: usize) {
@@ -37,7 +37,7 @@ impl Body<'_, '_> {
         }
         // Behind the last line there is nothing to leave out.
         let is_end = |line: &Line| line.text == "return;" && line.depth == 1;
-        if self.lines.last().is_some_and(is_end) {
+        if self.lines.last().is_some_and(is_end) && self.function.ty.result == Type::Void {
             self.lines.pop();
         }
     }

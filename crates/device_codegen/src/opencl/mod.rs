@@ -12,7 +12,7 @@
 //!      one file a kernel
 //! ```
 //!
-//! A file holds one kernel, all of one function, so that a program compiles only what it runs. Its
+//! A file holds one kernel and what it calls, so that a program compiles only what it runs. Its
 //! parameters are those of the Rust function; behind them, as far as the kernel has them, stand
 //! `dynamic_local`, the dynamic shared memory of a launch, and `panic_record`.
 //!
@@ -33,19 +33,22 @@ mod labels;
 mod literal;
 mod memory;
 mod names;
+mod overflow;
 mod panic;
 mod phis;
 mod shuffle;
 mod spaces;
+mod statics;
 mod types;
 mod uses;
 mod value;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use crate::error::Error;
+use crate::error::{Error, demangle};
 use crate::ir::{Function, Module, Operation, Symbol, Type, Value};
-use crate::{Contraction, OpenClKernel};
+use crate::{Contraction, OpenClKernel, OpenClVersion};
+use function::{PassedPointer, Written};
 use types::Element;
 
 /// Defines `report_panic`. The record is as CUDA's (see `panics/record.ll`); only the first panic
@@ -65,6 +68,21 @@ static void report_panic(volatile __global uint *record, uint number, ulong firs
         record[8 + 2 * index] = (uint)numbers[index];
         record[9 + 2 * index] = (uint)(numbers[index] >> 32);
     }
+}
+";
+
+/// The conversions of halves, which every device has.
+const HALVES: &str = "\
+static float float_of_half(ushort bits)
+{
+    return vload_half(0, (const __private half *)&bits);
+}
+
+static ushort half_of_float(float number)
+{
+    ushort bits;
+    vstore_half_rte(number, 0, (__private half *)&bits);
+    return bits;
 }
 ";
 
@@ -91,24 +109,51 @@ struct Printer<'m> {
     contraction: Contraction,
 }
 
+/// Why a function cannot be called.
+enum Refusal {
+    Error(Error),
+    /// About the call.
+    Reason(String),
+}
+
+/// A function that a kernel calls: its name in C and the types of its parameters.
+#[derive(Clone)]
+struct Helper {
+    name: String,
+    parameters: Vec<String>,
+}
+
 /// What a kernel needs beside its own text.
 #[derive(Default)]
 struct Needs {
     fp64: bool,
+    int64_atomics: bool,
     correct_rounding: bool,
+    device_fences: bool,
+    halves: bool,
     dynamic_local: bool,
     panic_record: bool,
     /// What each panic says, by its number.
     panics: Vec<String>,
     /// Types for accesses that meet those of another type, or are less aligned.
     aliases: BTreeSet<(String, u64)>,
+    /// Sizes and alignments of parameters by value.
+    by_value: BTreeSet<(u64, u64)>,
+    statics: BTreeMap<(Symbol, Element), (String, String)>,
+    /// `None` while it is being written.
+    helpers: BTreeMap<(Symbol, Vec<PassedPointer>), Option<Helper>>,
+    texts_of_helpers: Vec<String>,
     /// The blocks of the function being written that a `goto` leads to.
     labels: BTreeSet<usize>,
 }
 
 impl Needs {
     fn note_type(&mut self, ty: &Type) {
-        self.fp64 |= *ty == Type::Double;
+        match ty {
+            Type::Double => self.fp64 = true,
+            Type::Vector(_, element) => self.note_type(element),
+            _ => {}
+        }
     }
 
     fn note_element(&mut self, element: Element) {
@@ -117,8 +162,27 @@ impl Needs {
 
     /// A type for such accesses.
     fn alias(&mut self, ty: &str, align: u64) -> String {
+        // A pointer that is stored has a type of several words.
+        let name: String = ty
+            .chars()
+            .filter(|character| !character.is_whitespace())
+            .map(|character| if character == '*' { 'p' } else { character })
+            .collect();
         self.aliases.insert((ty.to_owned(), align));
-        format!("{ty}_aligned_{align}")
+        format!("{name}_aligned_{align}")
+    }
+
+    /// The type of a parameter by value.
+    fn by_value(&mut self, bytes: u64, align: u64) -> String {
+        self.by_value.insert((bytes, align));
+        format!("by_value_{bytes}_{align}")
+    }
+
+    fn version(&self) -> OpenClVersion {
+        match self.device_fences {
+            true => OpenClVersion::V2_0,
+            false => OpenClVersion::V1_2,
+        }
     }
 }
 
@@ -139,10 +203,22 @@ impl Printer<'_> {
             panics: panics.to_vec(),
             ..Needs::default()
         };
-        let text = function::write(self, &mut needs, symbol, function)?;
+        let Written { text, .. } = function::write(self, &mut needs, symbol, function, None)?;
+        let version = needs.version();
         let mut source = self.head(symbol, function, &needs);
+        for (_, text) in needs.statics.values() {
+            source.push_str(text);
+        }
         if needs.panic_record {
             source.push_str(REPORT_PANIC);
+            source.push('\n');
+        }
+        if needs.halves {
+            source.push_str(HALVES);
+            source.push('\n');
+        }
+        for helper in &needs.texts_of_helpers {
+            source.push_str(helper);
             source.push('\n');
         }
         source.push_str(&text);
@@ -154,6 +230,7 @@ impl Printer<'_> {
         Ok(OpenClKernel {
             name: symbol.to_string(),
             source,
+            version,
             has_dynamic_local: needs.dynamic_local,
             has_panic_record: needs.panic_record,
         })
@@ -161,18 +238,20 @@ impl Printer<'_> {
 
     /// The beginning of a file, up to its functions.
     fn head(&self, symbol: &Symbol, function: &Function, needs: &Needs) -> String {
+        let version = needs.version();
         let place = function.scope.and_then(|scope| {
             let scope = self.module.lines.scopes.get(&scope)?;
             let file = self.module.lines.files.get(&scope.file())?;
             Some(format!(", from {}", file.name))
         });
-        let mut options = vec!["-cl-std=CL1.2"];
+        let mut options = vec![format!("-cl-std=CL{}", version.number())];
         if needs.correct_rounding {
-            options.push("-cl-fp32-correctly-rounded-divide-sqrt");
+            options.push("-cl-fp32-correctly-rounded-divide-sqrt".to_owned());
         }
         let mut head = format!(
-            "// The kernel {symbol}{}. OpenCL C 1.2.\n// options: {}\n",
+            "// The kernel {symbol}{}. OpenCL C {}.\n// options: {}\n",
             place.unwrap_or_default(),
+            version.number(),
             options.join(" ")
         );
         let switch = match self.contraction {
@@ -180,19 +259,71 @@ impl Printer<'_> {
             Contraction::Forbidden => "OFF",
         };
         head.push_str(&format!("\n#pragma OPENCL FP_CONTRACT {switch}\n"));
-        if needs.fp64 {
-            head.push_str("#pragma OPENCL EXTENSION cl_khr_fp64 : enable\n");
+        let extensions = [
+            (needs.fp64, "cl_khr_fp64"),
+            (needs.int64_atomics, "cl_khr_int64_base_atomics"),
+            (needs.int64_atomics, "cl_khr_int64_extended_atomics"),
+        ];
+        for (_, name) in extensions.iter().filter(|(is_needed, _)| *is_needed) {
+            head.push_str(&format!("#pragma OPENCL EXTENSION {name} : enable\n"));
         }
         head.push('\n');
-        for (ty, align) in &needs.aliases {
+        for (bytes, align) in &needs.by_value {
             head.push_str(&format!(
-                "typedef {ty} {ty}_aligned_{align} __attribute__((may_alias, aligned({align})));\n"
+                "typedef struct {{ uchar bytes[{bytes}]; }} __attribute__((aligned({align}))) by_value_{bytes}_{align};\n"
             ));
         }
-        if !needs.aliases.is_empty() {
+        let aliases: Vec<(String, u64)> = needs.aliases.iter().cloned().collect();
+        for (ty, align) in aliases {
+            let name = Needs::default().alias(&ty, align);
+            head.push_str(&format!(
+                "typedef {ty} {name} __attribute__((may_alias, aligned({align})));\n"
+            ));
+        }
+        if !needs.by_value.is_empty() || !needs.aliases.is_empty() {
             head.push('\n');
         }
         head
+    }
+
+    /// Writes a function that is called with these pointers, unless it has been.
+    fn helper(
+        &self,
+        needs: &mut Needs,
+        symbol: &Symbol,
+        passed: &[PassedPointer],
+    ) -> Result<Helper, Refusal> {
+        let key = (symbol.clone(), passed.to_vec());
+        match needs.helpers.get(&key) {
+            Some(Some(helper)) => return Ok(helper.clone()),
+            Some(None) => {
+                return Err(Refusal::Reason(format!(
+                    "`{}` calls itself, which no function of OpenCL C may; write a loop",
+                    demangle(symbol)
+                )));
+            }
+            None => {}
+        }
+        let Some(function) = self.module.functions.get(symbol) else {
+            return Err(Refusal::Reason(format!(
+                "`{}` is not defined",
+                demangle(symbol)
+            )));
+        };
+        needs.helpers.insert(key.clone(), None);
+        let name = format!(
+            "function_{}_{}",
+            needs.helpers.len(),
+            names::of_symbol(symbol)
+        );
+        let labels = std::mem::take(&mut needs.labels);
+        let written = function::write(self, needs, &name, function, Some(passed));
+        needs.labels = labels;
+        let Written { text, parameters } = written.map_err(Refusal::Error)?;
+        needs.texts_of_helpers.push(text);
+        let helper = Helper { name, parameters };
+        needs.helpers.insert(key, Some(helper.clone()));
+        Ok(helper)
     }
 }
 

@@ -21,8 +21,7 @@ impl Body<'_, '_> {
             reads.push(value);
         }
         self.settle()?;
-        self.report(&texts.join(", "), &reads.iter().collect::<Vec<_>>());
-        Ok(())
+        self.report(&texts.join(", "), &reads.iter().collect::<Vec<_>>())
     }
 
     pub(super) fn trap(&mut self) -> Result<()> {
@@ -31,15 +30,21 @@ impl Body<'_, '_> {
         let place = self.place_of_source();
         self.needs.panics.push(format!("{place}: {text}"));
         let number = self.needs.panics.len();
-        self.report(&format!("{number}u, 0ul, 0ul, 0ul"), &[]);
-        Ok(())
+        self.report(&format!("{number}u, 0ul, 0ul, 0ul"), &[])
     }
 
-    fn report(&mut self, arguments: &str, reads: &[&Expression]) {
+    fn report(&mut self, arguments: &str, reads: &[&Expression]) -> Result<()> {
+        if self.function.kernel.is_none() {
+            return Err(self.error(
+                "a function that may panic has not been inlined into the kernel, and OpenCL C can end a work-item only \
+                 from the kernel itself; mark the function `#[inline(always)]`",
+            ));
+        }
         self.say_source();
         self.needs.panic_record = true;
         self.push(format!("report_panic(panic_record, {arguments});"), reads);
         self.push("return;", &[]);
+        Ok(())
     }
 
     /// `src/lib.rs:5:9`, or nothing.

@@ -27,7 +27,7 @@ impl Body<'_, '_> {
                 let target = (id, index);
                 let is_itself = value.reads == [target] && value.text == self.variable(target);
                 if !is_itself {
-                    waiting.push((target, part.clone(), value));
+                    waiting.push((target, part.ty.clone(), value));
                 }
             }
         }

@@ -8,6 +8,7 @@
 //!   statics                       as `address_space.rs` has put them
 //!   stack slots                   __private
 //!   base + offset, phi, select    as what they are made of
+//!   a pointer read from memory    as the pointers that were stored there
 //! ```
 //!
 //! A class with two spaces, or with none and an access, is an error with the place.
@@ -16,9 +17,11 @@ mod visit;
 
 use std::collections::HashMap;
 
-use super::types::{Element, Space};
+use super::types::{Element, Space, parts};
 use crate::error::{Error, Result};
-use crate::ir::{CastOperation, Constant, Function, LocalId, Module, Symbol, Type, Value};
+use crate::ir::{
+    Aggregate, CastOperation, Constant, Function, LocalId, Module, Symbol, Type, Value,
+};
 
 /// A pointer in a variable: a value, and which of its parts.
 pub(super) type Part = (LocalId, usize);
@@ -29,6 +32,8 @@ struct Class {
     space: Option<Space>,
     /// How many accesses and offsets speak for each type of element.
     votes: [u32; Element::ALL.len()],
+    /// The class of the pointers that are stored there.
+    content: Option<usize>,
 }
 
 /// The classes of one function's pointers.
@@ -43,20 +48,25 @@ pub(super) struct Spaces {
 struct Conflict(Space, Space);
 
 impl Spaces {
-    pub(super) fn of(module: &Module, function: &Function) -> Result<Self> {
+    /// `parameters` says where those that are pointers lead.
+    pub(super) fn of(
+        module: &Module,
+        function: &Function,
+        parameters: &[Option<Space>],
+    ) -> Result<Self> {
         let mut spaces = Self {
             parents: Vec::new(),
             classes: Vec::new(),
             parts: HashMap::new(),
             globals: HashMap::new(),
         };
-        for (id, ty) in function.parameters.iter().zip(&function.ty.parameters) {
+        for (id, space) in function.parameters.iter().zip(parameters) {
             let node = spaces.part((*id, 0));
-            spaces.classes[node].space = matches!(ty, Type::Pointer(_)).then_some(Space::Global);
+            spaces.classes[node].space = *space;
         }
         let instructions = function.blocks.iter().flat_map(|block| &block.instructions);
         for instruction in instructions {
-            let unified = spaces.visit(module, instruction);
+            let unified = spaces.visit(module, function, instruction);
             if let Err(Conflict(one, other)) = unified {
                 let problem = format!(
                     "a pointer leads to {} memory on one way and to {} memory on another, but one of OpenCL C has one \
@@ -132,27 +142,63 @@ impl Spaces {
             (None, space) => kept.space = space,
             _ => {}
         }
-        Ok(())
+        match (kept.content, joined.content) {
+            (Some(one), Some(other)) => self.unify(one, other),
+            (None, content) => {
+                kept.content = content;
+                Ok(())
+            }
+            _ => Ok(()),
+        }
     }
 
     /// The class of a pointer. `None` for null and for what has no value: those fit all.
-    fn class_of(&mut self, module: &Module, value: &Value) -> Option<usize> {
+    fn class_of(&mut self, module: &Module, value: &Value, part: usize) -> Option<usize> {
         match value {
-            Value::Local(id) => Some(self.part((*id, 0))),
-            Value::Constant(constant) => self.class_of_constant(module, constant),
+            Value::Local(id) => Some(self.part((*id, part))),
+            Value::Constant(constant) => self.class_of_constant(module, constant, part),
             Value::Metadata => None,
         }
     }
 
-    fn class_of_constant(&mut self, module: &Module, constant: &Constant) -> Option<usize> {
+    fn class_of_constant(
+        &mut self,
+        module: &Module,
+        constant: &Constant,
+        part: usize,
+    ) -> Option<usize> {
         match constant {
             Constant::Symbol(symbol) => Some(self.global(module, symbol)),
             Constant::Cast(CastOperation::AddressSpaceCast | CastOperation::Bitcast, from, _) => {
-                self.class_of_constant(module, &from.value)
+                self.class_of_constant(module, &from.value, part)
             }
-            Constant::ElementPointer { base, .. } => self.class_of_constant(module, &base.value),
+            Constant::ElementPointer { base, .. } => {
+                self.class_of_constant(module, &base.value, part)
+            }
+            Constant::Aggregate(Aggregate::Struct | Aggregate::Array, elements) => {
+                let mut first = 0;
+                for element in elements {
+                    let count = parts(&element.ty)?.len();
+                    if part < first + count {
+                        return self.class_of_constant(module, &element.value, part - first);
+                    }
+                    first += count;
+                }
+                None
+            }
             _ => None,
         }
+    }
+
+    /// The class of the pointers that lie in the memory of a class.
+    fn content(&mut self, class: usize) -> usize {
+        let root = self.root(class);
+        if let Some(content) = self.classes[root].content {
+            return content;
+        }
+        let content = self.new_class(None);
+        self.classes[root].content = Some(content);
+        content
     }
 
     fn vote(&mut self, class: usize, ty: &Type, weight: u32) {
@@ -169,11 +215,14 @@ impl Spaces {
         result: Option<LocalId>,
         value: &Value,
     ) -> std::result::Result<(), Conflict> {
-        if let (Type::Pointer(_), Some(id)) = (ty, result)
-            && let Some(class) = self.class_of(module, value)
-        {
-            let node = self.part((id, 0));
-            self.unify(node, class)?;
+        let Some(result) = result else { return Ok(()) };
+        for (index, part) in parts(ty).unwrap_or_default().iter().enumerate() {
+            if let Type::Pointer(_) = part.ty
+                && let Some(class) = self.class_of(module, value, index)
+            {
+                let node = self.part((result, index));
+                self.unify(node, class)?;
+            }
         }
         Ok(())
     }

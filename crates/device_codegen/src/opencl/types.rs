@@ -1,6 +1,6 @@
 //! What the IR's types are in OpenCL C: their names, sizes and parts.
 //!
-//! Integers are unsigned; operations that have a sign cast. A struct or an
+//! Integers are unsigned; operations that have a sign cast. A half is its bits. A struct or an
 //! array that an instruction computes is one variable a part; in memory it is what its layout says.
 
 use crate::ir::{Operand, Type};
@@ -45,7 +45,7 @@ pub(super) fn scalar_name(ty: &Type) -> Option<&'static str> {
     Some(match ty {
         Type::Integer(1) => "bool",
         Type::Integer(8) => "uchar",
-        Type::Integer(16) => "ushort",
+        Type::Integer(16) | Type::Half => "ushort",
         Type::Integer(32) => "uint",
         Type::Integer(64) => "ulong",
         Type::Float => "float",
@@ -91,7 +91,7 @@ impl Element {
     pub(super) fn of(ty: &Type) -> Option<Self> {
         Some(match ty {
             Type::Integer(1 | 8) => Element::Byte,
-            Type::Integer(16) => Element::Short,
+            Type::Integer(16) | Type::Half => Element::Short,
             Type::Integer(32) => Element::Int,
             Type::Integer(64) | Type::Pointer(_) => Element::Long,
             Type::Float => Element::Float,
@@ -103,7 +103,7 @@ impl Element {
     /// The element that all of a type consists of.
     pub(super) fn of_all(ty: &Type) -> Option<Self> {
         match ty {
-            Type::Array(_, element) => Element::of_all(element),
+            Type::Array(_, element) | Type::Vector(_, element) => Element::of_all(element),
             _ => Element::of(ty),
         }
     }
@@ -133,13 +133,18 @@ impl Element {
 pub(super) fn layout(ty: &Type) -> Option<(u64, u64)> {
     Some(match ty {
         Type::Integer(1 | 8) => (1, 1),
-        Type::Integer(16) => (2, 2),
+        Type::Integer(16) | Type::Half => (2, 2),
         Type::Integer(32) | Type::Float => (4, 4),
         Type::Integer(64) | Type::Double => (8, 8),
         Type::Pointer(_) => (POINTER_BYTES, POINTER_BYTES),
         Type::Array(count, element) => {
             let (bytes, align) = layout(element)?;
             (bytes.checked_mul(*count)?, align)
+        }
+        Type::Vector(count, element) => {
+            let (bytes, _) = layout(element)?;
+            let bytes = bytes.checked_mul(*count)?;
+            (bytes, bytes.next_power_of_two())
         }
         Type::Struct { packed, fields } => {
             let (mut end, mut align) = (0_u64, 1);
@@ -158,7 +163,7 @@ pub(super) fn layout(ty: &Type) -> Option<(u64, u64)> {
 /// The offset of a part of a type in bytes.
 fn offset_of_part(ty: &Type, index: u64) -> Option<u64> {
     match ty {
-        Type::Array(_, element) => layout(element)?.0.checked_mul(index),
+        Type::Array(_, element) | Type::Vector(_, element) => layout(element)?.0.checked_mul(index),
         Type::Struct { packed, fields } => {
             let mut end = 0_u64;
             for (position, field) in fields.iter().enumerate() {
@@ -217,26 +222,44 @@ pub(super) fn steps<'i>(source: &Type, indices: &'i [Operand]) -> Option<Steps<'
     Some(steps)
 }
 
+/// A scalar part of a type, and where it lies in memory.
+#[derive(Clone, Debug)]
+pub(super) struct Part {
+    pub(super) ty: Type,
+    pub(super) offset: u64,
+}
+
 /// More parts than this are not kept in variables.
 const MOST_PARTS: usize = 64;
 
-/// The scalars that a type consists of, in order. `None` if there are too many, or one that
-/// OpenCL C lacks.
-pub(super) fn parts(ty: &Type) -> Option<Vec<Type>> {
+/// The scalars and vectors that a type consists of, in order. `None` if there are too many, or one
+/// that OpenCL C lacks.
+pub(super) fn parts(ty: &Type) -> Option<Vec<Part>> {
+    let mut found = Vec::new();
+    collect(ty, 0, &mut found)?;
+    Some(found)
+}
+
+fn collect(ty: &Type, offset: u64, found: &mut Vec<Part>) -> Option<()> {
     let count = match ty {
         Type::Array(count, _) => *count,
         Type::Struct { fields, .. } => fields.len() as u64,
-        Type::Pointer(_) => return Some(vec![ty.clone()]),
-        _ => return scalar_name(ty).map(|_| vec![ty.clone()]),
+        Type::Vector(..) => vector_name(ty).map(|_| 0)?,
+        Type::Pointer(_) => 0,
+        _ => scalar_name(ty).map(|_| 0)?,
     };
-    let mut found = Vec::new();
-    for index in 0..count {
-        found.extend(parts(ty.element(index)?)?);
-        if found.len() > MOST_PARTS {
-            return None;
-        }
+    if !matches!(ty, Type::Array(..) | Type::Struct { .. }) {
+        found.push(Part {
+            ty: ty.clone(),
+            offset,
+        });
+        return (found.len() <= MOST_PARTS).then_some(());
     }
-    Some(found)
+    for index in 0..count {
+        let within = offset.checked_add(offset_of_part(ty, index)?)?;
+        collect(ty.element(index)?, within, found)?;
+    }
+    Some(())
 }
 
 /// The first part, and the number of parts, of what a path of indices leads to.
@@ -250,4 +273,14 @@ pub(super) fn part_range(ty: &Type, path: &[u64]) -> Option<(usize, usize)> {
         ty = ty.element(*index)?;
     }
     Some((first, parts(ty)?.len()))
+}
+
+/// `float4`, of the widths that OpenCL C has with the size that rustc gives them.
+pub(super) fn vector_name(ty: &Type) -> Option<String> {
+    match ty {
+        Type::Vector(count @ (2 | 4 | 8 | 16), element) if **element != Type::BOOL => {
+            Some(format!("{}{count}", scalar_name(element)?))
+        }
+        _ => None,
+    }
 }

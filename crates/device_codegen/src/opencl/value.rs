@@ -5,7 +5,7 @@ use super::expression::{Expression, rank};
 use super::literal;
 use super::types::{self, Element, Space, Steps};
 use crate::error::Result;
-use crate::ir::{CastOperation, Constant, Operand, Symbol, Type, TypedConstant, Value};
+use crate::ir::{Aggregate, CastOperation, Constant, Operand, Symbol, Type, TypedConstant, Value};
 
 impl Body<'_, '_> {
     /// A value that has one part.
@@ -22,8 +22,43 @@ impl Body<'_, '_> {
     pub(super) fn part_of(&mut self, ty: &Type, value: &Value, index: usize) -> Result<Expression> {
         match value {
             Value::Local(id) => Ok(self.local((*id, index))),
-            Value::Constant(constant) => self.constant(ty, constant),
+            Value::Constant(constant) => self.constant_part(ty, constant, index),
             Value::Metadata => Err(self.error("metadata has no value in OpenCL C")),
+        }
+    }
+
+    fn constant_part(
+        &mut self,
+        ty: &Type,
+        constant: &Constant,
+        index: usize,
+    ) -> Result<Expression> {
+        if !matches!(ty, Type::Struct { .. } | Type::Array(..)) {
+            return self.constant(ty, constant);
+        }
+        let parts = self.parts(ty)?;
+        match constant {
+            Constant::Zero | Constant::Undef | Constant::Poison => {
+                let part = parts.get(index).map(|part| part.ty.clone());
+                let part = part.ok_or_else(|| self.no_type(ty))?;
+                self.constant(&part, &Constant::Zero)
+            }
+            Constant::Aggregate(_, elements) => {
+                let mut first = 0;
+                for element in elements {
+                    let count = self.parts(&element.ty)?.len();
+                    if index < first + count {
+                        return self.constant_part(&element.ty, &element.value, index - first);
+                    }
+                    first += count;
+                }
+                Err(self.no_type(ty))
+            }
+            Constant::Bytes(bytes) => match bytes.get(index) {
+                Some(byte) => Ok(Expression::constant(literal::integer(8, i128::from(*byte)))),
+                None => Err(self.no_type(ty)),
+            },
+            _ => Err(self.error(format!("a constant of type `{ty}` has no parts"))),
         }
     }
 
@@ -57,6 +92,9 @@ impl Body<'_, '_> {
                 Type::Pointer(_),
                 Constant::Null | Constant::Zero | Constant::Undef | Constant::Poison,
             ) => "0".to_owned(),
+            (Type::Vector(count, element), constant) => {
+                return self.vector_constant(ty, *count, element, constant);
+            }
             (_, Constant::Symbol(symbol)) => return self.symbol(symbol),
             (
                 Type::Pointer(_),
@@ -82,6 +120,30 @@ impl Body<'_, '_> {
             }
         };
         Ok(Expression::constant(text))
+    }
+
+    fn vector_constant(
+        &mut self,
+        ty: &Type,
+        count: u64,
+        element: &Type,
+        constant: &Constant,
+    ) -> Result<Expression> {
+        let name = types::vector_name(ty).ok_or_else(|| self.no_type(ty))?;
+        let zero = Constant::Zero;
+        let elements: Vec<&Constant> = match constant {
+            Constant::Aggregate(Aggregate::Vector, elements) => {
+                elements.iter().map(|element| &element.value).collect()
+            }
+            Constant::Zero | Constant::Undef | Constant::Poison => vec![&zero; count as usize],
+            _ => return Err(self.error(format!("a constant of type `{ty}` cannot be written"))),
+        };
+        let mut texts = Vec::new();
+        for constant in elements {
+            texts.push(self.constant(element, constant)?.text);
+        }
+        let text = format!("({name})({})", texts.join(", "));
+        Ok(Expression::of(text, rank::UNARY, &[]))
     }
 
     /// A static as a pointer to its first element.
@@ -116,7 +178,8 @@ impl Body<'_, '_> {
     pub(super) fn known_pointer(&self, pointer: &Value) -> Result<(Space, Element)> {
         self.pointer_facts(pointer).ok_or_else(|| {
             self.error(
-                "the address space of a pointer is not known: it comes from an integer; pass the pointer as a parameter of the kernel",
+                "the address space of a pointer is not known: it comes from an integer, or from memory that this \
+                 kernel has not written a pointer to; pass the pointer as a parameter of the kernel",
             )
         })
     }

@@ -5,6 +5,7 @@
 
 declare i32 @__nvvm_shared_address(ptr)
 declare void @__nvvm_block_barrier()
+declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
 
 define void @copy(ptr %out) section ".nvvm.kernel" {
 start:
@@ -23,29 +24,7 @@ start:
   call void asm sideeffect inteldialect "cp.async.commit_group;", "~{memory}"()
   call void asm sideeffect inteldialect "cp.async.wait_group 0;", "~{memory}"()
   call void @__nvvm_block_barrier()
-  %place.0 = getelementptr inbounds i32, ptr @_ZN4test4TILE17h0123456789abcdefE, i64 0
-  %value.0 = load i32, ptr %place.0, align 4
-  %target.0 = getelementptr inbounds i32, ptr %out, i64 8
-  store i32 %value.0, ptr %target.0, align 4
-  %place.1 = getelementptr inbounds i32, ptr @_ZN4test4TILE17h0123456789abcdefE, i64 1
-  %value.1 = load i32, ptr %place.1, align 4
-  %target.1 = getelementptr inbounds i32, ptr %out, i64 9
-  store i32 %value.1, ptr %target.1, align 4
-  %place.2 = getelementptr inbounds i32, ptr @_ZN4test4TILE17h0123456789abcdefE, i64 2
-  %value.2 = load i32, ptr %place.2, align 4
-  %target.2 = getelementptr inbounds i32, ptr %out, i64 10
-  store i32 %value.2, ptr %target.2, align 4
-  %place.3 = getelementptr inbounds i32, ptr @_ZN4test4TILE17h0123456789abcdefE, i64 3
-  %value.3 = load i32, ptr %place.3, align 4
-  %target.3 = getelementptr inbounds i32, ptr %out, i64 11
-  store i32 %value.3, ptr %target.3, align 4
-  %place.4 = getelementptr inbounds i32, ptr @_ZN4test4TILE17h0123456789abcdefE, i64 4
-  %value.4 = load i32, ptr %place.4, align 4
-  %target.4 = getelementptr inbounds i32, ptr %out, i64 12
-  store i32 %value.4, ptr %target.4, align 4
-  %place.5 = getelementptr inbounds i32, ptr @_ZN4test4TILE17h0123456789abcdefE, i64 5
-  %value.5 = load i32, ptr %place.5, align 4
-  %target.5 = getelementptr inbounds i32, ptr %out, i64 13
-  store i32 %value.5, ptr %target.5, align 4
+  %target = getelementptr inbounds i32, ptr %out, i64 8
+  call void @llvm.memcpy.p0.p0.i64(ptr align 4 %target, ptr align 4 @_ZN4test4TILE17h0123456789abcdefE, i64 24, i1 false)
   ret void
 }

@@ -1,5 +1,6 @@
 ; run 1 groups of 4
-; gives 7 8 9 13
+; gives 7 11 130 13
+@_ZN4test6PRIMES17h0123456789abcdefE = internal constant <{ [16 x i8] }> <{ [16 x i8] c"\07\00\00\00\0B\00\00\00\82\00\00\00\11\00\00\00" }>, align 4
 
 declare i32 @__nvvm_thread_idx_x()
 
@@ -16,7 +17,8 @@ last:
 never:
   br label %end
 other:
-  %read = add i32 %thread, 7
+  %place = getelementptr inbounds i32, ptr @_ZN4test6PRIMES17h0123456789abcdefE, i64 %index
+  %read = load i32, ptr %place, align 4
   br label %end
 end:
   %value = phi i32 [ 13, %last ], [ 99, %never ], [ %read, %other ]

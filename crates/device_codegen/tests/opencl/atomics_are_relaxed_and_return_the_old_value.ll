@@ -1,3 +1,6 @@
+; run 1 groups of 1
+; with 5 7 0xfffffffe 9 3 1
+; gives 8 6 0xfffffffe 2 4 1 5 7 0xfffffffe 9 3 1
 define void @atomics(ptr %out) section ".nvvm.kernel" {
 start:
   %p1 = getelementptr inbounds i32, ptr %out, i64 1
