@@ -93,7 +93,7 @@ pub fn default_for(
     highest.unwrap_or(DEFAULT)
 }
 
-/// A name, and the rungs of all types that it stands for.
+/// A name, and the rungs of that name, of all types.
 struct Known {
     name: &'static str,
     rungs: Vec<Rung>,

@@ -140,9 +140,9 @@ impl fmt::Display for Files {
 }
 
 impl Source {
-    /// The problem, with A and B in `inputs`: of files compact and one product, else stored so. And
-    /// the data that it is, if it does not come from files. Where `beta` or `alpha` is zero, what must not be read
-    /// is [`Number::POISON`].
+    /// The problem, with A and B in `inputs`: of files compact and one product, else stored so.
+    /// And the data that it is, if it does not come from files. Where `beta` or `alpha` is zero,
+    /// what must not be read is [`Number::POISON`].
     ///
     /// # Errors
     ///

@@ -87,8 +87,8 @@ loads! {
     ///
     /// # Safety
     ///
-    /// `source` points into global memory, at a multiple of 16 bytes, and is valid for reading four
-    /// floats.
+    /// `source` points into global memory, at a multiple of 16 bytes, and is valid for reading
+    /// four floats.
     load4 = "ld.global.v4.f32", (nostack, preserves_flags, readonly);
     /// `source[0..4]`, by way of the read-only data cache.
     ///

@@ -1,21 +1,29 @@
-//! One kernel of a module with the functions that it reaches: `ptxas`, and so the driver, compiles a
-//! module's functions again for each kernel, and so takes a multiple of the time for all together.
+//! One kernel of a module with the functions that it reaches: `ptxas`, and so the driver, compiles
+//! a module's functions again for each kernel, and so takes a multiple of the time for all
+//! together.
 
 use std::collections::{HashMap, HashSet};
 
-/// A module, taken apart, in its order.
-pub struct Modules<'p>(Vec<Part<'p>>);
+/// A module, taken apart.
+pub struct Module<'p> {
+    /// In the module's order.
+    parts: Vec<Part<'p>>,
+    /// Kernels and functions with bodies, by name.
+    bodies: HashMap<&'p str, &'p str>,
+    /// Variables with values, which can be addresses of functions.
+    variables: Vec<&'p str>,
+}
 
 struct Part<'p> {
     text: &'p str,
     /// Of what function; the head and variables are of none.
     function: Option<&'p str>,
-    is_body: bool,
 }
 
-impl<'p> Modules<'p> {
+impl<'p> Module<'p> {
     pub fn of(ptx: &'p str) -> Self {
-        let (mut parts, mut rest) = (Vec::new(), ptx);
+        let (mut parts, mut bodies, mut variables) = (Vec::new(), HashMap::new(), Vec::new());
+        let mut rest = ptx;
         while let Some(line) = rest.split_inclusive('\n').next() {
             let words = line.trim_start_matches(".visible ");
             let words = words.trim_start_matches(".weak ");
@@ -32,34 +40,29 @@ impl<'p> Modules<'p> {
             }
             let (text, after) = rest.split_at(end);
             let function = is_function.then(|| name(text)).flatten();
-            parts.push(Part {
-                text,
-                function,
-                is_body,
-            });
+            match function {
+                Some(function) if is_body => drop(bodies.insert(function, text)),
+                None if text.contains(" = ") => variables.push(text),
+                _ => (),
+            }
+            parts.push(Part { text, function });
             rest = after;
         }
-        Self(parts)
+        Self {
+            parts,
+            bodies,
+            variables,
+        }
     }
 
-    /// The module of this kernel alone; without kernels if there is none of this name.
+    /// The module with this kernel as its only one. If there is no such kernel, it has none.
     pub fn kernel(&self, name: &str) -> String {
-        let mut bodies = HashMap::new();
-        let mut open = Vec::new();
-        for part in &self.0 {
-            match part.function {
-                Some(function) if part.is_body => drop(bodies.insert(function, part.text)),
-                Some(_) => (),
-                // Variables hold addresses of functions, too.
-                None if part.text.contains(" = ") => open.push(part.text),
-                None => (),
-            }
-        }
-        open.extend(bodies.get(name));
+        let mut open = self.variables.clone();
+        open.extend(self.bodies.get(name));
         let mut reached = HashSet::from([name]);
         while let Some(text) = open.pop() {
             for word in text.split(|c: char| !is_of_a_name(c)) {
-                if let Some((function, body)) = bodies.get_key_value(word)
+                if let Some((function, body)) = self.bodies.get_key_value(word)
                     && reached.insert(function)
                 {
                     open.push(body);
@@ -67,7 +70,7 @@ impl<'p> Modules<'p> {
             }
         }
         let is_kept = |part: &&Part| part.function.is_none_or(|name| reached.contains(name));
-        self.0
+        self.parts
             .iter()
             .filter(is_kept)
             .map(|part| part.text)
@@ -79,8 +82,8 @@ fn is_of_a_name(c: char) -> bool {
     c.is_alphanumeric() || c == '_' || c == '$'
 }
 
-/// That of a function: what stands before the parentheses of its parameters, behind those of what it
-/// returns.
+/// The name of the function that this text declares or defines. It follows the parameter in which
+/// the function returns, and precedes its other parameters.
 fn name(text: &str) -> Option<&str> {
     let head = text.split_once(['{', ';'])?.0;
     let (_, after) = head.split_once([' ', '\t', '\n'])?;

@@ -9,7 +9,7 @@ use cust::memory::{CopyDestination, DeviceBuffer};
 use cust::module::Module;
 use cust::stream::{Stream, StreamFlags};
 
-use crate::alone::Modules;
+use crate::alone;
 use crate::generate;
 use crate::pack::{self, Packed};
 
@@ -50,9 +50,9 @@ fn run_batch(packed: &Packed, stream: &Stream, total: &mut Total) -> Result<()> 
         // The other dialect of NVVM IR is that of newer GPUs; these functions use nothing that is
         // new with them.
         let ptx = ptx.replacen(".target sm_100", ".target sm_90", 1);
-        let modules = Modules::of(&ptx);
+        let alone = alone::Module::of(&ptx);
         for ((name, rust), expected) in packed.functions.iter().zip(&packed.expected) {
-            let module = Module::from_ptx(modules.kernel(&format!("k_{name}")), &[])
+            let module = Module::from_ptx(alone.kernel(&format!("k_{name}")), &[])
                 .with_context(|| format!("the driver does not take {name} for {config}"))?;
             let mut found = vec![0_u64; inputs.len()];
             let output = DeviceBuffer::from_slice(&found)?;

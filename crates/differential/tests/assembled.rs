@@ -1,12 +1,12 @@
-//! `ptxas` takes what it crashed on, and that PTX, run on this CPU, returns what the host returns. It
-//! takes the module of one kernel, too.
+//! `ptxas` takes what it crashed on, and that PTX, run on this CPU, returns what the host returns.
+//! It takes the module of one kernel, too.
 //!
 //! Where no `ptxas` is found the tests are shown as ignored.
 
 use std::process::ExitCode;
 
 use cuda_builder::NvvmArch;
-use differential::alone::Modules;
+use differential::alone::Module;
 use differential::check;
 use differential::compile::{Batch, Config, play_build_script};
 use differential::ptx::Approximate;
@@ -89,7 +89,7 @@ fn assembles(toolkit: &Toolkit, name: &str, rust: &str) -> Result<(), Failed> {
     for (config, on) in [(0, "sm_75"), (0, "sm_90"), (0, "sm_100"), (1, "sm_100")] {
         let ptx = batch.ptx(configs[config])?;
         ptxas::assemble_for(toolkit, &ptx, on)?;
-        let alone = Modules::of(&ptx).kernel(&format!("k_{name}"));
+        let alone = Module::of(&ptx).kernel(&format!("k_{name}"));
         ptxas::assemble_for(toolkit, &alone, on)?;
     }
     Ok(())
@@ -116,15 +116,15 @@ fn comes_with_what_it_reaches_alone() -> Result<(), Failed> {
     let two = function(".visible .entry k_two(\n\t.param .u64 k_two_param_0\n)", "");
     let parts = [head, declared, table, &leaf, &caller, &held, &one, &two];
     let ptx = parts.concat();
-    let modules = Modules::of(&ptx);
+    let module = Module::of(&ptx);
     let alone = |kernel| {
-        let text = modules.kernel(kernel);
+        let text = module.kernel(kernel);
         assert!(text.starts_with(head) && text.contains(table), "{text}");
         assert_eq!(text.contains(declared), text.contains(&leaf), "{text}");
         [&leaf, &caller, &held, &one, &two].map(|part| text.matches(part.as_str()).count())
     };
     assert_eq!(alone("k_one"), [1, 1, 1, 1, 0]);
     assert_eq!(alone("k_two"), [0, 0, 1, 0, 1]);
-    assert!(!modules.kernel("k_none").contains(".entry"));
+    assert!(!module.kernel("k_none").contains(".entry"));
     Ok(())
 }

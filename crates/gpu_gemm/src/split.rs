@@ -205,8 +205,8 @@ impl Split {
         pieces
     }
 
-    /// What a device multiplies with panels of others after that, in order, in parts of at least so
-    /// many columns.
+    /// What a device multiplies with panels of others after that, in order, in parts of at least
+    /// so many columns.
     pub fn pieces_with_others(&self, device: usize, least_lines: usize) -> Vec<Piece> {
         let blocks = self.blocks(device).into_iter();
         let others = blocks.filter(|block| (block.a, block.b) != (device, device));

@@ -26,8 +26,8 @@ const ALSO: [&str; 5] = [
     "double-buffer-sn16",
 ];
 
-/// Counts again, where that is possible: `None` where ptxas or nvdisasm is missing, or is that of an
-/// SDK, which may be of another version than the wheel and count otherwise.
+/// Counts again, where that is possible: `None` where ptxas or nvdisasm is missing, or is that of
+/// an SDK, which may be of another version than the wheel and count otherwise.
 ///
 /// # Errors
 ///

@@ -62,7 +62,8 @@ impl Plan {
     }
 }
 
-/// The sizes that are measured by default: those that fill a GPU, or those that a CPU can simulate.
+/// The sizes that are measured by default: those that fill a GPU, or those that a CPU can
+/// simulate.
 pub fn default_sizes(device: &Device) -> [usize; 3] {
     match device.gpu() {
         Some(_) => [1024, 2048, 4096],

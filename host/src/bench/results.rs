@@ -124,7 +124,8 @@ pub struct Size {
     pub m: usize,
     pub n: usize,
     pub k: usize,
-    /// The clocks, power and temperature of the GPU meanwhile; null for other devices, without NVML and in older files.
+    /// The clocks, power and temperature of the GPU meanwhile; null for other devices, without
+    /// NVML and in older files.
     pub gpu_state: Option<GpuState>,
     /// cuBLAS and cublasLt, if they were measured.
     pub yardsticks: Vec<Yardstick>,

@@ -20,8 +20,9 @@ pub(super) struct Running {
     pub(super) seed: u64,
 
     /// Where to run: `auto` (a GPU if there is one), `cuda`, `cuda:NUMBER`, `opencl`,
-    /// `opencl:NUMBER` or `sim`. `cuda:all` is all GPUs together, and `+` joins devices into one that
-    /// multiplies parts on each: `cuda:0+1`, `sim+sim`, and for one GPU as two parts `cuda:0+0`
+    /// `opencl:NUMBER` or `sim`. `cuda:all` is all GPUs together, and `+` joins devices into one
+    /// that multiplies parts on each: `cuda:0+1`, `sim+sim`, and for one GPU as two parts
+    /// `cuda:0+0`
     #[arg(long, value_name = "DEVICE", default_value = "auto")]
     pub(super) device: DeviceChoice,
 
@@ -93,9 +94,9 @@ impl Running {
     }
 }
 
-/// Leaves out the kernels whose arithmetic `--math` does not allow. `all` means all that are allowed;
-/// for a pattern, a note names those that are left out. A kernel that is named itself is an error:
-/// nobody gets fewer bits just by naming a kernel.
+/// Leaves out the kernels whose arithmetic `--math` does not allow. `all` means all that are
+/// allowed; for a pattern, a note names those that are left out. A kernel that is named itself is
+/// an error: nobody gets fewer bits just by naming a kernel.
 pub(super) fn allowed(
     mut asked: Vec<Asked>,
     names: &[String],
@@ -150,8 +151,8 @@ fn needed(rounding: Rounding) -> Math {
     }
 }
 
-/// Leaves out the kernels that the device cannot run; a note for each reason names them. If none is
-/// left, that is an error.
+/// Leaves out the kernels that the device cannot run; a note for each reason names them. If none
+/// is left, that is an error.
 pub(super) fn runnable(
     asked: Vec<Asked>,
     device: &Device,
@@ -196,8 +197,8 @@ fn by_reason(left_out: &[(&str, DeviceError)]) -> Vec<String> {
     reasons.into_iter().map(sentence).collect()
 }
 
-/// Why a device cannot run a kernel: the error without the kernel's name, its place in the source, and
-/// the advice.
+/// Why a device cannot run a kernel: the error without the kernel's name, its place in the source,
+/// and the advice.
 fn reason(error: &DeviceError) -> String {
     let text = error.to_string();
     let (_, why) = text.split_once("` ").unwrap_or(("", &text));

@@ -316,8 +316,8 @@ impl<T: Number> Matrix<T> {
             })
     }
 
-    /// The random `data` of each row and column, times a power of two. The same seed gives the same
-    /// matrix, whatever its placement.
+    /// The random `data` of each row and column, times a power of two. The same seed gives the
+    /// same matrix, whatever its placement.
     pub fn random_at(
         rows: usize,
         columns: usize,

@@ -7,8 +7,8 @@ use rand_pcg::Pcg64;
 /// What fills the matrices: the values of `--data`, and integers of some kinds. For integers,
 /// `Uniform` and `Normal` cover the full range of the type, so that sums wrap.
 // `Number::LARGEST_POWER` limits the powers of `Graded` and `Wide`. Powers of two do not round, so
-// no element of graded data is less accurate than one of normal data. In wide data all terms are as
-// large as those of normal data: no product of large elements hides what is lost of small ones.
+// no element of graded data is less accurate than one of normal data. In wide data all terms are
+// as large as those of normal data: no product of large elements hides what is lost of small ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Data {
     /// Random, normal with mean 0 and variance 1
@@ -17,12 +17,12 @@ pub enum Data {
     Uniform,
     /// Random, uniform over [0, 1)
     Positive,
-    /// Random, normal, each row of A and each column of B times a power of two of its own, 2^-40 to
-    /// 2^40 (f16: 2^-2 to 2^2; integers: none)
+    /// Random, normal, each row of A and each column of B times a power of two of its own, 2^-40
+    /// to 2^40 (f16: 2^-2 to 2^2; integers: none)
     Graded,
-    /// Random, normal, each column of A times a power of two of its own, 2^-20 to 2^20 (f16: 2^-1 to
-    /// 2; integers: none), by which the row of B that it meets is divided: a wide range within rows
-    /// of A and columns of B, of terms of one size
+    /// Random, normal, each column of A times a power of two of its own, 2^-20 to 2^20 (f16: 2^-1
+    /// to 2; integers: none), by which the row of B that it meets is divided: a wide range within
+    /// rows of A and columns of B, of terms of one size
     Wide,
     /// Random integers from -4 to 4, or fewer where k is so large that their sums would round
     Integers,
@@ -32,8 +32,8 @@ pub enum Data {
     #[value(skip)]
     SmallIntegers { largest: i32 },
     /// Small integers, but at every `every`-th index along k one matrix holds odd numbers of
-    /// exactly `bits` bits and the other holds 1 and -1, A and B in turn. A kernel that keeps fewer
-    /// bits of an element is off by an integer.
+    /// exactly `bits` bits and the other holds 1 and -1, A and B in turn. A kernel that keeps
+    /// fewer bits of an element is off by an integer.
     #[value(skip)]
     WideIntegers {
         largest: i32,

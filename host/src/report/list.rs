@@ -11,8 +11,8 @@ use crate::cpu::Algorithm;
 /// Everything that `--kernel` can name. This is the layout of the JSON of `--list`.
 #[derive(Debug, Serialize)]
 pub struct List {
-    /// The version of this layout: 3. Fields may be added to it; none changes or goes. In version 2
-    /// the variants of a kernel were in an object of its own.
+    /// The version of this layout: 3. Fields may be added to it; none changes or goes. In version
+    /// 2 the variants of a kernel were in an object of its own.
     pub schema: u32,
     /// In the order of the ladder, and then of the CPU's.
     pub variants: Vec<Listed>,
@@ -22,7 +22,7 @@ pub struct List {
 /// does not apply to CPU rungs is null or empty.
 #[derive(Debug, Default, Serialize)]
 pub struct Listed {
-    /// The name that stands for the first variant of a type.
+    /// The short name, which selects the first variant of a type.
     pub family: &'static str,
     /// As in the records of reports.
     pub kernel: &'static str,

@@ -10,8 +10,9 @@ use crate::progress::Stage;
 /// Everything about one call of the program.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Report {
-    /// The version of this layout: 2. Fields may be added to it; none changes or goes. In version 1
-    /// records had a label of their device, and yardsticks a `name`, and not what they multiplied.
+    /// The version of this layout: 2. Fields may be added to it; none changes or goes. In version
+    /// 1 records had a label of their device, and yardsticks a `name`, and not what they
+    /// multiplied.
     pub schema: u32,
     /// `cuda`, `opencl` or `simulator`; `cpu` if there are only CPU rungs.
     pub backend: &'static str,
@@ -21,7 +22,8 @@ pub struct Report {
     pub reason: String,
     /// The cuBLAS that was measured, with its version and path.
     pub cublas: Option<String>,
-    /// The clocks, power and temperature of the GPU while it was measured; null for other devices and without NVML.
+    /// The clocks, power and temperature of the GPU while it was measured; null for other devices
+    /// and without NVML.
     pub gpu_state: Option<GpuState>,
     /// The file that C was written to, if that was requested and C is proven right.
     pub output: Option<String>,

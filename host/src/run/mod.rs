@@ -89,8 +89,8 @@ impl<'a, T: Number> Resident<'a, T> {
     ///
     /// # Errors
     ///
-    /// The kernel does not multiply this type, the device fails or is several, or the kernel writes
-    /// where it must not.
+    /// The kernel does not multiply this type, the device fails or is several, or the kernel
+    /// writes where it must not.
     pub fn run(
         &mut self,
         choice: Choice,

@@ -1,5 +1,5 @@
-//! A product on several devices, whose matrices start spread over them, on the first of them, or in
-//! host memory, and whose C is gathered.
+//! A product on several devices, whose matrices start spread over them, on the first of them, or
+//! in host memory, and whose C is gathered.
 
 use clap::ValueEnum;
 use gpu_gemm::device::several::{Done, HostProblem, Start};

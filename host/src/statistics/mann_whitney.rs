@@ -5,9 +5,9 @@
 //! Stochastically Larger than the Other", The Annals of Mathematical Statistics 18 (1947), pages
 //! 50 to 60. Go's `benchstat` decides by it, too.
 //!
-//! For up to [`MOST_EXACT`] values, the p-value is exact: it counts all ways to divide the values into
-//! two samples of these sizes, where equal values share the mean of their ranks. For more, it is that
-//! of the normal distribution, with the corrections for ties and for continuity, as in R's
+//! For up to [`MOST_EXACT`] values, the p-value is exact: it counts all ways to divide the values
+//! into two samples of these sizes, where equal values share the mean of their ranks. For more, it
+//! is that of the normal distribution, with the corrections for ties and for continuity, as in R's
 //! `wilcox.test`.
 
 use super::sorted;
@@ -39,8 +39,8 @@ pub fn mann_whitney(one: &[f64], other: &[f64]) -> f64 {
     }
 }
 
-/// The smallest p-value that samples of these sizes can have: every value of one is below all of the
-/// other.
+/// The smallest p-value that samples of these sizes can have: every value of one is below all of
+/// the other.
 pub fn smallest_p_value(one: usize, other: usize) -> f64 {
     mann_whitney(&vec![0.0; one], &vec![1.0; other])
 }

@@ -53,8 +53,8 @@ pub struct Access {
     pub is_beside_formula: bool,
 }
 
-/// Bytes of an element of this matrix, whose kernel multiplies such types. Partial sums of elements
-/// of 16 bits are f32.
+/// Bytes of an element of this matrix, whose kernel multiplies such types. Partial sums of
+/// elements of 16 bits are f32.
 pub(super) fn element_bytes(matrix: char, data_type: DataType) -> u128 {
     let element = match matrix {
         'A' | 'B' => data_type.inputs,

@@ -10,10 +10,10 @@
 //! operand copies and partial sums depend on where it runs, and are counted by
 //! [`Traffic::of_plan`].
 //!
-//! The counts are of elements that threads request. Caches serve some of them, so memory itself may
-//! move less. Tiles at the edges of C are predicated: nothing beyond an edge is read from or written
-//! to global memory, but the tiles in shared memory, and what is computed from them, are full. A
-//! kernel that takes only exact tiles reads zeros there, from copies.
+//! The counts are of elements that threads request. Caches serve some of them, so memory itself
+//! may move less. Tiles at the edges of C are predicated: nothing beyond an edge is read from or
+//! written to global memory, but the tiles in shared memory, and what is computed from them, are
+//! full. A kernel that takes only exact tiles reads zeros there, from copies.
 
 mod kernel;
 mod plan;

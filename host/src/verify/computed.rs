@@ -84,8 +84,9 @@ impl ComputedReference {
         // Roundings on either way, each of half an epsilon.
         let roundings = (2 * (n + k) + 8) as f64;
         let rounded = |magnitude: f64, _| roundings * f64::EPSILON * magnitude;
-        // Where each element is added up in twice the precision and rounded once: the sums here, and
-        // those of each element, are off by gamma(terms)^2 of their magnitudes, and what underflows.
+        // Where each element is added up in twice the precision and rounded once: the sums here,
+        // and those of each element, are off by gamma(terms)^2 of their magnitudes, and what
+        // underflows.
         let terms = (n + k + 4) as f64;
         let gamma = 2.0 * terms * U;
         let underflow = 10.0 * terms * (n + 1) as f64 * f64::from_bits(1);

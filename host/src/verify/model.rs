@@ -51,8 +51,8 @@ impl ErrorModel {
         }
     }
 
-    /// The quantity that errors are proportional to, in a word: that of kernels ([`ErrorScale`]), and
-    /// `matrix` for the largest elements of A and B.
+    /// The quantity that errors are proportional to, in a word: that of kernels ([`ErrorScale`]),
+    /// and `matrix` for the largest elements of A and B.
     pub fn scale(self) -> &'static str {
         match self {
             ErrorModel::Split => ErrorScale::RowsAndColumns.name(),

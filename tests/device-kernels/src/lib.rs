@@ -29,8 +29,8 @@ pub mod sync;
 pub mod warpgroups;
 pub mod warps;
 
-/// Writes the words of a thread of a block along x: those of thread 0, then those of thread 1, and so
-/// on.
+/// Writes the words of a thread of a block along x: those of thread 0, then those of thread 1, and
+/// so on.
 #[inline(always)]
 unsafe fn write<const N: usize>(words: [u32; N], output: *mut u32) {
     let start = output.add(N * cuda_std::thread::thread_idx_x() as usize);

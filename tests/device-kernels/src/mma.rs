@@ -7,8 +7,8 @@ use cuda_std::{shared_array, warp};
 #[cfg(not(cuda_device))]
 use crate::probe::{Probe, one_block, probe};
 
-/// A probe of two warps' products of so many rows and of this depth, by an instruction that PTX has
-/// since an architecture.
+/// A probe of two warps' products, `$rows` by `$depth`, by an instruction that `$since` and newer
+/// architectures have.
 #[cfg(not(cuda_device))]
 macro_rules! multiplies {
     ($entry:ident: $rows:literal, $depth:literal, $instruction:literal, $since:literal) => {

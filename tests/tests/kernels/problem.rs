@@ -33,7 +33,7 @@ pub enum Elements {
 /// Where the next matrices of a batch begin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Strides {
-    /// So many elements after the end of those before.
+    /// The next product begins this number of elements after the end of the last.
     Gap(usize),
     /// All products have one A.
     OneA,

@@ -13,8 +13,8 @@ pub(super) struct Barrier {
     first: Cell<Option<Call>>,
     differs: Cell<bool>,
     arrived: Cell<u32>,
-    /// The number of threads in which the predicate was not 0, and that number for the barrier that
-    /// opened last.
+    /// The number of threads in which the predicate was not 0, and that number for the barrier
+    /// that opened last.
     nonzero: Cell<u32>,
     answer: Cell<u32>,
     /// Where it has opened in this block, one after the other.

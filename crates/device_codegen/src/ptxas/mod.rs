@@ -57,11 +57,11 @@
 //! is unsigned. (Where x is signed, it writes `shr.s32`.) So such a field, which passes the last
 //! bit, is an unsigned shift, unless it is the programmer's own inline PTX.
 //!
-//! Where two neighbouring 16-bit halves are loaded, `ptxas` loads 32 bits. If one of them then gets
-//! another half above it by `bfi.b64`, and what comes out is the upper word of 64 bits, it is
+//! Where two neighbouring 16-bit halves are loaded, `ptxas` loads 32 bits. If one of them then
+//! gets another half above it by `bfi.b64`, and what comes out is the upper word of 64 bits, it is
 //! computed in a register that is overwritten at once, and the word is the half that was put in.
-//! (Seen in the machine code of `ptxas` 12.9 and 13.0 for `sm_90` and `sm_100`, not for `sm_75` and
-//! `sm_80`.) So what is inserted into the lower word is inserted by an instruction of 32 bits.
+//! (Seen in the machine code of `ptxas` 12.9 and 13.0 for `sm_90` and `sm_100`, not for `sm_75`
+//! and `sm_80`.) So what is inserted into the lower word is inserted by an instruction of 32 bits.
 //!
 //! If a function calls itself, directly or through others, and `ptxas` finds out that a kernel
 //! never reaches it, `ptxas` crashes. At opt level 0 that is so for a function that sorts a slice

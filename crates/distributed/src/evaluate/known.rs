@@ -73,8 +73,8 @@ pub(super) enum Gate {
     General,
 }
 
-/// The problems of one shape, and what is known to be right. If C is not gathered, it has no columns
-/// in these. Ranks multiply A and B in `T`.
+/// The problems of one shape, and what is known to be right. If C is not gathered, it has no
+/// columns in these. Ranks multiply A and B in `T`.
 pub(super) struct Known<T, C: Element> {
     pub shape: Shape,
     exact: Option<Problem<C>>,

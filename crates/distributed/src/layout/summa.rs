@@ -183,7 +183,8 @@ fn broadcast(panels: &[Range<usize>], block: &Block, own: &Range<usize>, others:
     }
 }
 
-/// Whether panels of a block are slices of its rows, as those of B, or of its columns, as those of A.
+/// Whether panels of a block are slices of its rows, as those of B, or of its columns, as those of
+/// A.
 #[derive(Clone, Copy)]
 enum Cut {
     Rows,
@@ -191,7 +192,7 @@ enum Cut {
 }
 
 impl Cut {
-    /// The rows and columns of a panel of a block of so many rows and columns.
+    /// The rows and columns of a panel of a block of the given size.
     fn of(
         self,
         (rows, columns): (usize, usize),

@@ -36,8 +36,8 @@ const ALL_SM_PENALTY: f64 = 0.1;
 /// Sums of a tile that are stored in a clock.
 const STORED: f64 = 9.0;
 
-/// Peak bytes a clock from memory; bytes in flight at half of that; and bytes of A and B that the L2
-/// keeps, so that memory is no limit.
+/// Peak bytes a clock from memory; bytes in flight at half of that; and bytes of A and B that the
+/// L2 keeps, so that memory is no limit.
 const MEMORY_BYTES: f64 = 2700.0;
 const IN_FLIGHT_AT_HALF: f64 = 5.3e6;
 const L2: f64 = 25e6;
@@ -63,8 +63,8 @@ const IN_GROUPS: f64 = 1.4;
 /// Seconds of `split-fp32` from a launch to its first product, and after its last is stored.
 const SPLIT_LAUNCH: f64 = 3.2e-6;
 /// Seconds of a k-iteration: 128 x 128 x 64 products three times over. Fitted, with what splitting
-/// takes, to 1024, 2048, 4096 and 8192 on an H200 (`docs/src/tuning.md`, "On tensor cores"), of which
-/// it predicts each within a twentieth.
+/// takes, to 1024, 2048, 4096 and 8192 on an H200 (`docs/src/tuning.md`, "On tensor cores"), of
+/// which it predicts each within a twentieth.
 const SPLIT_ITERATION: f64 = 1.13e-6;
 /// Seconds in which a CTA of `split_columns` splits one element of each of its columns. It is a
 /// chain of latencies: two CTAs on an SM take no longer.
@@ -197,7 +197,8 @@ fn of_split(panel: &Panel, facts: &DeviceFacts) -> f64 {
     splitting + SPLIT_LAUNCH + f64::from(rounds) * of_tile
 }
 
-/// A split copy: what its bytes take, and no less than its CTAs, each of which goes through all of k.
+/// A split copy: what its bytes take, and no less than its CTAs, each of which goes through all of
+/// k.
 fn splitting(copy: &OperandCopy, facts: &DeviceFacts) -> f64 {
     let (lines, depth) = copy.target;
     let (ctas, of_element, on_sm) = match copy.transposed {

@@ -90,8 +90,9 @@ pub fn speed(results: &Results) -> String {
 /// A contender's name, its style, and its speed at each size.
 pub(super) type Speeds = (String, Style, Vec<Option<f64>>);
 
-/// The contenders that get a line, with their speed at each size, and a note on how they were chosen.
-/// cuBLAS on tensor cores is not one of them: beside it, all others would look like one line.
+/// The contenders that get a line, with their speed at each size, and a note on how they were
+/// chosen. cuBLAS on tensor cores is not one of them: beside it, all others would look like one
+/// line.
 pub(super) fn lines(results: &Results) -> (Vec<Speeds>, String) {
     let kernels = results.kernels();
     let best = kernels.iter().filter_map(|name| {

@@ -232,8 +232,8 @@ impl Prepared<'_> {
     ///
     /// # Safety
     ///
-    /// The matrices of `product` are there until the launch has ended, and lie like those that this
-    /// was prepared for.
+    /// The matrices of `product` are there until the launch has ended, and lie like those that
+    /// this was prepared for.
     pub unsafe fn launch(&self, product: &Product) -> Result<(), CublasError> {
         let Prepared {
             cublas,

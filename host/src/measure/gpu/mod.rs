@@ -204,9 +204,9 @@ impl<T: Number> Bench<'_, '_, T> {
         match &runner.work {
             Work::Kernel(plan) => {
                 let bindings = product.bindings(self.workspace.start());
-                // SAFETY: these are copies of the problem's matrices, which outlive `measure`'s last
-                // wait, and lie like those that the plan was made for; the workspace outlives it,
-                // too, and is as large as any plan requires.
+                // SAFETY: these are copies of the problem's matrices, which outlive `measure`'s
+                // last wait, and lie like those that the plan was made for; the workspace outlives
+                // it, too, and is as large as any plan requires.
                 unsafe { gpu_gemm::run(self.backend, plan, &bindings)? };
             }
             // SAFETY: as above.

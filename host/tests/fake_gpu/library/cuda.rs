@@ -108,8 +108,8 @@ pub fn copy(from: *const u8, to: *mut u8, bytes: usize) -> Outcome {
     Ok(())
 }
 
-/// Copies rows when their stream gets there: the host's memory, if one side is there, must live, and
-/// must not be touched, until then.
+/// Copies rows when their stream gets there: the host's memory, if one side is there, must live,
+/// and must not be touched, until then.
 fn copy_rows(gpu: &mut Gpu, rectangle: Rectangle, stream: usize) -> Outcome {
     let Rectangle { from, to, width, height } = rectangle;
     let bytes = width * height;

@@ -30,7 +30,7 @@ use crate::split::{Block, Panel, Piece, Split};
 /// A matrix in the host's memory: where it begins, and the bytes from a row to the next.
 type Host = (*mut u8, usize);
 
-/// A matrix that is read, with so many rows and columns as stored.
+/// A matrix that is read, with its rows and columns as stored.
 ///
 /// # Panics
 ///
@@ -135,8 +135,8 @@ impl<T: Element, S: Element> Product<'_, T, S> {
     /// # Safety
     ///
     /// The areas are in the host's matrices; nothing writes what is read, and for a copy to the
-    /// host no one else uses them. Sources of GPUs are complete, or the streams for copies wait for
-    /// them.
+    /// host no one else uses them. Sources of GPUs are complete, or the streams for copies wait
+    /// for them.
     unsafe fn exchange(
         &self,
         copies: Vec<(usize, Area, Host)>,
@@ -171,8 +171,8 @@ fn transfer(device: Rows, host: Rows, direction: Direction) -> Transfer {
 }
 
 impl Devices {
-    /// Carries out copies between host and GPUs, of all GPUs at the same time; those to GPUs are on
-    /// the streams for copies when it returns.
+    /// Carries out copies between host and GPUs, of all GPUs at the same time; those to GPUs are
+    /// on the streams for copies when it returns.
     ///
     /// # Safety
     ///
@@ -205,8 +205,8 @@ impl Devices {
         })
     }
 
-    /// Prepares the product of matrices in memory of the host, A and B stored transposed or not, on
-    /// the first `count` devices: `plan` makes the plans of a device's parts.
+    /// Prepares the product of matrices in memory of the host, A and B stored transposed or not,
+    /// on the first `count` devices: `plan` makes the plans of a device's parts.
     ///
     /// # Errors
     ///
@@ -268,8 +268,8 @@ impl<T: Element, S: Element> Streamed<'_, T, S> {
         self.product.split()
     }
 
-    /// Multiplies matrices, each given with its leading dimension, and waits. What lies between the
-    /// rows of C stays as it is. The time is that of everything, copies included.
+    /// Multiplies matrices, each given with its leading dimension, and waits. What lies between
+    /// the rows of C stays as it is. The time is that of everything, copies included.
     ///
     /// # Errors
     ///
@@ -385,8 +385,8 @@ impl<T: Element, S: Element> Product<'_, T, S> {
                     transfers.push((device, transfer(from, to, Direction::ToHost)));
                 }
             }
-            // SAFETY: the rows are in the host's C, and blocks do not overlap; the streams wait for
-            // the launches.
+            // SAFETY: the rows are in the host's C, and blocks do not overlap; the streams wait
+            // for the launches.
             unsafe { self.devices.stage(&transfers)? };
         }
         Ok(received)
