@@ -12,12 +12,8 @@
 //!
 //! The memory order is the caller's: see `atomics.rs`.
 
-use std::collections::BTreeMap;
-
 use super::editor::Editor;
-use crate::error::Result;
-use crate::ir::{Call, Callee, FunctionType, Module, Operand, Operation, Symbol, Type, Value};
-use crate::parser;
+use crate::ir::{Call, Callee, FunctionType, Operand, Operation, Type, Value};
 
 /// What the functions are called: `__nvvm_atomic_add_i8`.
 const PREFIX: &str = "__nvvm_atomic_";
@@ -74,31 +70,8 @@ pub(super) fn call(editor: &mut Editor<'_>, operation: &Operation) -> Option<Val
     Some(editor.value(result, Operation::Call(Box::new(call))))
 }
 
-/// Defines the functions that are called.
-pub(super) fn define(module: &mut Module) -> Result<()> {
-    let blocks = module
-        .functions
-        .values()
-        .flat_map(|function| &function.blocks);
-    let called: BTreeMap<Symbol, String> = blocks
-        .flat_map(|block| &block.instructions)
-        .filter_map(|instruction| match &instruction.operation {
-            Operation::Call(call) => {
-                let symbol = call.symbol()?;
-                Some((symbol.clone(), definition(symbol)?))
-            }
-            _ => None,
-        })
-        .collect();
-    for (symbol, text) in called {
-        let mut defined = parser::parse(&symbol, &text)?;
-        module.functions.append(&mut defined.functions);
-    }
-    Ok(())
-}
-
 /// The text of the function of this name; `None` if it is not one of these functions.
-fn definition(symbol: &str) -> Option<String> {
+pub(super) fn definition(symbol: &str) -> Option<String> {
     let (operation, width) = symbol.strip_prefix(PREFIX)?.split_once("_i")?;
     let part = Part::of_width(width.parse().ok()?);
     let Part {

@@ -21,7 +21,8 @@ use std::collections::{BTreeMap, HashSet};
 use crate::Dialect;
 use crate::error::Result;
 use crate::intrinsics;
-use crate::ir::{CastOperation, Function, FunctionType, Module, Operation, Value};
+use crate::ir::{CastOperation, Function, FunctionType, Module, Operation, Symbol, Value};
+use crate::parser;
 use editor::Editor;
 
 /// What a rewrite made of an instruction.
@@ -116,8 +117,33 @@ pub(crate) fn legalize(module: &mut Module, dialect: Dialect) -> Result<()> {
         }
         function.substitute(&substitutes);
     }
-    atomic_loops::define(module)?;
+    define_helpers(module)?;
     declare_libdevice(module);
+    Ok(())
+}
+
+/// Defines the functions of this module's parts that are called.
+fn define_helpers(module: &mut Module) -> Result<()> {
+    let blocks = module
+        .functions
+        .values()
+        .flat_map(|function| &function.blocks);
+    let called: BTreeMap<Symbol, String> = blocks
+        .flat_map(|block| &block.instructions)
+        .filter_map(|instruction| match &instruction.operation {
+            Operation::Call(call) => {
+                let symbol = call.symbol()?;
+                let text =
+                    atomic_loops::definition(symbol).or_else(|| copies::definition(symbol))?;
+                Some((symbol.clone(), text))
+            }
+            _ => None,
+        })
+        .collect();
+    for (symbol, text) in called {
+        let mut defined = parser::parse(&symbol, &text)?;
+        module.functions.append(&mut defined.functions);
+    }
     Ok(())
 }
 
