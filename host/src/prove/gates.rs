@@ -149,7 +149,7 @@ fn computed_references<T: Number>(
     let mut references = Vec::with_capacity(problem.batch);
     for index in 0..problem.batch {
         let product = problem.product(index)?;
-        match compute_reference(machine.device, &product, seed, progress)? {
+        match compute_reference(machine.device.first(), &product, seed, progress)? {
             Ok(Some(reference)) => references.push(reference),
             Ok(None) => return Ok(Ok(None)),
             Err(failure) => return Ok(Err(failure)),

@@ -599,6 +599,10 @@ fn a_large_product_is_compared_with_one_that_the_gpu_computed_in_f64() {
     let names: Vec<String> = launches.map(Line::contender).collect();
     let reference = "tiled_32_f64";
     assert_eq!(names[..4], ["naive", reference, reference, "naive"]);
+    // Of several, the first computes it.
+    let ran = host(EXACT, &format!("--device cuda:0+0 {shape} {options}"));
+    let report: Value = serde_json::from_str(&ran.ended.succeeded()).unwrap();
+    assert_eq!(report["results"][0]["coverage"], "full");
     // A wrong reference proves nothing, and so nothing is compared with it.
     let ran = host(
         &format!("{EXACT} wrong_kernel_from=2"),

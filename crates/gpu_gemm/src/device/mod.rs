@@ -217,6 +217,14 @@ impl Device {
         }
     }
 
+    /// The device itself; of several, the first.
+    pub fn first(&self) -> &Device {
+        match self {
+            Device::Several(devices) => devices.device(0),
+            device => device,
+        }
+    }
+
     /// The GPU; of several, the first. `None` for other devices.
     pub fn gpu(&self) -> Option<&CudaDevice> {
         match self {
