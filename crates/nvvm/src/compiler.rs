@@ -4,7 +4,7 @@
 //! documents in "libNVVM API".
 
 use std::{
-    ffi::{CStr, CString, c_char, c_int, c_void},
+    ffi::{CStr, CString, OsString, c_char, c_int, c_void},
     fmt, io,
     mem::ManuallyDrop,
     ptr,
@@ -99,14 +99,14 @@ impl Compiler {
     /// # Errors
     ///
     /// [`Error::Rejected`] with libNVVM's log; [`Error::UnknownArch`]; [`Error::NoAnswer`] if
-    /// libNVVM crashes.
+    /// libNVVM crashes; [`Error::TimeLimit`] if `LIBNVVM_TIME_LIMIT` is not a number.
     pub fn compile(
         &self,
         modules: &[(&str, &[u8])],
         arch: NvvmArch,
         options: &[&str],
     ) -> Result<String, Error> {
-        let seconds = time_limit();
+        let seconds = time_limit(std::env::var_os(TIME_LIMIT))?;
         let answer = process::apart(seconds, || {
             let answer = self.compile_here(modules, arch, options);
             let (kind, text) = answer.unwrap_or_else(|error| (FAILED, error.to_string()));
@@ -204,13 +204,14 @@ impl Compiler {
     }
 }
 
-/// The seconds that libNVVM has for a module. A kernel takes it one or two, unless it meets one of
-/// the loops that take it twice as long for each iteration.
-fn time_limit() -> u32 {
-    let asked = std::env::var(TIME_LIMIT).ok();
-    asked
-        .and_then(|seconds| seconds.parse().ok())
-        .unwrap_or(600)
+/// The seconds that libNVVM has for a module, as the environment says. A kernel takes it one or
+/// two, unless it meets one of the loops that take it twice as long for each iteration.
+fn time_limit(asked: Option<OsString>) -> Result<u32, Error> {
+    let Some(value) = asked else {
+        return Ok(600);
+    };
+    let seconds = value.to_str().and_then(|value| value.parse().ok());
+    seconds.ok_or(Error::TimeLimit { value })
 }
 
 /// A C string of `text`, up to its first NUL if it has one: names in messages, and options, have
@@ -358,5 +359,25 @@ impl Functions {
         unsafe { CStr::from_ptr(message) }
             .to_string_lossy()
             .into_owned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_time_limit_is_a_whole_number_of_seconds() {
+        let limit = |value: &str| time_limit(Some(value.into())).map_err(|error| error.to_string());
+        assert!(matches!(time_limit(None), Ok(600)));
+        assert_eq!(
+            (limit("0"), limit("7"), limit("4294967295")),
+            (Ok(0), Ok(7), Ok(u32::MAX))
+        );
+        for wrong in ["", "10 min", "-1", "1.5", "4294967296"] {
+            let error = limit(wrong).expect_err(wrong);
+            let parts = [TIME_LIMIT, &format!("{wrong:?}"), "0 to 4294967295"];
+            assert!(parts.iter().all(|part| error.contains(part)), "{error}");
+        }
     }
 }

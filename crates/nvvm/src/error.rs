@@ -1,6 +1,7 @@
 //! Everything that can go wrong, each as a sentence for the user: what happened, why, what to do.
 
 use std::{
+    ffi::OsString,
     io,
     path::{Path, PathBuf},
 };
@@ -135,6 +136,12 @@ pub enum Error {
         arch: NvvmArch,
         seconds: u32,
     },
+
+    #[error(
+        "LIBNVVM_TIME_LIMIT is set to {value:?}, which is not a number of seconds; set it to one from 0 to 4294967295, \
+         where 0 means any number, or unset it for 600."
+    )]
+    TimeLimit { value: OsString },
 
     #[error(
         "The libNVVM in use (from {origin}) comes without ptxas; set LIBNVVM_PATH or CUDA_HOME to a whole CUDA SDK."
