@@ -64,18 +64,17 @@ pub fn functions_on_cpu(
     match compile(&mut left, configs, &mut outcome.refused) {
         Ok(None) => {}
         Ok(Some((batch, ptx))) => {
-            let expected = batch.expected(inputs)?;
-            for (config, ptx) in configs.iter().zip(&ptx) {
-                for approximate in approximations {
-                    compare(
-                        &batch,
-                        &expected,
-                        inputs,
-                        *config,
-                        ptx,
-                        *approximate,
-                        &mut outcome.differences,
-                    )?;
+            let on_host = batch.on_host()?;
+            let parsed = ptx.iter().map(|ptx| Module::parse(ptx));
+            let modules: Vec<Module> = parsed.collect::<Result<_>>()?;
+            for name in batch.names() {
+                let expected = on_host.expected(name, inputs)?;
+                for (config, module) in configs.iter().zip(&modules) {
+                    outcome
+                        .differences
+                        .extend(approximations.iter().filter_map(|approximate| {
+                            compare(name, (inputs, &expected), (*config, module), *approximate)
+                        }));
                 }
             }
             outcome.compared = left.len();
@@ -148,57 +147,42 @@ pub fn compile(
     Ok(None)
 }
 
-fn compare(
-    batch: &Batch,
-    expected: &[Vec<u64>],
-    inputs: &[[u64; 8]],
-    config: Config,
-    ptx: &str,
+/// Runs the PTX of a function, and compares what it gives with what the host gave.
+pub fn compare(
+    name: &str,
+    (inputs, expected): (&[[u64; 8]], &[u64]),
+    (config, module): (Config, &Module),
     approximate: Approximate,
-    differences: &mut Vec<Difference>,
-) -> Result<()> {
-    let module = Module::parse(ptx)?;
-    let bytes: Vec<u8> = inputs
-        .iter()
-        .flatten()
-        .flat_map(|word| word.to_le_bytes())
-        .collect();
-    for (name, expected) in batch.names().iter().zip(expected) {
-        let difference = |at: usize, found: Option<u64>, problem: String| Difference {
-            name: name.clone(),
-            config,
-            input: inputs[at],
-            expected: expected[at],
-            found,
-            problem,
-        };
-        let threads = inputs.len();
-        match run(
-            &module,
-            &format!("k_{name}"),
-            &bytes,
-            8 * threads,
-            threads as u32,
-            approximate,
-        ) {
-            Err(error) => differences.push(difference(0, None, format!("{error:#}"))),
-            Ok(output) => {
-                let found = output.chunks_exact(8).map(|word| {
-                    word.iter()
-                        .rev()
-                        .fold(0, |sum, byte| sum << 8 | u64::from(*byte))
-                });
-                let wrong = found
-                    .zip(expected)
-                    .enumerate()
-                    .find(|(_, (found, expected))| found != *expected);
-                if let Some((at, (found, _))) = wrong {
-                    differences.push(difference(at, Some(found), String::new()));
-                }
-            }
+) -> Option<Difference> {
+    let difference = |at: usize, found: Option<u64>, problem: String| Difference {
+        name: name.to_owned(),
+        config,
+        input: inputs[at],
+        expected: expected[at],
+        found,
+        problem,
+    };
+    let words = inputs.as_flattened().iter();
+    let bytes: Vec<u8> = words.flat_map(|word| word.to_le_bytes()).collect();
+    let threads = inputs.len();
+    let kernel = format!("k_{name}");
+    match run(
+        module,
+        &kernel,
+        &bytes,
+        8 * threads,
+        threads as u32,
+        approximate,
+    ) {
+        Err(error) => Some(difference(0, None, format!("{error:#}"))),
+        Ok(output) => {
+            let (found, _) = output.as_chunks::<8>();
+            let found = found.iter().map(|word| u64::from_le_bytes(*word));
+            let mut pairs = found.zip(expected).enumerate();
+            let wrong = pairs.find(|(_, (found, expected))| found != *expected);
+            wrong.map(|(at, (found, _))| difference(at, Some(found), String::new()))
         }
     }
-    Ok(())
 }
 
 /// What is wrong with a function.

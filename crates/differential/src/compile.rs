@@ -65,7 +65,7 @@ unsafe extern "C" {
 
 /// What a function names that uses `prelude.rs`: the 16-bit floats, what a device has of
 /// `cuda_std`, and the other threads.
-const USES_PRELUDE: [&str; 3] = ["f16", "mul_add", TOGETHER];
+const USES_PRELUDE: [&str; 3] = ["f16", ".mul_add(", TOGETHER];
 const TOGETHER: &str = "block: &impl Together";
 
 /// Functions, each with the kernel that runs it, in a folder of their own.
@@ -197,36 +197,24 @@ impl Batch {
     ///
     /// If rustc does not take the functions, or if the simulator of `cuda_std` finds other results.
     pub fn expected(&self, inputs: &[[u64; 8]]) -> Result<Vec<Vec<u64>>> {
+        let on_host = self.on_host()?;
+        let names = self.names.iter();
+        names.map(|name| on_host.expected(name, inputs)).collect()
+    }
+
+    /// The functions, compiled for the host.
+    ///
+    /// # Errors
+    ///
+    /// If rustc does not take them.
+    pub fn on_host(&self) -> Result<OnHost> {
         let folder = tempfile::tempdir()?;
         let path = folder.path().join("libfunctions.so");
         self.compile_for_host(&path)?;
         // SAFETY: the library was made a moment ago of functions that touch nothing but what they
-        // are given. It is not unloaded, for the simulator's threads stay.
-        let library = ManuallyDrop::new(unsafe { libloading::Library::new(&path)? });
-        let run = |prefix: &str, name: &String| -> Result<Option<Vec<u64>>> {
-            // SAFETY: `written` declares it so, for the compiler that compiles this.
-            let function = unsafe {
-                library.get::<extern "C" fn(&[[u64; 8]], &mut [u64]) -> bool>(
-                    format!("{prefix}_{name}").as_bytes(),
-                )
-            };
-            let Ok(function) = function else {
-                return Ok(None);
-            };
-            let mut outputs = vec![0; inputs.len()];
-            ensure!(function(inputs, &mut outputs), "{prefix}_{name} fails");
-            Ok(Some(outputs))
-        };
-        let expected = |name: &String| -> Result<Vec<u64>> {
-            let expected = run("h", name)?.with_context(|| format!("no function h_{name}"))?;
-            if let Some(simulated) = run("s", name)?
-                && simulated != expected
-            {
-                bail!("the simulator says {simulated:x?} for `{name}`, the model {expected:x?}");
-            }
-            Ok(expected)
-        };
-        self.names.iter().map(expected).collect()
+        // are given.
+        let library = unsafe { libloading::Library::new(&path)? };
+        Ok(OnHost(ManuallyDrop::new(library)))
     }
 
     fn compile_for_host(&self, library: &Path) -> Result<()> {
@@ -296,6 +284,41 @@ impl Batch {
             );
         }
         Ok(fs::read_to_string(file)?)
+    }
+}
+
+/// Functions of a [`Batch`]. They are not unloaded, for the simulator's threads stay.
+pub struct OnHost(ManuallyDrop<libloading::Library>);
+
+impl OnHost {
+    /// What the function returns for each input, compiled without optimisation.
+    ///
+    /// # Errors
+    ///
+    /// If there is no such function, or if the simulator of `cuda_std` finds other results.
+    pub fn expected(&self, name: &str, inputs: &[[u64; 8]]) -> Result<Vec<u64>> {
+        let run = |prefix: &str| -> Result<Option<Vec<u64>>> {
+            // SAFETY: `Batch::written` declares it so, for the compiler that compiles this.
+            let function = unsafe {
+                self.0
+                    .get::<extern "C" fn(&[[u64; 8]], &mut [u64]) -> bool>(
+                        format!("{prefix}_{name}").as_bytes(),
+                    )
+            };
+            let Ok(function) = function else {
+                return Ok(None);
+            };
+            let mut outputs = vec![0; inputs.len()];
+            ensure!(function(inputs, &mut outputs), "{prefix}_{name} fails");
+            Ok(Some(outputs))
+        };
+        let expected = run("h")?.with_context(|| format!("no function h_{name}"))?;
+        if let Some(simulated) = run("s")?
+            && simulated != expected
+        {
+            bail!("the simulator says {simulated:x?} for `{name}`, the model {expected:x?}");
+        }
+        Ok(expected)
     }
 }
 
