@@ -119,6 +119,11 @@ const INLINE_AND_UNROLL: [&str; 2] = [
     "-Cllvm-args=-unroll-threshold=20000",
 ];
 
+/// Profiles by which cargo tells architectures apart.
+const OPT_LEVELS: [&str; 6] = ["0", "1", "2", "3", "s", "z"];
+const DEBUG: [&str; 5] = ["0", "line-directives-only", "line-tables-only", "1", "2"];
+const _: () = assert!(NvvmArch::ALL.len() < OPT_LEVELS.len() * DEBUG.len());
+
 /// What the builder's setters say about the build.
 pub(crate) struct Options<'b> {
     pub(crate) arch: NvvmArch,
@@ -215,10 +220,19 @@ pub(crate) fn build(
             "CARGO_ENCODED_RUSTFLAGS",
             rustc_flags(&options, &workspace, script),
         )
-        // One architecture's files must not replace another's. If only the flags that remap paths
-        // differ, cargo gives both the same names; with another profile it does not. The
-        // `-Ccodegen-units` in the flags comes later on rustc's command line, so it wins.
-        .env("CARGO_PROFILE_DEV_CODEGEN_UNITS", level.to_string())
+        // One architecture's files must not replace another's, and what a build script said for
+        // one must not be made out of date by another. If only the flags differ, cargo gives both
+        // the same names; with another profile it does not. Of the profile, only these two also
+        // name what build scripts said. The `-Copt-level` and `-Cdebuginfo` in the flags come later
+        // on rustc's command line, so they win.
+        .env(
+            "CARGO_PROFILE_DEV_OPT_LEVEL",
+            OPT_LEVELS[level % OPT_LEVELS.len()],
+        )
+        .env("CARGO_PROFILE_DEV_DEBUG", DEBUG[level / OPT_LEVELS.len()])
+        // Procedural macros and build scripts are the same for all architectures.
+        .env("CARGO_PROFILE_DEV_BUILD_OVERRIDE_OPT_LEVEL", "0")
+        .env("CARGO_PROFILE_DEV_BUILD_OVERRIDE_DEBUG", "0")
         .args(["rustc", "--lib", "--crate-type=rlib", "--profile=check"])
         .args(nested_cargo::REPORTING)
         .arg(format!("--target={target}"))
