@@ -5,16 +5,18 @@
 #     results/measure.sh fp32 16-bits tensor-cores others     # on one H200, about 15 minutes
 #     results/measure.sh h100                                 # the shapes, on one H100
 #     results/measure.sh two-gpus                             # on two GPUs of one host
-#     results/measure.sh cpu                                  # by OpenCL on a CPU, beside the simulator
+#     results/measure.sh cpu                                  # by OpenCL on a CPU, the simulator, ranks over MPI
 #     results/measure.sh stalls                               # why warps wait: a profile by Nsight Compute
+#     results/measure.sh ideas                                # the ideas of a kernel, one by one
 #
-# RUST_GEMM names the program, if it is not to be built here; FOLDER the folder to write to.
+# RUST_GEMM names the program, if it is not to be built here (for `ideas`, one with ideas.patch); FOLDER the
+# folder to write to.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
-sections="fp32 16-bits tensor-cores others h100 two-gpus cpu stalls"
+sections="fp32 16-bits tensor-cores others h100 two-gpus cpu stalls ideas"
 for section in "${@:-}"; do
     if [[ " $sections " != *" $section "* ]]; then
-        sed -n '2,11s/^# \{0,1\}//p' "$0" >&2
+        sed -n '2,13s/^# \{0,1\}//p' "$0" >&2
         exit 2
     fi
 done
@@ -36,6 +38,15 @@ bench() {
     echo "$file: $((SECONDS - began)) s"
 }
 
+# `ranks FILE ARGUMENTS`: the same by `gemm-mpi`, on two cores, with its plots.
+ranks() {
+    local file=$1
+    shift
+    cargo build --release --locked --manifest-path "$here/../Cargo.toml" -p distributed &&
+        mpirun -n 2 "$here/../target/release/gemm-mpi" "$@" --json "$folder/$file.json" \
+            --plots "${FOLDER:-$here/../docs/src/pictures}" >/dev/null || failed=1
+}
+
 # The ladder in fp32, the fast kernels at 8192, the speed at the power limit, and shapes that programs multiply.
 fp32() {
     bench h200 --kernel all,auto --sizes 1024,2048,4096
@@ -45,11 +56,11 @@ fp32() {
 }
 
 16-bits() {
-    bench h200-bf16 --kernel warpgroup-nt,warp-specialized-nt,auto --dtype bf16 --transpose-b --sizes 2048,4096,8192 --sustained 4
+    bench h200-bf16 --kernel warpgroup-nt,warp-specialized-nt,auto --dtype bf16 --transpose-b --sizes 2048,4096,8192 --sustained 5
     bench h200-bf16-nn --kernel warpgroup,warp-specialized,auto --dtype bf16 --sizes 4096,8192 --sustained 2
     bench h200-f16 --kernel warpgroup-nt,warp-specialized-nt,auto --dtype f16 --transpose-b --sizes 4096,8192 --sustained 2
-    bench h200-bf16-tn --kernel warpgroup-tn --dtype bf16 --transpose-a --sizes 4096
-    bench h200-bf16-tt --kernel warpgroup-tt --dtype bf16 --transpose-a --transpose-b --sizes 4096
+    bench h200-bf16-tn --kernel warpgroup-tn --dtype bf16 --transpose-a --sizes 4096 --sustained 2
+    bench h200-bf16-tt --kernel warpgroup-tt --dtype bf16 --transpose-a --transpose-b --sizes 4096 --sustained 2
     bench h200-bf16-f32 --kernel warp-specialized-nt,auto --dtype bf16-f32 --transpose-b --sizes 4096,8192 --sustained 2
     bench h200-persistent --kernel warp-specialized,persistent,auto --dtype bf16 --shape 16x4096x4096,128x4096x4096,512x512x8192,1024x1024x1024,768x2816x8192,1x512x500000
     bench h200-bf16-shapes --preset shapes --dtype bf16
@@ -59,8 +70,8 @@ fp32() {
 tensor-cores() {
     bench h200-tf32 --kernel tensor-core,warp-specialized-tf32 --math tf32 --sizes 4096,8192 --sustained 2
     bench h200-tf32-nt --kernel warp-specialized-tf32-nt --math tf32 --transpose-b --sizes 4096,8192 --sustained 2
-    bench h200-tf32-tn --kernel warp-specialized-tf32 --math tf32 --transpose-a --sizes 4096
-    bench h200-tf32-tt --kernel warp-specialized-tf32-tt --math tf32 --transpose-a --transpose-b --sizes 4096
+    bench h200-tf32-tn --kernel warp-specialized-tf32 --math tf32 --transpose-a --sizes 4096 --sustained 2
+    bench h200-tf32-tt --kernel warp-specialized-tf32-tt --math tf32 --transpose-a --transpose-b --sizes 4096 --sustained 2
     bench h200-split --kernel split-fp32 --math split --sizes 2048,4096,8192 --sustained 2
     bench h200-fp64 --kernel fp64-tensor,warp-specialized-fp64 --dtype f64 --sizes 1024,2048,4096,8192 --sustained 2
 }
@@ -86,10 +97,28 @@ two-gpus() {
 cpu() {
     bench simulator-2-cores --device sim --kernel double-buffer-sn8,register-blocked-sn8 --sizes 1024
     bench opencl-2-cores --device opencl --kernel double-buffer-sn8,register-blocked-sn8 --sizes 1024
+    ranks mpi-2-cores --layout all --scaling 1,2 --size 2048 --kernel cpu-divide --runs 21
 }
 
 stalls() {
     python3 "$here/stalls.py" "$program" "$folder/h200-stalls.json" || failed=1
+}
+
+# A variant for each step of `double-buffer`, and an `async-pipeline` whose loop is not rotated. Only a patch has
+# them, so the program is built from a copy of the sources.
+ideas() {
+    local program=$program copy
+    if [ -z "${RUST_GEMM:-}" ]; then
+        copy=$(mktemp -d)
+        git -C "$here/.." worktree add --quiet --detach "$copy"
+        git -C "$copy" apply "$here/ideas.patch"
+        cargo build --release --locked --manifest-path "$copy/Cargo.toml" -p host
+        program=$copy/target/release/rust-gemm
+    fi
+    bench h200-ideas --kernel conflict-free-sn8,double-buffer-sn8-step1,double-buffer-sn8-step2,double-buffer-sn8-step3,double-buffer-sn8-step4,double-buffer-sn8,async-pipeline-unrotated,async-pipeline --sizes 4096
+    if [ -n "${copy:-}" ]; then
+        git -C "$here/.." worktree remove --force "$copy"
+    fi
 }
 
 for section in "$@"; do
