@@ -5,6 +5,7 @@ use host::bench::{Results, Size};
 use host::report::Record;
 
 use crate::measured::proven;
+use crate::of_file::written;
 use crate::repository::at_root;
 
 /// `warp-specialized` and all tiles of `persistent`, in one process with cuBLAS, on an H200.
@@ -29,6 +30,21 @@ pub fn table() -> Result<String, String> {
         table += &row(size).ok_or_else(|| format!("{FILE}: a row that lacks something"))?;
     }
     Ok(table + "\n")
+}
+
+/// The least and the most of the ratios of `auto`.
+///
+/// # Errors
+///
+/// The results are not right.
+pub fn range() -> Result<String, String> {
+    let sizes = proven(FILE)?.sizes;
+    let ratios = sizes
+        .iter()
+        .map(|size| size.record("auto")?.ratio_to_cublas);
+    let ratios: Option<Vec<f64>> = ratios.collect();
+    let ratios = ratios.ok_or_else(|| format!("{FILE}: a shape without a ratio"))?;
+    Ok(written(&ratios, "cold"))
 }
 
 fn row(size: &Size) -> Option<String> {

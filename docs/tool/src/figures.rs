@@ -260,7 +260,7 @@ pub fn of_peak(name: &str) -> Result<f64, String> {
 }
 
 /// What was measured at M = N = K = `size`.
-fn at(results: &Results, size: usize) -> Option<&Size> {
+pub fn at(results: &Results, size: usize) -> Option<&Size> {
     results
         .sizes
         .iter()

@@ -10,7 +10,7 @@ use crate::parts::{Part, refill};
 use crate::repository::{at_root, read};
 use crate::{
     by_opencl, divided, excerpts, figures, halves, ladder, listings, machine_code, many_ranks,
-    overviews, plots, stalls, traffic,
+    of_file, overviews, plots, sample, stalls, traffic,
 };
 
 /// The command that writes every generated file.
@@ -139,6 +139,13 @@ fn page(path: String, origin: Origin) -> Generated {
 fn from_sources(part: Part<'_>) -> Result<Option<String>, String> {
     match part.kind {
         "figure" => figures::figure(part.arguments).map(Some),
+        "in" => of_file::figure(part.arguments).map(Some),
+        "range" => match part.arguments {
+            "divided" => divided::range().map(Some),
+            of_table => halves::range(of_table).map(Some),
+        },
+        "sample" => sample::report(part.arguments, part.old).map(Some),
+        "stages" => sample::stages().map(Some),
         "shapes" => figures::of_shapes(part.arguments).map(Some),
         "code" => machine_code::figure(part.arguments).map(Some),
         "issued" => machine_code::issued(part.arguments).map(Some),

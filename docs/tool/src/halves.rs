@@ -3,9 +3,10 @@
 //! `results/`. Cold, and sustained where that was measured.
 
 use host::bench::Size;
-use host::report::{Record, Sustained};
+use host::report::Record;
 
 use crate::measured::{library, library_sustained, proven};
+use crate::of_file::{least_joules, value, written};
 
 /// A table: its name, the kernel whose variants it shows, the precision of the libraries if it is
 /// not that of the elements, and the files, each with one layout, in one process with the libraries,
@@ -85,16 +86,8 @@ const TABLES: [Table; 7] = [
 ///
 /// There is no such table, or the results are not right.
 pub fn table(name: &str) -> Result<String, String> {
-    let table = TABLES.iter().find(|table| table.name == name);
-    let table = table.ok_or_else(|| format!("there is no table `halves {name}`"))?;
-    let mut rows = Vec::new();
-    for file in table.files {
-        for size in proven(file)?.sizes {
-            if let Some(record) = table.record(&size).cloned() {
-                rows.push((file, size, record));
-            }
-        }
-    }
+    let table = named(name)?;
+    let rows = table.rows()?;
     let has_a = rows.iter().any(|(_, _, record)| record.transpose_a);
     let (head, line) = match has_a {
         true => (" A is stored |", " --- |"),
@@ -111,7 +104,50 @@ pub fn table(name: &str) -> Result<String, String> {
     Ok(text + "\n")
 }
 
+/// The least and the most of a column of a table: `auto sustained`, for example, or any other of
+/// [`value`]'s. `warp-specialized` is the table without a name.
+///
+/// # Errors
+///
+/// There is no such table or column, or the results are not right.
+pub fn range(arguments: &str) -> Result<String, String> {
+    let missing = || format!("`range {arguments}` is no column of a table");
+    let (name, what) = arguments.split_once(' ').ok_or_else(missing)?;
+    let table = named(if name == "warp-specialized" { "" } else { name })?;
+    let mut values = Vec::new();
+    for (_, size, record) in table.rows()? {
+        values.extend(value(&size, &record, table.precision(&record), what));
+    }
+    match values.is_empty() {
+        true => Err(missing()),
+        false => Ok(written(&values, what)),
+    }
+}
+
+fn named(name: &str) -> Result<&'static Table, String> {
+    let table = TABLES.iter().find(|table| table.name == name);
+    table.ok_or_else(|| format!("there is no table `halves {name}`"))
+}
+
 impl Table {
+    /// What was measured, with its file.
+    fn rows(&self) -> Result<Vec<(&'static str, Size, Record)>, String> {
+        let mut rows = Vec::new();
+        for file in self.files {
+            for size in proven(file)?.sizes {
+                if let Some(record) = self.record(&size).cloned() {
+                    rows.push((*file, size, record));
+                }
+            }
+        }
+        Ok(rows)
+    }
+
+    /// Of the libraries that a record is compared with.
+    fn precision<'a>(&self, record: &'a Record) -> &'a str {
+        self.precision.unwrap_or(&record.dtype)
+    }
+
     /// The kernel's record at a size: one variant of it was measured there, or none.
     fn record<'a>(&self, size: &'a Size) -> Option<&'a Record> {
         let is_variant = |name: &str| match name.strip_prefix(self.kernel) {
@@ -128,7 +164,7 @@ impl Table {
             Some("tf32") => "tf32",
             _ => record.dtype.as_str(),
         };
-        let precision = self.precision.unwrap_or(elements);
+        let precision = self.precision(record);
         let cublas = library(size, precision)?;
         let stored = |is_transposed: bool, as_is: &str, transposed: &str| match is_transposed {
             true => format!(" {transposed} |"),
@@ -142,7 +178,12 @@ impl Table {
             (Some(own), Some(most)) => {
                 let ratio = own.flops_per_s / most;
                 let speeds = [own.flops_per_s, most].map(|speed| format!("{:.0}", speed / 1e12));
-                let energy = energy(own, size, precision);
+                let joules = |joules: Option<f64>| joules.map(|joules| format!("{joules:.2}"));
+                let own_joules = joules(own.joules_per_tflop);
+                let energy = match (own_joules, joules(least_joules(size, precision))) {
+                    (Some(own), Some(least)) => format!("{own} ({least})"),
+                    (own, _) => own.unwrap_or_else(|| "-".to_string()),
+                };
                 format!("{} | {} | {ratio:.2} | {energy}", speeds[0], speeds[1])
             }
             _ => "- | - | - | -".to_string(),
@@ -155,17 +196,5 @@ impl Table {
             record.flops_per_s? / 1e12,
             cublas.flops_per_s? / 1e12,
         ))
-    }
-}
-
-/// Joules for 10^12 operations, and in brackets those of the library that takes fewest.
-fn energy(own: &Sustained, size: &Size, precision: &str) -> String {
-    let of = |joules: Option<f64>| joules.map(|joules| format!("{joules:.2}"));
-    let is_of = |name: &str| name.split_once('-').is_some_and(|(_, of)| of == precision);
-    let libraries = size.yardsticks.iter().filter(|one| is_of(&one.kernel));
-    let least = libraries.filter_map(|one| one.sustained.as_ref()?.joules_per_tflop);
-    match (of(own.joules_per_tflop), of(least.min_by(f64::total_cmp))) {
-        (Some(own), Some(least)) => format!("{own} ({least})"),
-        (own, _) => own.unwrap_or_else(|| "-".to_string()),
     }
 }

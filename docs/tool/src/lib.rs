@@ -13,6 +13,10 @@
 //! | part | what it holds | file |
 //! | --- | --- | --- |
 //! | `figure SIZE VARIANT WHAT` | a figure measured at M = N = K | `figures.rs` |
+//! | `in FILE SIZE CONTENDER WHAT` | a figure of one file, also of back-to-back launches | `of_file.rs` |
+//! | `range TABLE WHAT` | the least and the most in a table `halves` or `divided` | `halves.rs` |
+//! | `sample VARIANT` | the program's report on a kernel | `sample.rs` |
+//! | `stages` | how long proofs take | `sample.rs` |
 //! | `shapes WHAT` | a figure of `auto` over `rust-gemm bench --preset shapes` | `figures.rs` |
 //! | `ranks LAYOUT RANKS WHAT`, `many-ranks` | figures of `gemm-mpi`, and a table of them | `many_ranks.rs` |
 //! | `idea KERNEL` | the idea of a kernel, or of a rung of the CPU's ladder | `ladder.rs` |
@@ -43,11 +47,13 @@ mod listings;
 mod machine_code;
 mod many_ranks;
 mod measured;
+mod of_file;
 mod overviews;
 mod parts;
 mod plots;
 mod regimes;
 pub mod repository;
+mod sample;
 mod stalls;
 mod traffic;
 

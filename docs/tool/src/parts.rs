@@ -18,8 +18,8 @@ pub fn unbroken(text: &str) -> String {
 }
 
 /// Kinds of parts that stand within a line.
-const INLINE: [&str; 7] = [
-    "figure", "shapes", "ranks", "code", "issued", "profiled", "line",
+const INLINE: [&str; 9] = [
+    "figure", "in", "range", "shapes", "ranks", "code", "issued", "profiled", "line",
 ];
 
 /// The text with each part replaced by what `make` returns for it, or left as it is where that is

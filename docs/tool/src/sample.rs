@@ -1,0 +1,95 @@
+//! What the program says of one kernel, for readers without a GPU, and how long proofs take; from what
+//! `rust-gemm bench` wrote to `results/`.
+
+use host::progress::Stage;
+use host::report::{Format, Report, Yardstick};
+
+use crate::figures::{MAIN_SIZE, at};
+use crate::measured::{h200, h200_shapes};
+
+/// A report on a kernel at [`MAIN_SIZE`]. The lines `device` and `why` stay as they are on the page:
+/// the results do not have all of them.
+///
+/// # Errors
+///
+/// The kernel was not measured, or those lines are missing.
+pub fn report(name: &str, old: &str) -> Result<String, String> {
+    let results = h200()?;
+    let size = at(&results, MAIN_SIZE).ok_or("there is no such size")?;
+    let record = size.record(name);
+    let record = record.ok_or_else(|| format!("`{name}` was not measured"))?;
+    let kept = |start: &str| {
+        let mut lines = old.lines();
+        let text = lines.find_map(|line| line.trim_start().strip_prefix(start));
+        let text = text.ok_or_else(|| format!("`sample {name}` has no line `{start}`"))?;
+        Ok::<String, String>(text.trim_start().to_string())
+    };
+    let is_same = |one: &&Yardstick| one.kernel.ends_with("-fp32");
+    let same = size.yardsticks.iter().filter(is_same);
+    let report = Report {
+        device: kept("device ")?,
+        reason: kept("why ")?,
+        cublas: results.machine.cublas.clone(),
+        gpu_state: size.gpu_state.clone(),
+        results: vec![record.clone()],
+        yardsticks: Yardstick::with_ratios(same.cloned().collect()),
+        ..Report::default()
+    };
+    let mut text = Vec::new();
+    let written = report.write(Format::Table, &mut text);
+    written.map_err(|error| error.to_string())?;
+    let mut block = "\n".to_string();
+    for line in String::from_utf8_lossy(&text).lines() {
+        block += format!("    {line}").trim_end();
+        block += "\n";
+    }
+    Ok(block + "\n")
+}
+
+/// The columns of [`stages`], and the names that the results have for what they add up.
+const STAGES: [(&str, &[&str]); 5] = [
+    ("fill", &["reading or filling matrices"]),
+    ("reference", &["computing a reference"]),
+    ("run", &["running"]),
+    ("compare", &["checking", "checking the reference"]),
+    ("time", &["timing"]),
+];
+
+/// How long each stage of checking and timing `auto` took: a row for each shape with a side that is
+/// no multiple of 8, or one that is 1024 times another.
+///
+/// # Errors
+///
+/// There are no results, or a stage has a name that no column adds up.
+pub fn stages() -> Result<String, String> {
+    let columns = STAGES.map(|(column, _)| column).join(" | ");
+    let lines = " ---: |".repeat(STAGES.len() + 1);
+    let mut table = format!("\n| m × n × k | {columns} | in all |\n| --- |{lines}\n");
+    for size in h200_shapes()?.sizes {
+        let sides = [size.m, size.n, size.k];
+        let (least, most) = (sides.iter().min(), sides.iter().max());
+        let is_thin = least
+            .zip(most)
+            .is_some_and(|(least, most)| *most >= 1024 * least);
+        if !is_thin && sides.iter().all(|side| side.is_multiple_of(8)) {
+            continue;
+        }
+        let [m, n, k] = sides;
+        table += &format!("| {m} × {n} × {k} |");
+        let mut in_all = 0.0;
+        let mut counted = 0;
+        for (_, names) in STAGES {
+            let is_of = |one: &&Stage| names.contains(&one.stage.as_str());
+            let of_column = || size.stages.iter().filter(is_of);
+            let seconds = of_column().fold(0.0, |sum, one| sum + one.seconds);
+            table += &format!(" {seconds:.2} s |");
+            in_all += seconds;
+            counted += of_column().count();
+        }
+        if counted != size.stages.len() {
+            return Err(format!("{}: a stage has another name", size.title()));
+        }
+        table += &format!(" {in_all:.2} s |\n");
+    }
+    Ok(table + "\n")
+}
