@@ -4,7 +4,7 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::ExitCode;
+use std::process::{Command, ExitCode};
 
 use book::chapters::{self, Chapter};
 use book::generated::{self, Generated, Origin};
@@ -64,6 +64,7 @@ fn trials() -> Result<Vec<Trial>, String> {
         every_cpu_rung_is_explained_in_order,
         every_kernel_has_its_chapter_in_order,
         results_are_of_one_commit_and_of_the_scripts_commands,
+        the_patch_of_ideas_applies,
     ] {
         let chapters = chapters.clone();
         trials.push(Trial::test(claim, move || check(&chapters)));
@@ -146,6 +147,18 @@ fn results_are_of_one_commit_and_of_the_scripts_commands(_: &[Chapter]) -> Resul
     commits.dedup();
     assert_eq!(commits.len(), 1, "{commits:?}");
     Ok(())
+}
+
+/// `results/ideas.patch` fits the kernels as they are now.
+fn the_patch_of_ideas_applies(_: &[Chapter]) -> Result<(), Failed> {
+    let mut git = Command::new("git");
+    git.args(["apply", "--check", "results/ideas.patch"]);
+    let output = git.current_dir(at_root("")).output()?;
+    let told = String::from_utf8_lossy(&output.stderr);
+    match output.status.success() {
+        true => Ok(()),
+        false => Err(told.into_owned().into()),
+    }
 }
 
 /// Every kernel has a chapter of its name, in the order of the table, with all that a chapter on a
