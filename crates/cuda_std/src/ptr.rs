@@ -36,7 +36,14 @@ pub unsafe fn is_in_address_space<T>(ptr: *const T, address_space: AddressSpace)
         AddressSpace::Local => crate::device::__nvvm_is_local(ptr),
     } != 0;
     #[cfg(not(cuda_device))]
-    let is_inside = address_space == crate::simulator::address_space(ptr);
+    let is_inside = match address_space {
+        AddressSpace::Global => {
+            !crate::simulator::is_shared(ptr) && !crate::simulator::is_local(ptr)
+        }
+        AddressSpace::Shared => crate::simulator::is_shared(ptr),
+        AddressSpace::Constant => false,
+        AddressSpace::Local => crate::simulator::is_local(ptr),
+    };
     is_inside
 }
 

@@ -1,16 +1,13 @@
-//! A block of simulated threads: what each thread is doing, and when waiting threads may
-//! continue.
+//! A block of simulated threads: what each thread is doing, and what it waits for.
 
 use super::barrier::Barrier;
-use super::call::{Awaits, Call, WarpCall};
-use super::mbarrier::Mbarriers;
+use super::kept::Kept;
 use super::mma::Registers;
-use super::pipeline::{PendingCopies, Waits};
 use super::shared_memory::SharedMemory;
-use super::tma::PendingStores;
-use super::warpgroup::PendingProducts;
+use super::site::{CallSite, Sites};
+use super::warp_operation::WarpCall;
 use super::watch::Watch;
-use super::{BarrierSite, Dim3, Launch, Place, WARP_SIZE};
+use super::{Dim3, Fault, Launch, Place, WARP_SIZE};
 use corosensei::Yielder;
 use std::cell::{Cell, RefCell};
 use std::ops::Range;
@@ -19,7 +16,7 @@ use std::ptr;
 use std::sync::Arc;
 
 /// What a simulated thread is doing.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub(super) enum State {
     /// It is ready and runs when it is scheduled.
     Ready,
@@ -29,6 +26,48 @@ pub(super) enum State {
     /// ended a phase that they may wait for.
     AfterOthers,
     Returned,
+}
+
+/// A thread's call of a function that waits.
+#[derive(Clone, Copy)]
+pub(super) struct Call {
+    pub site: CallSite,
+    pub awaits: Awaits,
+}
+
+/// What a thread waits for.
+#[derive(Clone, Copy)]
+pub(super) enum Awaits {
+    /// Nothing but that the others have run.
+    Turn,
+    /// All threads of the block.
+    Block,
+    /// Lanes of its warp.
+    Warp(WarpCall),
+    /// All threads of the cluster.
+    Cluster,
+    /// Something else, which these numbers name.
+    Condition(&'static Condition, [usize; 2]),
+}
+
+/// A kind of things that threads wait for.
+pub(super) struct Condition {
+    /// Is called when no thread can run. If what the thread waits for has happened, or can happen,
+    /// it makes all threads ready that wait for it, and returns true.
+    pub release: fn(&Block, &Thread, [usize; 2]) -> Result<bool, Fault>,
+}
+
+impl Call {
+    pub fn place(self) -> Place {
+        Place::Waits {
+            function: self.site.function,
+            site: self.site.location.into(),
+            mask: match self.awaits {
+                Awaits::Warp(call) => Some(call.mask),
+                _ => None,
+            },
+        }
+    }
 }
 
 /// One simulated thread.
@@ -44,12 +83,7 @@ pub(super) struct Thread {
     /// Its fragments of A, B and C while it waits in a multiplication of matrices, and then the
     /// sums in place of C. When it loads matrices, the address of its row is the first of A.
     pub fragments: Cell<[Registers; 3]>,
-    /// Asynchronous copies that it has issued and not waited for.
-    pub pending_copies: RefCell<PendingCopies>,
-    /// Stores of boxes that it has issued and not waited for.
-    pub stores: RefCell<PendingStores>,
-    /// The multiplications of its warpgroup that it has issued and not waited for.
-    pub products: RefCell<PendingProducts>,
+    pub kept: Kept,
     /// Switches back to the worker; valid while the thread's coroutine runs or is suspended.
     pub yielder: Cell<*const Yielder<(), ()>>,
     /// The addresses of the stack that it runs on.
@@ -81,12 +115,19 @@ impl Thread {
 
     /// The same, if it waits for lanes of its warp.
     #[inline]
-    pub fn warp_call(&self) -> Option<(Call, WarpCall)> {
-        match self.call()? {
-            call @ Call {
-                awaits: Awaits::Warp(of_warp),
-                ..
-            } => Some((call, of_warp)),
+    pub fn warp_call(&self) -> Option<(CallSite, WarpCall)> {
+        let call = self.call()?;
+        match call.awaits {
+            Awaits::Warp(of_warp) => Some((call.site, of_warp)),
+            _ => None,
+        }
+    }
+
+    /// The same, if it waits for a condition of this kind.
+    pub fn call_awaiting(&self, kind: &'static Condition) -> Option<(CallSite, [usize; 2])> {
+        let call = self.call()?;
+        match call.awaits {
+            Awaits::Condition(other, numbers) if ptr::eq(kind, other) => Some((call.site, numbers)),
             _ => None,
         }
     }
@@ -111,7 +152,7 @@ impl Thread {
     pub fn suspend(&self, state: State) {
         self.state.set(state);
         if let State::Waits(call) = state {
-            self.last_wait.set(Some(call.site));
+            self.last_wait.set(Some(call.site.location));
         }
         // SAFETY: this is the running thread, so its coroutine set the yielder and has not
         // returned.
@@ -125,21 +166,13 @@ pub(super) struct Block {
     pub watch: Arc<Watch>,
     /// Its place in its cluster.
     pub rank: u32,
-    pub size: Dim3,
-    pub grid: Dim3,
-    /// Barriers that the launch leaves out.
-    pub left_out: Vec<BarrierSite>,
+    pub launch: Launch,
     pub threads: Vec<Thread>,
     pub barrier: Barrier,
-    pub mbarriers: Mbarriers,
-    pub waits: Waits,
-    /// Whether stores of the copy engine read as early as they may, and not as late.
-    pub stores_read_early: bool,
-    /// Whether a thread that ends a phase of a barrier lets the others run first.
-    pub arrivals_yield: bool,
-    /// The addresses that asynchronous copies may read: all if `None`.
-    pub readable_by_copies: Option<Vec<Range<usize>>>,
+    /// Waits other than for the block's barrier.
+    pub waits: Sites,
     pub shared_memory: RefCell<SharedMemory>,
+    pub kept: Kept,
     /// Set while the stacks of suspended threads are unwound: their destructors must not wait for
     /// anyone.
     pub is_unwinding: Cell<bool>,
@@ -148,7 +181,7 @@ pub(super) struct Block {
 impl Block {
     /// A block of this launch, at this place in its cluster.
     pub fn new(launch: &Launch, rank: u32, shared_memory: SharedMemory, watch: Arc<Watch>) -> Self {
-        let (grid, size) = (launch.grid, launch.block);
+        let size = launch.block;
         let threads = (0..size.count() as u32).map(|number| Thread {
             index: size.place(u64::from(number)),
             number,
@@ -156,44 +189,35 @@ impl Block {
             last_wait: Cell::new(None),
             warp_answer: Cell::new(0),
             fragments: Cell::default(),
-            pending_copies: RefCell::default(),
-            stores: RefCell::default(),
-            products: RefCell::default(),
+            kept: Kept::default(),
             yielder: Cell::new(ptr::null()),
             stack: Cell::default(),
         });
         Self {
-            index: Cell::new(grid.place(0)),
+            index: Cell::new(launch.grid.place(0)),
             watch,
             rank,
-            size,
-            grid,
-            left_out: launch.barriers_left_out.clone(),
+            launch: launch.clone(),
             threads: threads.collect(),
-            barrier: Barrier::default(),
-            mbarriers: Mbarriers::default(),
-            waits: Waits::new(&launch.waits_left_out),
-            stores_read_early: launch.order.stores_read_early(),
-            arrivals_yield: launch.order.arrivals_yield(),
-            readable_by_copies: launch.readable_by_copies.clone(),
+            barrier: Barrier::new(&launch.barriers_left_out),
+            waits: Sites::new(&launch.waits_left_out),
             shared_memory: RefCell::new(shared_memory),
+            kept: Kept::default(),
             is_unwinding: Cell::new(false),
         }
     }
 
     /// Resets the state to block number `number` of the grid, before its first thread runs.
     pub fn begin(&self, number: u64) {
-        self.index.set(self.grid.place(number));
+        self.index.set(self.launch.grid.place(number));
         self.is_unwinding.set(false);
         self.barrier.begin_block();
-        self.mbarriers.begin_block();
+        self.kept.begin_block();
         self.shared_memory.borrow_mut().begin_block();
         self.make_all_ready();
         for thread in &self.threads {
-            thread.pending_copies.borrow_mut().drop_all();
-            thread.stores.borrow_mut().drop_all();
+            thread.kept.begin_block();
             thread.last_wait.set(None);
-            thread.products.borrow_mut().drop_all();
         }
     }
 
@@ -201,6 +225,15 @@ impl Block {
         for thread in &self.threads {
             thread.state.set(State::Ready);
         }
+    }
+
+    /// The threads that wait for a condition of this kind, and the numbers that name it.
+    pub fn awaiting(
+        &self,
+        kind: &'static Condition,
+    ) -> impl Iterator<Item = (&Thread, [usize; 2])> {
+        let threads = self.threads.iter();
+        threads.filter_map(move |thread| Some((thread, thread.call_awaiting(kind)?.1)))
     }
 
     /// The warp that this thread is in.
@@ -214,5 +247,17 @@ impl Block {
     pub fn has_ended(&self) -> bool {
         let returned = |thread: &Thread| matches!(thread.state.get(), State::Returned);
         self.threads.iter().all(returned)
+    }
+
+    /// Whether all bytes that an asynchronous copy reads lie in one memory that the launch lets
+    /// such copies read.
+    pub fn copies_may_read(&self, global: usize, bytes: usize) -> bool {
+        let Some(memories) = &self.launch.readable_by_copies else {
+            return true;
+        };
+        let contains = |memory: &Range<usize>| {
+            global >= memory.start && global <= memory.end && bytes <= memory.end - global
+        };
+        bytes == 0 || memories.iter().any(contains)
     }
 }

@@ -1,7 +1,6 @@
 //! The blocks of a cluster: how they reach each other, and the barrier of their threads.
 
-use super::block::{Block, State, Thread};
-use super::call::Awaits;
+use super::block::{Awaits, Block, State, Thread};
 use super::current;
 
 /// The block of this rank, if there is one whose threads have not all ended: its shared memory is

@@ -1,9 +1,8 @@
 //! The simulated thread that this OS thread is running, and what it can query about itself.
 
-use super::block::{Block, State, Thread};
-use super::call::{Awaits, Call};
+use super::block::{Awaits, Block, Call, State, Thread};
+use super::site::CallSite;
 use super::{Dim3, Fault, WARP_SIZE};
-use crate::ptr::AddressSpace;
 use std::cell::Cell;
 use std::panic::{Location, resume_unwind};
 use std::ptr;
@@ -115,13 +114,13 @@ pub(crate) fn block_index() -> Dim3 {
 #[inline]
 #[track_caller]
 pub(crate) fn block_size() -> Dim3 {
-    block().size
+    block().launch.block
 }
 
 #[inline]
 #[track_caller]
 pub(crate) fn grid_size() -> Dim3 {
-    block().grid
+    block().launch.grid
 }
 
 /// The current thread's lane in its warp.
@@ -144,25 +143,21 @@ pub(super) fn running<'a>() -> Option<(&'a Block, &'a Thread)> {
 #[inline]
 #[track_caller]
 pub(super) fn waits_here<'a>() -> Option<(&'a Block, &'a Thread)> {
-    let site = Location::caller(); // that of this function's caller: a closure has its own
-    running().filter(|(block, _)| !block.waits.is_left_out(site))
-}
-
-/// Lets the current thread wait in a call.
-#[inline]
-pub(super) fn suspend(call: Call) {
-    thread().suspend(State::Waits(call));
+    let location = Location::caller(); // that of this function's caller: a closure has its own
+    let (block, thread) = running()?;
+    if block.waits.is_left_out(location) {
+        return None;
+    }
+    block.waits.note_passed(location);
+    Some((block, thread))
 }
 
 /// Lets the current thread wait in this function, at the caller's place.
 #[track_caller]
 pub(super) fn wait(function: &'static str, awaits: Awaits) {
-    let site = Location::caller();
-    suspend(Call {
-        function,
-        site,
-        awaits,
-    });
+    let location = Location::caller();
+    let site = CallSite { function, location };
+    thread().suspend(State::Waits(Call { site, awaits }));
 }
 
 /// Ends the launch: the current thread's copy, at the caller's place, is one that no GPU makes.
@@ -207,31 +202,22 @@ pub(super) fn invalid_operation(
     }
 }
 
-/// Which memory `pointer` points into. What is neither shared memory nor the current thread's
-/// stack is global memory.
+/// Whether `pointer` points into the block's shared memory.
 #[track_caller]
-pub(crate) fn address_space(pointer: *const u8) -> AddressSpace {
-    if block().shared_memory.borrow().contains(pointer, 1) {
-        AddressSpace::Shared
-    } else if thread().stack.get().contains(pointer.addr()) {
-        AddressSpace::Local
-    } else {
-        AddressSpace::Global
-    }
+pub(crate) fn is_shared(pointer: *const u8) -> bool {
+    block().shared_memory.borrow().contains(pointer, 1)
 }
 
-/// Lets the block's other threads run.
+/// Whether `pointer` points into the current thread's stack.
 #[track_caller]
-pub(crate) fn let_others_run() {
-    if running().is_some() {
-        wait("nanosleep", Awaits::Turn);
-    }
+pub(crate) fn is_local(pointer: *const u8) -> bool {
+    thread().stack.get().contains(pointer.addr())
 }
 
 /// Fails if the launch has more than `max_threads` threads a block; 0 allows any number.
 #[track_caller]
 pub(crate) fn check_launch_bounds(max_threads: u32) {
-    let block_size = block().size;
+    let block_size = block().launch.block;
     if max_threads > 0 && block_size.count() > u64::from(max_threads) {
         fail(Fault::LaunchBounds {
             max_threads,
@@ -243,7 +229,7 @@ pub(crate) fn check_launch_bounds(max_threads: u32) {
 /// Fails if the grid is not divided evenly among clusters of these extents.
 #[track_caller]
 pub(crate) fn check_cluster_dim(x: u32, y: u32, z: u32) {
-    let grid = block().grid;
+    let grid = block().launch.grid;
     if !(grid.x.is_multiple_of(x) && grid.y.is_multiple_of(y) && grid.z.is_multiple_of(z)) {
         fail(Fault::InvalidLaunch(format!(
             "A grid of {grid} is not a multiple of the kernel's clusters of ({x}, {y}, {z}) blocks."

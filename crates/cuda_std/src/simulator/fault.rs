@@ -1,34 +1,8 @@
 //! What ends a launch early.
 
-use super::{Dim3, ThreadOrder};
+use super::{BarrierSite, Dim3, ThreadOrder, shared_memory};
 use std::fmt;
-use std::panic::Location;
 use std::time::Duration;
-
-/// A place in the source that threads wait at: the call of a barrier, of a warp operation or of
-/// [`wait_prior`](crate::pipeline::wait_prior).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct BarrierSite {
-    pub file: &'static str,
-    pub line: u32,
-    pub column: u32,
-}
-
-impl From<&'static Location<'static>> for BarrierSite {
-    fn from(location: &'static Location<'static>) -> Self {
-        Self {
-            file: location.file(),
-            line: location.line(),
-            column: location.column(),
-        }
-    }
-}
-
-impl fmt::Display for BarrierSite {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:{}:{}", self.file, self.line, self.column)
-    }
-}
 
 /// Why a launch was refused or stopped.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -187,8 +161,8 @@ impl fmt::Display for Fault {
                  {static_bytes} bytes of shared memory for its arrays and {dynamic_bytes} bytes of dynamic shared \
                  memory. A block can have {} bytes for arrays and {} bytes in all; make the tile smaller, or use \
                  dynamic shared memory for what is above {0} bytes.",
-                super::shared_memory::MOST_STATIC_BYTES,
-                super::shared_memory::MOST_BYTES,
+                shared_memory::MOST_STATIC_BYTES,
+                shared_memory::MOST_BYTES,
             ),
             Self::SharedMemoryOverrun {
                 block,

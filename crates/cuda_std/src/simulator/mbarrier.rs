@@ -1,137 +1,129 @@
 //! Barriers in shared memory, and the loads that arrive at them.
 
-use super::block::{Block, State, Thread};
-use super::call::Awaits;
-use super::tma::Load;
-use super::{cluster, current};
-use std::cell::RefCell;
+use super::block::{Awaits, Block, Condition, State, Thread};
+use super::kept::Keep;
+use super::shared_memory::SharedMemory;
+use super::{Fault, cluster, current};
 use std::collections::BTreeMap;
 
+/// A load that has been issued and has not landed.
+pub(super) trait Load {
+    fn bytes(&self) -> usize;
+
+    /// Writes what it brings.
+    fn land(&self, memory: &mut SharedMemory);
+}
+
 /// A barrier in its current phase.
-#[derive(Debug)]
+#[derive(Default)]
 struct Mbarrier {
     /// Arrivals that end a phase, and how many the current one lacks.
     arrivals: u32,
     missing: u32,
     /// Bytes that have been announced, and what brings them.
     announced: usize,
-    loads: Vec<Load>,
+    loads: Vec<Box<dyn Load>>,
     /// Phases that have ended.
     ended: u64,
 }
 
 impl Mbarrier {
+    fn bytes_on_their_way(&self) -> usize {
+        self.loads.iter().map(|load| load.bytes()).sum()
+    }
+
     /// Whether all have arrived and all bytes are on their way: the phase may end, and ends as soon
     /// as someone must know.
     fn may_end(&self) -> bool {
-        let bytes: usize = self.loads.iter().map(Load::bytes).sum();
-        self.missing == 0 && bytes == self.announced
+        self.missing == 0 && self.bytes_on_their_way() == self.announced
     }
 
-    fn has_ended(&self, parity: u32) -> bool {
-        self.ended % 2 != u64::from(parity % 2)
+    fn has_ended(&self, parity: usize) -> bool {
+        self.ended % 2 != (parity % 2) as u64
     }
 
-    /// Ends the phase; returns what lands.
-    fn end(&mut self) -> Vec<Load> {
-        self.missing = self.arrivals;
-        self.announced = 0;
-        self.ended += 1;
-        std::mem::take(&mut self.loads)
+    /// Ends the current phase if it has all it needs: what it waits for lands.
+    fn end_if_complete(&mut self, block: &Block) {
+        if self.may_end() {
+            self.missing = self.arrivals;
+            self.announced = 0;
+            self.ended += 1;
+            let mut memory = block.shared_memory.borrow_mut();
+            for load in self.loads.drain(..) {
+                load.land(&mut memory);
+            }
+        }
     }
 }
 
 /// The barriers of a block, by their addresses.
-#[derive(Debug, Default)]
-pub(super) struct Mbarriers(RefCell<BTreeMap<usize, Mbarrier>>);
+#[derive(Default)]
+struct Mbarriers(BTreeMap<usize, Mbarrier>);
 
-impl Mbarriers {
-    pub fn begin_block(&self) {
-        self.0.borrow_mut().clear();
+impl Keep for Mbarriers {
+    fn begin_block(&mut self) {
+        self.0.clear();
     }
+}
 
-    /// Lets the loads of a phase land that has all it needs. Returns whether the phase of this
-    /// parity has ended, then or before.
-    fn end_if_possible(&self, address: usize, parity: u32, block: &Block) -> bool {
-        let mut barriers = self.0.borrow_mut();
-        let Some(barrier) = barriers.get_mut(&address) else {
-            return false;
-        };
+/// What `change` makes of the block's barrier there.
+fn with<T>(
+    block: &Block,
+    address: usize,
+    change: impl FnOnce(&mut Mbarrier) -> Result<T, String>,
+) -> Result<T, String> {
+    match block.kept.get::<Mbarriers>().0.get_mut(&address) {
+        Some(barrier) => change(barrier),
+        None => Err("there is no barrier that was initialized.".to_owned()),
+    }
+}
+
+/// Adds a load to the current phase of the block's barrier at `address`.
+pub(super) fn expect(block: &Block, address: usize, load: Box<dyn Load>) -> Result<(), String> {
+    with(block, address, |barrier| {
+        barrier.end_if_complete(block);
+        barrier.loads.push(load);
+        Ok(())
+    })
+}
+
+/// Announces bytes, and arrives. Returns whether the phase may end.
+fn arrive(block: &Block, address: usize, bytes: u32) -> Result<bool, String> {
+    with(block, address, |barrier| {
+        barrier.end_if_complete(block);
+        barrier.missing = barrier.missing.checked_sub(1).ok_or_else(|| {
+            format!(
+                "more than {} arrivals in a phase that still lacks bytes: {} were announced, {} are on their way.",
+                barrier.arrivals,
+                barrier.announced,
+                barrier.bytes_on_their_way()
+            )
+        })?;
+        barrier.announced += bytes as usize;
+        Ok(barrier.may_end())
+    })
+}
+
+/// A phase of the barrier at an address has ended: the one of a parity.
+static PHASE_END: Condition = Condition { release: end_phase };
+
+fn end_phase(block: &Block, _: &Thread, phase: [usize; 2]) -> Result<bool, Fault> {
+    let [address, parity] = phase;
+    let has_ended = with(block, address, |barrier| {
         if !barrier.has_ended(parity) {
-            end_if_complete(barrier, block);
+            barrier.end_if_complete(block);
         }
-        barrier.has_ended(parity)
+        Ok(barrier.has_ended(parity))
+    });
+    if has_ended != Ok(true) {
+        return Ok(false);
     }
-
-    /// What `change` makes of the barrier there.
-    fn with<T>(
-        &self,
-        address: usize,
-        change: impl FnOnce(&mut Mbarrier) -> Result<T, String>,
-    ) -> Result<T, String> {
-        match self.0.borrow_mut().get_mut(&address) {
-            Some(barrier) => change(barrier),
-            None => Err("there is no barrier that was initialized.".to_owned()),
+    for (thread, other) in block.awaiting(&PHASE_END) {
+        if other == phase {
+            thread.state.set(State::Ready);
         }
     }
-
-    /// Adds a load to the current phase.
-    pub fn expect(&self, address: usize, load: Load, block: &Block) -> Result<(), String> {
-        self.with(address, |barrier| {
-            end_if_complete(barrier, block);
-            barrier.loads.push(load);
-            Ok(())
-        })
-    }
-
-    /// Announces bytes, and arrives. Returns whether the phase may end.
-    fn arrive(&self, address: usize, bytes: u32, block: &Block) -> Result<bool, String> {
-        self.with(address, |barrier| {
-            end_if_complete(barrier, block);
-            barrier.missing = barrier.missing.checked_sub(1).ok_or_else(|| {
-                format!(
-                    "more than {} arrivals in a phase that still lacks bytes: {} were announced, {} are on their way.",
-                    barrier.arrivals,
-                    barrier.announced,
-                    barrier.loads.iter().map(Load::bytes).sum::<usize>()
-                )
-            })?;
-            barrier.announced += bytes as usize;
-            Ok(barrier.may_end())
-        })
-    }
-}
-
-/// Makes the threads ready that wait for a phase which has ended, or that can end: those of one
-/// barrier, searching from the thread `first` on. Returns whether there were any.
-pub(super) fn settle_mbarriers(block: &Block, first: u32) -> bool {
-    let (before, from_first) = block.threads.split_at(first as usize);
-    let calls = || {
-        let threads = from_first.iter().chain(before);
-        threads.filter_map(|thread| match thread.call()?.awaits {
-            Awaits::Mbarrier { address, parity } => Some((thread, (address, parity % 2))),
-            _ => None,
-        })
-    };
-    let can_end = |&(_, (address, parity)): &(&Thread, (usize, u32))| {
-        block.mbarriers.end_if_possible(address, parity, block)
-    };
-    let Some((_, ended)) = calls().find(can_end) else {
-        return false;
-    };
-    for (thread, _) in calls().filter(|&(_, phase)| phase == ended) {
-        thread.state.set(State::Ready);
-    }
-    true
-}
-
-/// Ends the current phase if it has all it needs: what it waits for lands.
-fn end_if_complete(barrier: &mut Mbarrier, block: &Block) {
-    if barrier.may_end() {
-        for load in barrier.end() {
-            load.land(block);
-        }
-    }
+    Ok(true)
 }
 
 #[track_caller]
@@ -156,11 +148,9 @@ pub(crate) fn mbarrier_init(address: usize, arrivals: u32) {
     let barrier = Mbarrier {
         arrivals,
         missing: arrivals,
-        announced: 0,
-        loads: Vec::new(),
-        ended: 0,
+        ..Mbarrier::default()
     };
-    block.mbarriers.0.borrow_mut().insert(address, barrier);
+    block.kept.get::<Mbarriers>().0.insert(address, barrier);
 }
 
 /// Announces bytes, and arrives. If that ends the phase, threads that wait for it may run before
@@ -170,8 +160,8 @@ pub(crate) fn mbarrier_arrive(address: usize, bytes: u32) {
     let Some((block, thread)) = current::running() else {
         return;
     };
-    let may_end = current::unless_refused(block.mbarriers.arrive(address, bytes, block));
-    if may_end && block.arrivals_yield {
+    let may_end = current::unless_refused(arrive(block, address, bytes));
+    if may_end && block.launch.order.arrivals_yield() {
         thread.suspend(State::AfterOthers);
     }
 }
@@ -184,14 +174,15 @@ pub(crate) fn mbarrier_arrive_at(address: usize, rank: u32) {
     }
     let peer = current::unless_refused(cluster::peer(rank));
     let address = cluster::address_in(peer, address);
-    current::unless_refused(peer.mbarriers.arrive(address, 0, peer));
+    current::unless_refused(arrive(peer, address, 0));
 }
 
 #[track_caller]
 pub(crate) fn mbarrier_wait(address: usize, parity: u32) {
     if let Some((block, _)) = current::waits_here() {
-        current::unless_refused(block.mbarriers.with(address, |_| Ok(())));
+        current::unless_refused(with(block, address, |_| Ok(())));
         // Others run first, and get as far as they can.
-        current::wait("mbarrier::wait", Awaits::Mbarrier { address, parity });
+        let phase = [address, parity as usize % 2];
+        current::wait("mbarrier::wait", Awaits::Condition(&PHASE_END, phase));
     }
 }

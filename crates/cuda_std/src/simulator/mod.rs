@@ -49,55 +49,73 @@
 //! # Ok::<(), cuda_std::simulator::Fault>(())
 //! ```
 
-mod all_orders;
+// Each knows only those above it.
+mod dim3;
+mod groups;
+mod kept;
+mod mma;
+mod order;
+mod site;
+mod warp_operation;
+
 mod barrier;
+mod launch;
+mod shared_memory;
+
+mod fault;
+mod watch;
+
 mod block;
-mod call;
-mod cluster;
+
 mod coroutines;
 mod current;
-mod dim3;
-mod fault;
-mod launch;
-mod mbarrier;
-mod mma;
-mod named_barrier;
-mod order;
+
+mod cluster;
 mod panic_hook;
-mod pipeline;
-mod settle;
-mod shared_memory;
-mod tma;
+mod shared_static;
+mod sync;
 mod warp;
+
+mod mbarrier;
+mod pipeline;
+mod tma;
 mod warpgroup;
-mod watch;
+
+mod settle;
 mod worker;
 
-pub use dim3::Dim3;
-pub use fault::{BarrierSite, Fault, Place, Waiting};
-pub use launch::{Launch, Report, cpu_threads};
-pub use order::ThreadOrder;
-#[doc(hidden)]
-pub use shared_memory::{NamedStatic, SharedStatic};
+mod run;
 
-pub(crate) use barrier::{barrier, barrier_and, barrier_count, barrier_or};
-pub(crate) use call::WarpOperation;
+mod all_orders;
+
+pub use dim3::Dim3;
+pub use fault::{Fault, Place, Waiting};
+pub use launch::Launch;
+pub use order::ThreadOrder;
+pub use run::{Report, cpu_threads};
+#[doc(hidden)]
+pub use shared_static::{NamedStatic, SharedStatic};
+pub use site::BarrierSite;
+
 pub(crate) use cluster::{cluster_barrier, cluster_place, shared_of};
 pub(crate) use current::{
-    address_space, block_index, block_size, check_cluster_dim, check_launch_bounds, grid_size,
-    lane, let_others_run, thread_index,
+    block_index, block_size, check_cluster_dim, check_launch_bounds, grid_size, is_local,
+    is_shared, lane, thread_index,
 };
 pub(crate) use mbarrier::{mbarrier_arrive, mbarrier_arrive_at, mbarrier_init, mbarrier_wait};
 pub(crate) use mma::{Multiplication, Products, Registers};
-pub(crate) use named_barrier::named_barrier;
 pub(crate) use pipeline::{commit_copies, copy_async, wait_for_copies};
-pub(crate) use shared_memory::{
+pub(crate) use shared_static::{
     dynamic_shared_bytes, dynamic_shared_memory, shared_bytes, shared_offset,
+};
+pub(crate) use sync::{
+    barrier, barrier_and, barrier_count, barrier_or, let_others_run, named_barrier,
 };
 pub(crate) use tma::{
     tma_commit, tma_fence, tma_load, tma_load_multicast, tma_store, tma_wait, tma_wait_read,
 };
 pub(crate) use warp::{load_matrices, multiply, store_matrices, warp_exchange};
+pub(crate) use warp_operation::WarpOperation;
 pub(crate) use warpgroup::{
     Operand, warpgroup_commit, warpgroup_fence, warpgroup_multiply, warpgroup_wait,
 };

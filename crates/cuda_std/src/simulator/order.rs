@@ -1,6 +1,6 @@
 //! The order in which the threads of a block are scheduled.
 
-use super::{Launch, WARP_SIZE};
+use super::WARP_SIZE;
 
 /// The order in which a block's threads run between two barriers.
 ///
@@ -64,11 +64,12 @@ pub(super) struct Turns {
 }
 
 impl Turns {
-    /// The schedule of the first pass of block number `block`.
-    pub fn new(launch: &Launch, threads: u32, block: u64) -> Self {
-        let order = match launch.order_until {
+    /// The schedule of the first pass of block number `block`, in this order before the block's
+    /// barrier opens for the time `until`, from 0 on.
+    pub fn new(order: ThreadOrder, until: usize, threads: u32, block: u64) -> Self {
+        let order = match until {
             0 => ThreadOrder::Forward,
-            _ => launch.order,
+            _ => order,
         };
         let mut turns = Self {
             threads: (0..threads).collect(),
@@ -76,7 +77,7 @@ impl Turns {
                 order,
                 ThreadOrder::FirstWarpAhead | ThreadOrder::LastWarpAhead
             ),
-            until: launch.order_until,
+            until,
             random: None,
         };
         match order {
@@ -139,8 +140,8 @@ mod tests {
     #[test]
     fn every_order_of_three_threads_turns_up() {
         let random = |number: u64| {
-            let launch = Launch::new(1, 3).thread_order(ThreadOrder::Random(number % 10));
-            Turns::new(&launch, 3, number / 10).threads
+            let order = ThreadOrder::Random(number % 10);
+            Turns::new(order, usize::MAX, 3, number / 10).threads
         };
         let mut orders: Vec<_> = (0..100).map(random).collect();
         orders.sort();

@@ -1,17 +1,13 @@
 //! Asynchronous copies of a thread: they are issued, put into groups, and performed as late as a
 //! GPU may.
 
-use super::BarrierSite;
 use super::block::Block;
-use super::call::SiteCounts;
 use super::current;
+use super::groups::Groups;
+use super::kept::Keep;
 use super::shared_memory::POISON;
-use std::collections::VecDeque;
-use std::ops::Range;
-use std::panic::Location;
 
 /// A copy that has been issued and not yet performed.
-#[derive(Debug)]
 struct PendingCopy {
     shared: *mut u8,
     global: *const u8,
@@ -34,36 +30,11 @@ impl PendingCopy {
     }
 }
 
-/// The copies of one thread that have not been performed.
-#[derive(Debug, Default)]
-pub(super) struct PendingCopies {
-    /// Oldest first: the copies of all groups, then those that are not in a group yet.
-    copies: VecDeque<PendingCopy>,
-    /// The number of copies in each group, oldest first.
-    groups: VecDeque<usize>,
-    /// The number of copies that are in a group.
-    in_groups: usize,
-}
-
-impl PendingCopies {
-    /// Drops all copies: no thread may rely on what has not arrived when the issuing thread ends.
-    pub fn drop_all(&mut self) {
-        self.copies.clear();
-        self.groups.clear();
-        self.in_groups = 0;
-    }
-
-    fn commit(&mut self) {
-        self.groups.push_back(self.copies.len() - self.in_groups);
-        self.in_groups = self.copies.len();
-    }
-
-    /// Removes and returns the copies of all groups but the newest.
-    fn arrived(&mut self, but_newest: usize) -> impl Iterator<Item = PendingCopy> {
-        let arrived_groups = self.groups.len().saturating_sub(but_newest);
-        let copies: usize = self.groups.drain(..arrived_groups).sum();
-        self.in_groups -= copies;
-        self.copies.drain(..copies)
+/// The copies of a thread. Those that it has not waited for are never performed: no thread may rely
+/// on them.
+impl Keep for Groups<PendingCopy> {
+    fn begin_block(&mut self) {
+        self.clear();
     }
 }
 
@@ -85,7 +56,7 @@ pub(crate) fn copy_async<T: Copy>(shared: *mut T, global: *const T, valid_bytes:
     }
     // SAFETY: in the block's shared memory.
     unsafe { copy.shared.write_bytes(POISON, copy.bytes) };
-    thread.pending_copies.borrow_mut().copies.push_back(copy);
+    thread.kept.get::<Groups<PendingCopy>>().issue(copy);
 }
 
 /// What would be a fault or undefined on a GPU.
@@ -108,7 +79,7 @@ fn problem_of(copy: &PendingCopy, block: &Block) -> Option<String> {
         Some(format!(
             "a copy of {bytes} bytes from {global:p} to {shared:p}; both must be multiples of {bytes}."
         ))
-    } else if !is_readable(global.addr(), valid_bytes, block) {
+    } else if !block.copies_may_read(global.addr(), valid_bytes) {
         Some(format!(
             "a copy that reads {valid_bytes} bytes from {global:p}, not all of which it may read."
         ))
@@ -117,21 +88,10 @@ fn problem_of(copy: &PendingCopy, block: &Block) -> Option<String> {
     }
 }
 
-/// Whether all bytes that a copy reads lie in one memory that the launch lets copies read.
-pub(super) fn is_readable(global: usize, valid_bytes: usize, block: &Block) -> bool {
-    let Some(memories) = &block.readable_by_copies else {
-        return true;
-    };
-    let contains = |memory: &Range<usize>| {
-        global >= memory.start && global <= memory.end && valid_bytes <= memory.end - global
-    };
-    valid_bytes == 0 || memories.iter().any(contains)
-}
-
 /// Closes the current thread's group of copies.
 #[track_caller]
 pub(crate) fn commit_copies() {
-    current::thread().pending_copies.borrow_mut().commit();
+    current::thread().kept.get::<Groups<PendingCopy>>().commit();
 }
 
 /// Performs the copies of all of the current thread's groups but the newest.
@@ -140,40 +100,9 @@ pub(crate) fn wait_for_copies(but_newest: usize) {
     let Some((_, thread)) = current::waits_here() else {
         return;
     };
-    for copy in thread.pending_copies.borrow_mut().arrived(but_newest) {
+    let mut copies = thread.kept.get::<Groups<PendingCopy>>();
+    for copy in copies.take_all_but(but_newest) {
         // SAFETY: the kernel has vouched for both pointers until this wait.
         unsafe { copy.make() };
-    }
-}
-
-/// The waits of a block's threads for their copies.
-#[derive(Debug, Default)]
-pub(super) struct Waits {
-    /// The waits that the launch leaves out.
-    left_out: Vec<BarrierSite>,
-    /// How often threads have waited at each site, over all blocks.
-    passed: SiteCounts,
-}
-
-impl Waits {
-    pub fn new(left_out: &[BarrierSite]) -> Self {
-        Self {
-            left_out: left_out.to_vec(),
-            passed: SiteCounts::default(),
-        }
-    }
-
-    /// Whether a thread need not wait here; counts it if it must.
-    pub fn is_left_out(&self, site: &'static Location<'static>) -> bool {
-        if !self.left_out.is_empty() && self.left_out.contains(&site.into()) {
-            return true;
-        }
-        self.passed.note(site);
-        false
-    }
-
-    /// How often threads have waited at each site.
-    pub fn into_passed(self) -> Vec<(BarrierSite, u64)> {
-        self.passed.into_vec()
     }
 }

@@ -1,10 +1,7 @@
 //! When the waiting threads of a block may continue, and what is wrong if none can.
 
-use super::block::{Block, State, Thread};
-use super::mbarrier::settle_mbarriers;
-use super::named_barrier::open_named_barrier;
+use super::block::{Awaits, Block, State, Thread};
 use super::warp::complete_warp;
-use super::warpgroup::complete_warpgroup;
 use super::{Fault, Place, WARP_SIZE, Waiting};
 
 /// Releases the threads that can continue. It is called when every ready thread has run and
@@ -18,7 +15,7 @@ use super::{Fault, Place, WARP_SIZE, Waiting};
 ///
 /// # Errors
 ///
-/// What the threads of a warp or a warpgroup wait in is nothing that a GPU can do.
+/// The threads of a warp or a warpgroup wait in an operation that a GPU cannot perform.
 pub(super) fn settle(block: &Block, first: u32) -> Result<bool, Fault> {
     if block.barrier.open_if_complete(block.threads.len()) {
         block.make_all_ready();
@@ -35,9 +32,15 @@ pub(super) fn settle(block: &Block, first: u32) -> Result<bool, Fault> {
             }
         }
     }
-    if complete_warpgroup(block)? || open_named_barrier(block) || settle_mbarriers(block, first) {
-        block.watch.note_progress();
-        return Ok(true);
+    let (before, from_first) = block.threads.split_at(first as usize);
+    for thread in from_first.iter().chain(before) {
+        if let Some(call) = thread.call()
+            && let Awaits::Condition(condition, numbers) = call.awaits
+            && (condition.release)(block, thread, numbers)?
+        {
+            block.watch.note_progress();
+            return Ok(true);
+        }
     }
     let is_last = |thread: &&Thread| matches!(thread.state.get(), State::AfterOthers);
     if let Some(thread) = block.threads.iter().find(is_last) {
@@ -56,7 +59,7 @@ pub(super) fn divergence(block: &Block) -> Fault {
     let Some(stuck) = block.threads.iter().find(in_warp) else {
         return Fault::DivergentBarrier {
             block: index,
-            block_size: block.size,
+            block_size: block.launch.block,
             threads: by_place(&block.threads),
         };
     };

@@ -1,12 +1,13 @@
 //! Copies of boxes between global and shared memory.
 
 use super::block::{Block, State};
-use super::pipeline::is_readable;
-use super::shared_memory::POISON;
+use super::groups::Groups;
+use super::kept::Keep;
+use super::mbarrier::{self, Load};
+use super::shared_memory::{POISON, SharedMemory};
 use super::{cluster, current};
 use crate::mma::round_to_tf32;
 use crate::tma::{TensorMap, Tiles};
-use std::collections::VecDeque;
 
 /// A box of a matrix.
 #[derive(Clone, Copy, Debug)]
@@ -73,19 +74,14 @@ impl Tile {
     }
 }
 
-/// A load that has been issued and has not landed.
-#[derive(Debug)]
-pub(super) struct Load(Tile);
-
-impl Load {
-    pub fn bytes(&self) -> usize {
-        self.0.tiles.box_bytes()
+impl Load for Tile {
+    fn bytes(&self) -> usize {
+        self.tiles.box_bytes()
     }
 
-    pub fn land(&self, block: &Block) {
-        let mut shared = block.shared_memory.borrow_mut();
-        let (matrix, row_bytes) = (self.0.matrix(), self.0.tiles.row_bytes);
-        for (place, row, byte, valid) in self.0.pieces() {
+    fn land(&self, memory: &mut SharedMemory) {
+        let (matrix, row_bytes) = (self.matrix(), self.tiles.row_bytes);
+        for (place, row, byte, valid) in self.pieces() {
             let mut piece = [0; 16];
             if valid > 0 {
                 // SAFETY: in bounds of the matrix that the map describes, which the kernel has
@@ -94,13 +90,13 @@ impl Load {
                 // SAFETY: as above.
                 unsafe { piece.as_mut_ptr().copy_from_nonoverlapping(from, valid) };
             }
-            if self.0.tiles.rounds_to_tf32 {
+            if self.tiles.rounds_to_tf32 {
                 for element in piece.as_chunks_mut::<4>().0 {
                     let rounded = round_to_tf32(f32::from_ne_bytes(*element));
                     *element = rounded.to_ne_bytes();
                 }
             }
-            shared.write_of_copy(place, &piece);
+            memory.write_of_copy(place, &piece);
         }
     }
 }
@@ -114,21 +110,17 @@ struct Store {
 }
 
 impl Store {
-    fn read(&mut self, block: &Block) {
-        if self.read.is_none() {
-            let shared = block.shared_memory.borrow();
-            let pieces = self
-                .tile
-                .pieces()
-                .map(|(place, ..)| shared.read_of_copy(place));
-            self.read = Some(pieces.collect());
-        }
+    /// Reads each piece, by its place in shared memory, unless it has.
+    fn read(&mut self, piece: impl Fn(usize) -> [u8; 16]) -> &[[u8; 16]] {
+        let pieces = || self.tile.pieces().map(|(place, ..)| piece(place)).collect();
+        self.read.get_or_insert_with(pieces)
     }
 
-    fn write(mut self, block: &Block) {
-        self.read(block);
-        let (matrix, row_bytes) = (self.tile.matrix(), self.tile.tiles.row_bytes);
-        let pieces = self.tile.pieces().zip(self.read.iter().flatten());
+    /// Writes the pieces, which it reads first, unless it has.
+    fn write(mut self, piece: impl Fn(usize) -> [u8; 16]) {
+        let (tile, read) = (self.tile, self.read(piece));
+        let (matrix, row_bytes) = (tile.matrix(), tile.tiles.row_bytes);
+        let pieces = tile.pieces().zip(read);
         for ((_, row, byte, valid), piece) in pieces {
             if valid > 0 {
                 // SAFETY: in bounds of the matrix that the map describes, which the kernel has
@@ -142,27 +134,16 @@ impl Store {
     }
 }
 
-/// The stores of one thread that have not been performed.
-#[derive(Debug, Default)]
-pub(super) struct PendingStores {
-    open: Vec<Store>,
-    /// The oldest first.
-    groups: VecDeque<Vec<Store>>,
-}
-
-impl PendingStores {
-    pub fn drop_all(&mut self) {
-        self.open.clear();
-        self.groups.clear();
+impl Keep for Groups<Store> {
+    fn begin_block(&mut self) {
+        self.clear();
     }
 
-    /// What becomes of them when the thread ends: they are performed, as late as that. What they
-    /// have not read by then may be gone: they write ones.
-    pub fn write_all(&mut self, block: &Block) {
-        for mut store in self.groups.drain(..).flatten().chain(self.open.drain(..)) {
-            let gone = || store.tile.pieces().map(|_| [0xFF; 16]).collect();
-            store.read = Some(store.read.take().unwrap_or_else(gone));
-            store.write(block);
+    /// The stores are performed, as late as this. What they have not read by then may be gone: they
+    /// write ones.
+    fn end_thread(&mut self) {
+        for store in self.take_all() {
+            store.write(|_| [0xFF; 16]);
         }
     }
 }
@@ -202,7 +183,7 @@ fn tile(map: &TensorMap, at: &[u32], shared: *const u8, block: &Block) -> Result
     };
     for (_, row, byte, valid) in tile.pieces() {
         let address = tile.matrix().addr() + row * tiles.row_bytes + byte;
-        if valid > 0 && !is_readable(address, valid, block) {
+        if valid > 0 && !block.copies_may_read(address, valid) {
             return Err(format!(
                 "a copy of {valid} bytes at row {row}, byte {byte} of its matrix, not all of which it may use."
             ));
@@ -251,7 +232,7 @@ fn issue(tile: Tile, barrier: usize, block: &Block) -> Result<(), String> {
             memory.write_of_copy(place, &[POISON; 16]);
         }
     }
-    block.mbarriers.expect(barrier, Load(tile), block)
+    mbarrier::expect(block, barrier, Box::new(tile))
 }
 
 #[track_caller]
@@ -267,17 +248,16 @@ pub(crate) fn tma_store(map: &TensorMap, at: &[u32], shared: *const u8) {
         ));
     }
     let mut store = Store { tile, read: None };
-    if block.stores_read_early {
-        store.read(block);
+    if block.launch.order.stores_read_early() {
+        let memory = block.shared_memory.borrow();
+        store.read(|place| memory.read_of_copy(place));
     }
-    thread.stores.borrow_mut().open.push(store);
+    thread.kept.get::<Groups<Store>>().issue(store);
 }
 
 #[track_caller]
 pub(crate) fn tma_commit() {
-    let mut stores = current::thread().stores.borrow_mut();
-    let group = std::mem::take(&mut stores.open);
-    stores.groups.push_back(group);
+    current::thread().kept.get::<Groups<Store>>().commit();
 }
 
 /// Lets all groups but the newest read shared memory.
@@ -287,10 +267,10 @@ pub(crate) fn tma_wait_read(but_newest: usize) {
         return;
     };
     thread.suspend(State::AfterOthers);
-    let mut stores = thread.stores.borrow_mut();
-    let reading = stores.groups.len().saturating_sub(but_newest);
-    for store in stores.groups.iter_mut().take(reading).flatten() {
-        store.read(block);
+    let memory = block.shared_memory.borrow();
+    let mut stores = thread.kept.get::<Groups<Store>>();
+    for store in stores.all_but_mut(but_newest) {
+        store.read(|place| memory.read_of_copy(place));
     }
 }
 
@@ -301,10 +281,10 @@ pub(crate) fn tma_wait(but_newest: usize) {
         return;
     };
     thread.suspend(State::AfterOthers);
-    let mut stores = thread.stores.borrow_mut();
-    let writing = stores.groups.len().saturating_sub(but_newest);
-    for store in stores.groups.drain(..writing).flatten() {
-        store.write(block);
+    let memory = block.shared_memory.borrow();
+    let mut stores = thread.kept.get::<Groups<Store>>();
+    for store in stores.take_all_but(but_newest) {
+        store.write(|place| memory.read_of_copy(place));
     }
 }
 

@@ -1,14 +1,15 @@
 //! Operations that the lanes of a warp execute together.
 
-use super::block::{Block, State, Thread};
-use super::call::{Awaits, Call, MatrixLoad, WarpCall, WarpOperation};
+use super::block::{Awaits, Block, Call, State, Thread};
 use super::mma::{Multiplication, Registers};
+use super::site::CallSite;
+use super::warp_operation::{MatrixLoad, WarpCall, WarpOperation};
 use super::{Fault, WARP_SIZE, current};
 use std::panic::Location;
 
 /// Waits for the lanes of `mask`; returns this lane's result.
 pub(crate) fn warp_exchange(
-    site: &'static Location<'static>,
+    location: &'static Location<'static>,
     operation: WarpOperation,
     mask: u32,
     word: u32,
@@ -22,17 +23,16 @@ pub(crate) fn warp_exchange(
         let problem = format!(
             "{function}() with mask {mask:#010x}, which leaves out the calling lane {lane}."
         );
-        current::fail(current::invalid_operation(block, thread, site, problem));
+        current::fail(current::invalid_operation(block, thread, location, problem));
     }
-    current::suspend(Call {
-        function,
-        site,
+    thread.suspend(State::Waits(Call {
+        site: CallSite { function, location },
         awaits: Awaits::Warp(WarpCall {
             operation,
             mask,
             word,
         }),
-    });
+    }));
     thread.warp_answer.get()
 }
 
@@ -94,7 +94,7 @@ pub(super) fn complete_warp(block: &Block, warp: &[Thread]) -> Result<bool, Faul
         if let Some(call) = thread.warp_call()
             && let Some(calls) = participants(warp, call)
         {
-            complete(block, warp, call.0.site, &calls)?;
+            complete(block, warp, call.0.location, &calls)?;
             any = true;
         }
     }
@@ -104,12 +104,12 @@ pub(super) fn complete_warp(block: &Block, warp: &[Thread]) -> Result<bool, Faul
 /// The calls of all lanes of the mask, by lane, if all have reached `call`.
 fn participants(
     warp: &[Thread],
-    (call, of_warp): (Call, WarpCall),
+    (site, of_warp): (CallSite, WarpCall),
 ) -> Option<[Option<WarpCall>; 32]> {
     let mut calls = [None; 32];
     for lane in lanes_of(of_warp.mask) {
         let (other, of_other) = warp.get(lane)?.warp_call()?;
-        if of_other.mask != of_warp.mask || !other.is_same(&call) {
+        if of_other.mask != of_warp.mask || !other.is_same(&site) {
             return None;
         }
         calls[lane] = Some(of_other);

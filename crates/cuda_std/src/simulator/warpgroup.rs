@@ -1,11 +1,12 @@
 //! What the 128 threads of a warpgroup multiply.
 
-use super::block::{Block, State, Thread};
-use super::call::{Awaits, Call};
+use super::block::{Awaits, Block, Condition, State, Thread};
+use super::groups::Groups;
+use super::kept::Keep;
 use super::mma::Products;
+use super::site::CallSite;
 use super::{Fault, current};
 use crate::wgmma::{Tile, a_place, sum_place};
-use std::collections::VecDeque;
 
 const THREADS: usize = 128;
 /// Sums of a thread, at most.
@@ -42,20 +43,20 @@ struct PendingSums {
 }
 
 /// The multiplications of one thread that have not been performed, and its sums meanwhile.
-#[derive(Debug, Default)]
-pub(super) struct PendingProducts {
+#[derive(Default)]
+struct PendingProducts {
     sums: Vec<PendingSums>,
-    open: Vec<Multiplication>,
-    /// The oldest first.
-    groups: VecDeque<Vec<Multiplication>>,
+    groups: Groups<Multiplication>,
     is_fenced: bool,
 }
 
-impl PendingProducts {
-    pub fn drop_all(&mut self) {
+impl Keep for PendingProducts {
+    fn begin_block(&mut self) {
         *self = Self::default();
     }
+}
 
+impl PendingProducts {
     /// The slot of these sums, if they are the hardware's.
     fn slot_of(&self, sums: &[f32]) -> Option<usize> {
         let address = sums.as_ptr().addr();
@@ -64,8 +65,7 @@ impl PendingProducts {
 
     /// Whether no multiplication is left that adds to the sums in this slot.
     fn is_idle(&self, slot: usize) -> bool {
-        let groups = self.groups.iter().chain([&self.open]);
-        groups.flatten().all(|one| one.slot != slot)
+        self.groups.items().all(|one| one.slot != slot)
     }
 
     /// Takes sums from the thread, and returns their slot.
@@ -88,7 +88,7 @@ impl PendingProducts {
 #[track_caller]
 pub(crate) fn warpgroup_fence() {
     if let Some((_, thread)) = current::waits_here() {
-        thread.products.borrow_mut().is_fenced = true;
+        thread.kept.get::<PendingProducts>().is_fenced = true;
     }
 }
 
@@ -96,9 +96,7 @@ pub(crate) fn warpgroup_fence() {
 #[track_caller]
 pub(crate) fn warpgroup_commit() {
     if let Some((_, thread)) = current::waits_here() {
-        let mut products = thread.products.borrow_mut();
-        let group = std::mem::take(&mut products.open);
-        products.groups.push_back(group);
+        thread.kept.get::<PendingProducts>().groups.commit();
     }
 }
 
@@ -116,7 +114,7 @@ pub(crate) fn warpgroup_multiply(
     let Some((_, thread)) = current::running() else {
         return;
     };
-    let mut pending = thread.products.borrow_mut();
+    let mut pending = thread.kept.get::<PendingProducts>();
     let known = pending.slot_of(sums);
     let uses_registers = known.is_none() || matches!(a, Operand::Registers(_));
     if uses_registers && !pending.is_fenced {
@@ -129,7 +127,7 @@ pub(crate) fn warpgroup_multiply(
         ));
     }
     let slot = known.unwrap_or_else(|| pending.take(sums));
-    pending.open.push(Multiplication {
+    pending.groups.issue(Multiplication {
         products,
         shape,
         a,
@@ -147,8 +145,8 @@ pub(crate) fn warpgroup_wait(function: &'static str, but_newest: usize, sums: &m
     let Some((_, thread)) = current::waits_here() else {
         return;
     };
-    current::wait(function, Awaits::Warpgroup { but_newest });
-    let mut pending = thread.products.borrow_mut();
+    current::wait(function, Awaits::Condition(&WARPGROUP, [but_newest, 0]));
+    let mut pending = thread.kept.get::<PendingProducts>();
     // Without a multiplication before it the wait changes nothing.
     if let Some(slot) = pending.slot_of(sums)
         && pending.is_idle(slot)
@@ -159,97 +157,82 @@ pub(crate) fn warpgroup_wait(function: &'static str, but_newest: usize, sums: &m
     }
 }
 
-/// Completes the wait of a warpgroup that all of its threads have reached; returns whether there
-/// was one.
-pub(super) fn complete_warpgroup(block: &Block) -> Result<bool, Fault> {
-    for warpgroup in block.threads.chunks(THREADS) {
-        let Some((call, but_newest)) = common_call(warpgroup) else {
-            continue;
-        };
-        perform(block, warpgroup, call, but_newest)?;
-        for thread in warpgroup {
-            thread.state.set(State::Ready);
-        }
-        return Ok(true);
+/// All threads of the warpgroup wait, and all of their groups but this many are performed.
+static WARPGROUP: Condition = Condition {
+    release: complete_warpgroup,
+};
+
+fn complete_warpgroup(block: &Block, thread: &Thread, numbers: [usize; 2]) -> Result<bool, Fault> {
+    let first = thread.number as usize / THREADS * THREADS;
+    let Some((warpgroup, site)) = block
+        .threads
+        .get(first..first + THREADS)
+        .and_then(|warpgroup| Some((warpgroup, common_call(warpgroup)?)))
+    else {
+        return Ok(false);
+    };
+    perform(block, warpgroup, site, numbers[0])?;
+    for thread in warpgroup {
+        thread.state.set(State::Ready);
     }
-    Ok(false)
+    Ok(true)
 }
 
-/// The call that all threads wait in, and how many of their groups it does not wait for.
-fn common_call(warpgroup: &[Thread]) -> Option<(Call, usize)> {
-    let call = |thread: &Thread| match thread.call()? {
-        call @ Call {
-            awaits: Awaits::Warpgroup { but_newest },
-            ..
-        } => Some((call, but_newest)),
-        _ => None,
-    };
+/// The call that all threads wait in.
+fn common_call(warpgroup: &[Thread]) -> Option<CallSite> {
+    let call = |thread: &Thread| Some(thread.call_awaiting(&WARPGROUP)?.0);
     let first = call(warpgroup.first()?)?;
-    let is_same = |thread| call(thread).is_some_and(|other| other.0.is_same(&first.0));
-    (warpgroup.len() == THREADS && warpgroup.iter().all(is_same)).then_some(first)
+    let is_same = |thread| call(thread).is_some_and(|other| other.is_same(&first));
+    warpgroup.iter().all(is_same).then_some(first)
 }
 
 /// Performs the multiplications of all groups but the newest, for each thread.
 fn perform(
     block: &Block,
     warpgroup: &[Thread],
-    call: Call,
+    site: CallSite,
     but_newest: usize,
 ) -> Result<(), Fault> {
     let shared = block.shared_memory.borrow();
-    loop {
-        // All threads have issued the same.
-        let mut next = Vec::new();
-        for (thread, number) in warpgroup.iter().zip(0..) {
-            let mut pending = thread.products.borrow_mut();
-            let group = match pending.groups.len() > but_newest {
-                true => pending.groups.pop_front(),
-                false => None,
-            };
-            next.push((thread, number, group));
-        }
-        let count = |group: &Option<Vec<Multiplication>>| group.as_ref().map(Vec::len);
-        let differs = next.iter().find(|one| count(&one.2) != count(&next[0].2));
-        if let Some((thread, ..)) = differs {
+    let read = |place| shared.read_of_copy(place);
+    // All threads have issued the same.
+    let mut issued: Vec<Vec<Multiplication>> = Vec::new();
+    for thread in warpgroup {
+        let mut pending = thread.kept.get::<PendingProducts>();
+        issued.push(pending.groups.take_all_but(but_newest).collect());
+        if issued.last().map(Vec::len) != issued.first().map(Vec::len) {
             let problem = format!(
                 "{}() after other multiplications than the first thread of its warpgroup has issued.",
-                call.function
+                site.function
             );
-            return Err(current::invalid_operation(
-                block, thread, call.site, problem,
-            ));
+            let fault = current::invalid_operation(block, thread, site.location, problem);
+            return Err(fault);
         }
-        let Some(multiplications) = next[0].2.clone() else {
-            return Ok(());
+    }
+    for (index, multiplication) in issued[0].iter().enumerate() {
+        let fragments = issued.iter().map(|of_thread| of_thread[index].a);
+        let Some(format) = multiplication.products.format() else {
+            unreachable!("warpgroups multiply no f64")
         };
-        for (index, multiplication) in multiplications.into_iter().enumerate() {
-            let fragments = next.iter().filter_map(|one| one.2.as_ref());
-            let fragments = fragments.map(|group| group[index].a);
-            let read = |place| shared.read_of_copy(place);
-            let format = multiplication.products.format();
-            let Some(format) = format else {
-                unreachable!("warpgroups multiply no f64")
-            };
-            let [a, b] = operands(&multiplication, fragments, &read).map(|bits| -> Vec<_> {
-                bits.into_iter().map(|bits| format.number(bits)).collect()
-            });
-            let depth = multiplication.shape.1 as usize;
-            for &(thread, number, _) in &next {
-                let mut pending = thread.products.borrow_mut();
-                let sums = &mut pending.sums[multiplication.slot].values;
-                for (i, sum) in (0..).zip(sums) {
-                    let (row, col) = sum_place(number, i);
-                    let a = &a[row as usize * depth..][..depth];
-                    let b = &b[col as usize * depth..][..depth];
-                    let c = match multiplication.adds {
-                        true => *sum,
-                        false => 0.0,
-                    };
-                    *sum = f32::from_bits(format.sum(a, b, c.to_bits()));
-                }
+        let [a, b] = operands(multiplication, fragments, &read)
+            .map(|bits| -> Vec<_> { bits.into_iter().map(|bits| format.number(bits)).collect() });
+        let depth = multiplication.shape.1 as usize;
+        for (number, thread) in (0..).zip(warpgroup) {
+            let mut pending = thread.kept.get::<PendingProducts>();
+            let sums = &mut pending.sums[multiplication.slot].values;
+            for (i, sum) in (0..).zip(sums) {
+                let (row, col) = sum_place(number, i);
+                let a = &a[row as usize * depth..][..depth];
+                let b = &b[col as usize * depth..][..depth];
+                let c = match multiplication.adds {
+                    true => *sum,
+                    false => 0.0,
+                };
+                *sum = f32::from_bits(format.sum(a, b, c.to_bits()));
             }
         }
     }
+    Ok(())
 }
 
 /// The elements of A, row by row, and of B, column by column, as bits. `fragments` are A as each

@@ -10,7 +10,6 @@
 //!
 //! The watcher counts its own looks, not the time: a process that a debugger has stopped is not late.
 
-use super::block::Thread;
 use super::{Dim3, Fault, Launch};
 use std::panic::Location;
 use std::ptr;
@@ -86,11 +85,16 @@ impl Watch {
         *lock(&self.block) = block;
     }
 
-    /// Notes that this thread runs next; returns a fault if the block is late.
+    /// Notes that the thread of this number runs next, and where it has waited last; returns a
+    /// fault if the block is late.
     #[inline]
-    pub fn begin_turn(&self, thread: &Thread) -> Option<Fault> {
-        let last_wait = thread.last_wait.get().map_or(ptr::null(), ptr::from_ref);
-        self.thread.store(thread.number, Relaxed);
+    pub fn begin_turn(
+        &self,
+        thread: u32,
+        last_wait: Option<&'static Location<'static>>,
+    ) -> Option<Fault> {
+        let last_wait = last_wait.map_or(ptr::null(), ptr::from_ref);
+        self.thread.store(thread, Relaxed);
         self.last_wait.store(last_wait.cast_mut(), Relaxed);
         self.is_late.load(Relaxed).then(|| self.fault())
     }

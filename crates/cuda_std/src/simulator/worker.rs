@@ -74,7 +74,7 @@ impl<'launch> Worker<'launch> {
         for (block, coroutines) in self.blocks.into_iter().zip(self.coroutines) {
             let shared_memory = block.shared_memory.into_inner();
             let openings = block.barrier.most_openings();
-            usage.barriers.extend(block.barrier.into_counts());
+            usage.barriers.extend(block.barrier.sites.into_passed());
             if openings.len() > usage.openings.len() {
                 usage.openings = openings;
             }
@@ -96,7 +96,10 @@ impl<'launch> Worker<'launch> {
         for (block, number) in blocks.iter().zip(first..) {
             block.begin(number);
             let threads = block.threads.len() as u32;
-            turns.push(Turns::new(self.launch, threads, number));
+            let Launch {
+                order, order_until, ..
+            } = *self.launch;
+            turns.push(Turns::new(order, order_until, threads, number));
         }
         // SAFETY: the blocks outlive this call.
         let running = unsafe { Running::new(blocks) };
@@ -209,7 +212,10 @@ fn run_thread(
     coroutines: &mut Coroutines,
     kernel: &(dyn Fn() + Sync),
 ) -> Result<(), Fault> {
-    if let Some(fault) = block.watch.begin_turn(thread) {
+    if let Some(fault) = block
+        .watch
+        .begin_turn(thread.number, thread.last_wait.get())
+    {
         return Err(fault);
     }
     // SAFETY: block and kernel outlive `Worker::run`, which unwinds every thread that has not
@@ -220,7 +226,7 @@ fn run_thread(
         reason: error.to_string(),
     })?;
     if has_returned {
-        thread.stores.borrow_mut().write_all(block);
+        thread.kept.end_thread();
         thread.state.set(State::Returned);
         block.watch.note_progress();
     }
