@@ -188,47 +188,6 @@ fn wrong_width() -> ! {
     panic!("a shuffle's width must be a power of two up to 32")
 }
 
-/// The four ways to name the lane that a shuffle reads.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Shuffle {
-    Up,
-    Down,
-    Idx,
-    Xor,
-}
-
-impl Shuffle {
-    /// PTX's operand for segments of `width` lanes: in bits 8 to 12 the bits of a lane's number
-    /// that name its segment, in bits 0 to 4 the number in a segment of the last lane that can be
-    /// read (of the first, for `Up`).
-    #[inline(always)]
-    fn segments(self, width: u32) -> u32 {
-        let last = match self {
-            Self::Up => 0,
-            _ => 31,
-        };
-        (32 - width) << 8 | last
-    }
-
-    /// The lane that `lane` reads, or `None` if that is outside its segment (PTX ISA,
-    /// `shfl.sync`).
-    #[inline(always)]
-    pub(crate) fn source(self, lane: u32, argument: u32, segments: u32) -> Option<u32> {
-        let (segment_bits, argument) = (segments >> 8, argument & 31);
-        let first = lane & segment_bits;
-        let last = first | (segments & !segment_bits & 31);
-        let source = match self {
-            Self::Up => lane
-                .checked_sub(argument)
-                .filter(|&source| source >= last)?,
-            Self::Down => lane + argument,
-            Self::Idx => first | (argument & !segment_bits),
-            Self::Xor => lane ^ argument,
-        };
-        (matches!(self, Self::Up) || source <= last).then_some(source)
-    }
-}
-
 /// A value that lanes can shuffle: an integer of 8 to 128 bits or a float; see `values.rs`.
 pub trait WarpShuffleValue: Copy + sealed::Sealed {
     /// Sends each 32-bit word of the value through `shuffle`.
@@ -279,8 +238,11 @@ mod sealed {
 }
 
 mod matching;
+mod operation;
 mod reduction;
 mod values;
 
 pub use matching::{WarpMatchValue, warp_match_all, warp_match_any};
-pub use reduction::{WarpReduceValue, WarpReductionOp, warp_reduce};
+pub(crate) use operation::Shuffle;
+pub use operation::WarpReductionOp;
+pub use reduction::{WarpReduceValue, warp_reduce};

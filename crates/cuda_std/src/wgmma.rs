@@ -49,6 +49,12 @@ use crate::device::needs_architecture;
 #[cfg(not(cuda_device))]
 use crate::simulator::{Operand, Products, warpgroup_multiply, warpgroup_wait};
 
+mod place;
+
+#[cfg(not(cuda_device))]
+pub(crate) use place::Tile;
+pub use place::{a_place, sum_place};
+
 /// Which way the rows of a tile run: [`KMajor`] or [`MnMajor`].
 pub trait Major: sealed::Major + Copy {
     /// Whether the instruction transposes the tile.
@@ -208,72 +214,6 @@ impl<M: Major> Descriptor<M> {
             is_transposed: M::TRANSPOSES == 1,
         }
     }
-}
-
-/// A tile as a [`Descriptor`] describes it.
-#[cfg(not(cuda_device))]
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Tile {
-    descriptor: u64,
-    is_transposed: bool,
-}
-
-#[cfg(not(cuda_device))]
-impl Tile {
-    /// The address of a byte of the element at a row of A (a column of B) and at `k`, of so many
-    /// bytes each, in the bytes of shared memory.
-    pub fn place(self, row: u32, k: u32, element_bytes: u32, byte: u32) -> usize {
-        let field = |first: u32| (self.descriptor >> first & 0x3FFF) as u32 * 16;
-        let offset = if self.is_transposed {
-            let (of_box, col) = (row / 64 * field(16), row % 64);
-            of_box + k / 8 * field(32) + k % 8 * 128 + col * element_bytes
-        } else {
-            row / 8 * field(32) + row % 8 * 128 + k * element_bytes
-        };
-        crate::tma::Swizzle::Bytes128.place((field(0) + offset + byte) as usize)
-    }
-}
-
-/// Row and column, in a tile of 64 rows, of sum `i` of the thread with this number in its
-/// warpgroup.
-///
-/// Each warp has 16 rows. They are those of [`Layout::c`](crate::mma::Layout::c), once for every
-/// eight columns:
-///
-/// ```text
-///   col = 0 .. 7               8 .. 15
-///       +--------------------+--------------------+
-///   row | lane / 4:          |                    |   warp 0: rows 0 to 15
-///       |  s[0] s[1]         |  s[4] s[5]         |   warp 1: rows 16 to 31
-///       +- - - - - - - - - - + - - - - - - - - - -+   ...
-///       |  s[2] s[3]  (+ 8)  |  s[6] s[7]         |
-///       +--------------------+--------------------+
-/// ```
-#[inline(always)]
-pub const fn sum_place(thread: u32, i: u32) -> (u32, u32) {
-    let (warp, lane) = (thread / 32, thread % 32);
-    let row = 16 * warp + lane / 4 + 8 * (i / 2 % 2);
-    (row, 8 * (i / 4) + 2 * (lane % 4) + i % 2)
-}
-
-/// Row and k, in A of 64 x 8 elements of 32 bits, of the element in register `i` of the four that
-/// the thread with this number in its warpgroup has of it.
-///
-/// Each warp has 16 rows. They are those of [`Layout::a`](crate::mma::Layout::a) for tf32:
-///
-/// ```text
-///   k = 0 .. 3          4 .. 7
-///       +---------------+---------------+
-///   row | lane / 4:     |               |   warp 0: rows 0 to 15
-///       |  a[0]         |  a[2]         |   warp 1: rows 16 to 31
-///       +- - - - - - - -+- - - - - - - -+   ...
-///       |  a[1]  (+ 8)  |  a[3]         |
-///       +---------------+---------------+
-/// ```
-#[inline(always)]
-pub const fn a_place(thread: u32, i: u32) -> (u32, u32) {
-    let (warp, lane) = (thread / 32, thread % 32);
-    (16 * warp + lane / 4 + 8 * (i % 2), lane % 4 + 4 * (i / 2))
 }
 
 /// Orders the use of registers before and after: it must stand between any use of the sums by the

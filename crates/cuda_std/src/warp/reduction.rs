@@ -1,58 +1,7 @@
 //! One value of the values of all lanes.
 
-use super::{WarpShuffleValue, warp_shuffle_idx, warp_shuffle_xor};
+use super::{WarpReductionOp, WarpShuffleValue, warp_shuffle_idx, warp_shuffle_xor};
 use crate::intrinsics::{dadd_rn, fadd_rn};
-
-/// How [`warp_reduce`] combines two values.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum WarpReductionOp {
-    /// Their sum; of integers modulo 2^32.
-    Add,
-    /// The lesser one; of floats the other one if one is NaN.
-    Min,
-    /// The greater one; of floats the other one if one is NaN.
-    Max,
-    /// Bitwise "and", of integers only.
-    And,
-    /// Bitwise "or", of integers only.
-    Or,
-    /// Bitwise "exclusive or", of integers only.
-    Xor,
-}
-
-impl WarpReductionOp {
-    /// Combines two words, which stand for signed integers or not.
-    #[inline(always)]
-    pub(crate) fn combine(self, is_signed: bool, left: u32, right: u32) -> u32 {
-        let (is_less, is_greater) = match is_signed {
-            true => (
-                left.cast_signed() < right.cast_signed(),
-                left.cast_signed() > right.cast_signed(),
-            ),
-            false => (left < right, left > right),
-        };
-        match self {
-            Self::Add => left.wrapping_add(right),
-            Self::Min => {
-                if is_less {
-                    left
-                } else {
-                    right
-                }
-            }
-            Self::Max => {
-                if is_greater {
-                    left
-                } else {
-                    right
-                }
-            }
-            Self::And => left & right,
-            Self::Or => left | right,
-            Self::Xor => left ^ right,
-        }
-    }
-}
 
 /// The values of all lanes of `mask`, combined; every lane gets the result, with the same bits.
 ///
