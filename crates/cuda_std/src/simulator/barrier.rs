@@ -18,9 +18,9 @@ pub(super) struct Barrier {
     /// that opened last.
     nonzero: Cell<u32>,
     pub answer: Cell<u32>,
-    /// Where it has opened in this block, one after the other.
+    /// Where it has opened in this block, in order.
     openings: RefCell<Vec<&'static Location<'static>>>,
-    /// The same of an earlier block in which it opened most often.
+    /// The same for the earlier block with the most openings.
     most_openings: RefCell<Vec<&'static Location<'static>>>,
 }
 
@@ -85,12 +85,12 @@ impl Barrier {
         true
     }
 
-    /// How often it has opened in this block.
+    /// The number of openings in this block.
     pub fn openings(&self) -> usize {
         self.openings.borrow().len()
     }
 
-    /// Where it opened, one after the other, in a block in which it did most often.
+    /// Where it opened, in order, in the block with the most openings.
     pub fn most_openings(&self) -> Vec<BarrierSite> {
         self.note_most_openings();
         let most_openings = self.most_openings.borrow();

@@ -1,12 +1,12 @@
 //! A block of simulated threads: what each thread is doing, and what it waits for.
 
 use super::barrier::Barrier;
-use super::kept::Kept;
+use super::extensions::Extensions;
 use super::mma::Registers;
 use super::shared_memory::SharedMemory;
 use super::site::{CallSite, Sites};
 use super::warp_operation::WarpCall;
-use super::watch::Watch;
+use super::watchdog::Watchdog;
 use super::{Dim3, Fault, Launch, Place, WARP_SIZE};
 use corosensei::Yielder;
 use std::cell::{Cell, RefCell};
@@ -83,7 +83,7 @@ pub(super) struct Thread {
     /// Its fragments of A, B and C while it waits in a multiplication of matrices, and then the
     /// sums in place of C. When it loads matrices, the address of its row is the first of A.
     pub fragments: Cell<[Registers; 3]>,
-    pub kept: Kept,
+    pub extensions: Extensions,
     /// Switches back to the worker; valid while the thread's coroutine runs or is suspended.
     pub yielder: Cell<*const Yielder<(), ()>>,
     /// The addresses of the stack that it runs on.
@@ -163,7 +163,7 @@ impl Thread {
 /// The state that the threads of a block share.
 pub(super) struct Block {
     pub index: Cell<Dim3>,
-    pub watch: Arc<Watch>,
+    pub watchdog: Arc<Watchdog>,
     /// Its place in its cluster.
     pub rank: u32,
     pub launch: Launch,
@@ -172,7 +172,7 @@ pub(super) struct Block {
     /// Waits other than for the block's barrier.
     pub waits: Sites,
     pub shared_memory: RefCell<SharedMemory>,
-    pub kept: Kept,
+    pub extensions: Extensions,
     /// Set while the stacks of suspended threads are unwound: their destructors must not wait for
     /// anyone.
     pub is_unwinding: Cell<bool>,
@@ -180,7 +180,12 @@ pub(super) struct Block {
 
 impl Block {
     /// A block of this launch, at this place in its cluster.
-    pub fn new(launch: &Launch, rank: u32, shared_memory: SharedMemory, watch: Arc<Watch>) -> Self {
+    pub fn new(
+        launch: &Launch,
+        rank: u32,
+        shared_memory: SharedMemory,
+        watchdog: Arc<Watchdog>,
+    ) -> Self {
         let size = launch.block;
         let threads = (0..size.count() as u32).map(|number| Thread {
             index: size.place(u64::from(number)),
@@ -189,20 +194,20 @@ impl Block {
             last_wait: Cell::new(None),
             warp_answer: Cell::new(0),
             fragments: Cell::default(),
-            kept: Kept::default(),
+            extensions: Extensions::default(),
             yielder: Cell::new(ptr::null()),
             stack: Cell::default(),
         });
         Self {
             index: Cell::new(launch.grid.place(0)),
-            watch,
+            watchdog,
             rank,
             launch: launch.clone(),
             threads: threads.collect(),
             barrier: Barrier::new(&launch.barriers_left_out),
             waits: Sites::new(&launch.waits_left_out),
             shared_memory: RefCell::new(shared_memory),
-            kept: Kept::default(),
+            extensions: Extensions::default(),
             is_unwinding: Cell::new(false),
         }
     }
@@ -212,11 +217,11 @@ impl Block {
         self.index.set(self.launch.grid.place(number));
         self.is_unwinding.set(false);
         self.barrier.begin_block();
-        self.kept.begin_block();
+        self.extensions.begin_block();
         self.shared_memory.borrow_mut().begin_block();
         self.make_all_ready();
         for thread in &self.threads {
-            thread.kept.begin_block();
+            thread.extensions.begin_block();
             thread.last_wait.set(None);
         }
     }

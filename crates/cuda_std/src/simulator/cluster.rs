@@ -67,7 +67,7 @@ pub(crate) fn shared_of(shared: *mut u8, rank: u32) -> *mut u8 {
     let Some((block, _)) = current::running() else {
         return shared;
     };
-    let peer = current::unless_refused(peer(rank));
+    let peer = current::or_fail(peer(rank));
     let offset = block.shared_memory.borrow().offset(shared);
     peer.shared_memory.borrow().at(offset)
 }

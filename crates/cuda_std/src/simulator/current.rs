@@ -130,8 +130,8 @@ pub(crate) fn lane() -> u32 {
     thread().number % WARP_SIZE
 }
 
-/// The current block and thread; `None` while the stacks of a block's threads are unwound, when
-/// what a kernel calls has no effect.
+/// The current block and thread; `None` while the stacks of the block's threads are unwound: then
+/// the functions that a kernel calls have no effect.
 #[inline]
 #[track_caller]
 pub(super) fn running<'a>() -> Option<(&'a Block, &'a Thread)> {
@@ -139,11 +139,11 @@ pub(super) fn running<'a>() -> Option<(&'a Block, &'a Thread)> {
     (!block.is_unwinding.get()).then(|| (block, thread()))
 }
 
-/// The same, if the launch does not leave out the wait or fence at the caller's place.
+/// The same; `None` also if the launch leaves out the wait or fence at the caller's place.
 #[inline]
 #[track_caller]
 pub(super) fn waits_here<'a>() -> Option<(&'a Block, &'a Thread)> {
-    let location = Location::caller(); // that of this function's caller: a closure has its own
+    let location = Location::caller(); // not within a closure, which has a caller of its own
     let (block, thread) = running()?;
     if block.waits.is_left_out(location) {
         return None;
@@ -160,7 +160,7 @@ pub(super) fn wait(function: &'static str, awaits: Awaits) {
     thread().suspend(State::Waits(Call { site, awaits }));
 }
 
-/// Ends the launch: the current thread's copy, at the caller's place, is one that no GPU makes.
+/// Ends the launch: no GPU can perform the current thread's copy at the caller's place.
 #[track_caller]
 pub(super) fn refuse_copy(problem: String) -> ! {
     fail(Fault::InvalidCopy {
@@ -171,9 +171,9 @@ pub(super) fn refuse_copy(problem: String) -> ! {
     })
 }
 
-/// Ends the launch as [`refuse_copy`] does if there is a problem.
+/// The value, if there is no problem; otherwise as [`refuse_copy`].
 #[track_caller]
-pub(super) fn unless_refused<T>(copied: Result<T, String>) -> T {
+pub(super) fn or_fail<T>(copied: Result<T, String>) -> T {
     match copied {
         Ok(value) => value,
         Err(problem) => refuse_copy(problem),

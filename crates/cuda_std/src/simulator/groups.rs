@@ -1,9 +1,9 @@
-//! Asynchronous work of one thread, in groups that complete in order.
+//! Asynchronous operations of one thread, in groups that complete in order.
 
 use std::collections::VecDeque;
 use std::collections::vec_deque::Drain;
 
-/// What a thread has issued, such as copies, and not waited for.
+/// Operations, such as copies, that a thread has issued and not yet waited for.
 ///
 /// ```text
 ///   items    a b c | d e | f g      oldest first
@@ -50,16 +50,16 @@ impl<T> Groups<T> {
         self.items.iter()
     }
 
-    /// The items of all groups but the `newest`.
-    pub fn all_but_mut(&mut self, newest: usize) -> impl Iterator<Item = &mut T> {
-        let groups = self.groups.len().saturating_sub(newest);
+    /// The items of all groups but the newest, of which `pending_groups` may stay pending.
+    pub fn all_but_newest_mut(&mut self, pending_groups: usize) -> impl Iterator<Item = &mut T> {
+        let groups = self.groups.len().saturating_sub(pending_groups);
         let items: usize = self.groups.iter().take(groups).sum();
         self.items.range_mut(..items)
     }
 
-    /// Removes all groups but the `newest`, and returns their items.
-    pub fn take_all_but(&mut self, newest: usize) -> Drain<'_, T> {
-        let groups = self.groups.len().saturating_sub(newest);
+    /// Removes the same groups, and returns their items.
+    pub fn take_all_but_newest(&mut self, pending_groups: usize) -> Drain<'_, T> {
+        let groups = self.groups.len().saturating_sub(pending_groups);
         let items: usize = self.groups.drain(..groups).sum();
         self.in_groups -= items;
         self.items.drain(..items)

@@ -1,7 +1,7 @@
 //! Barriers in shared memory, and the loads that arrive at them.
 
 use super::block::{Awaits, Block, Condition, State, Thread};
-use super::kept::Keep;
+use super::extensions::Extension;
 use super::shared_memory::SharedMemory;
 use super::{Fault, cluster, current};
 use std::collections::BTreeMap;
@@ -17,13 +17,13 @@ pub(super) trait Load {
 /// A barrier in its current phase.
 #[derive(Default)]
 struct Mbarrier {
-    /// Arrivals that end a phase, and how many the current one lacks.
+    /// The number of arrivals in a phase, and how many of them the current phase still lacks.
     arrivals: u32,
-    missing: u32,
-    /// Bytes that have been announced, and what brings them.
-    announced: usize,
+    pending_arrivals: u32,
+    /// The bytes that were announced for the current phase, and the loads that bring them.
+    expected_bytes: usize,
     loads: Vec<Box<dyn Load>>,
-    /// Phases that have ended.
+    /// The number of phases that have ended.
     ended: u64,
 }
 
@@ -32,21 +32,21 @@ impl Mbarrier {
         self.loads.iter().map(|load| load.bytes()).sum()
     }
 
-    /// Whether all have arrived and all bytes are on their way: the phase may end, and ends as soon
-    /// as someone must know.
+    /// Whether all threads have arrived and all bytes are on their way. Then the phase may end; it
+    /// ends as late as possible, when a thread waits for it or the next phase is used.
     fn may_end(&self) -> bool {
-        self.missing == 0 && self.bytes_on_their_way() == self.announced
+        self.pending_arrivals == 0 && self.bytes_on_their_way() == self.expected_bytes
     }
 
     fn has_ended(&self, parity: usize) -> bool {
         self.ended % 2 != (parity % 2) as u64
     }
 
-    /// Ends the current phase if it has all it needs: what it waits for lands.
+    /// Ends the current phase, and lets its loads land, if it may end.
     fn end_if_complete(&mut self, block: &Block) {
         if self.may_end() {
-            self.missing = self.arrivals;
-            self.announced = 0;
+            self.pending_arrivals = self.arrivals;
+            self.expected_bytes = 0;
             self.ended += 1;
             let mut memory = block.shared_memory.borrow_mut();
             for load in self.loads.drain(..) {
@@ -60,19 +60,19 @@ impl Mbarrier {
 #[derive(Default)]
 struct Mbarriers(BTreeMap<usize, Mbarrier>);
 
-impl Keep for Mbarriers {
+impl Extension for Mbarriers {
     fn begin_block(&mut self) {
         self.0.clear();
     }
 }
 
-/// What `change` makes of the block's barrier there.
+/// Applies `change` to the block's barrier at `address`.
 fn with<T>(
     block: &Block,
     address: usize,
     change: impl FnOnce(&mut Mbarrier) -> Result<T, String>,
 ) -> Result<T, String> {
-    match block.kept.get::<Mbarriers>().0.get_mut(&address) {
+    match block.extensions.get::<Mbarriers>().0.get_mut(&address) {
         Some(barrier) => change(barrier),
         None => Err("there is no barrier that was initialized.".to_owned()),
     }
@@ -87,24 +87,24 @@ pub(super) fn expect(block: &Block, address: usize, load: Box<dyn Load>) -> Resu
     })
 }
 
-/// Announces bytes, and arrives. Returns whether the phase may end.
+/// Announces bytes and arrives. Returns whether the phase may end.
 fn arrive(block: &Block, address: usize, bytes: u32) -> Result<bool, String> {
     with(block, address, |barrier| {
         barrier.end_if_complete(block);
-        barrier.missing = barrier.missing.checked_sub(1).ok_or_else(|| {
+        barrier.pending_arrivals = barrier.pending_arrivals.checked_sub(1).ok_or_else(|| {
             format!(
                 "more than {} arrivals in a phase that still lacks bytes: {} were announced, {} are on their way.",
                 barrier.arrivals,
-                barrier.announced,
+                barrier.expected_bytes,
                 barrier.bytes_on_their_way()
             )
         })?;
-        barrier.announced += bytes as usize;
+        barrier.expected_bytes += bytes as usize;
         Ok(barrier.may_end())
     })
 }
 
-/// A phase of the barrier at an address has ended: the one of a parity.
+/// The end of a phase, which the barrier's address and the parity name.
 static PHASE_END: Condition = Condition { release: end_phase };
 
 fn end_phase(block: &Block, _: &Thread, phase: [usize; 2]) -> Result<bool, Fault> {
@@ -135,7 +135,7 @@ pub(crate) fn mbarrier_init(address: usize, arrivals: u32) {
         .shared_memory
         .borrow()
         .contains(std::ptr::without_provenance(address), 8);
-    current::unless_refused(match is_shared && address.is_multiple_of(8) {
+    current::or_fail(match is_shared && address.is_multiple_of(8) {
         _ if !(1..1 << 20).contains(&arrivals) => Err(format!(
             "a barrier for {arrivals} arrivals; it must be from 1 to 1048575."
         )),
@@ -147,20 +147,24 @@ pub(crate) fn mbarrier_init(address: usize, arrivals: u32) {
     });
     let barrier = Mbarrier {
         arrivals,
-        missing: arrivals,
+        pending_arrivals: arrivals,
         ..Mbarrier::default()
     };
-    block.kept.get::<Mbarriers>().0.insert(address, barrier);
+    block
+        .extensions
+        .get::<Mbarriers>()
+        .0
+        .insert(address, barrier);
 }
 
-/// Announces bytes, and arrives. If that ends the phase, threads that wait for it may run before
-/// this one continues: this exposes what should have come before the arrival.
+/// Announces bytes and arrives. If that ends the phase, threads that wait for it may run before this
+/// one continues, which exposes work that should have come before the arrival.
 #[track_caller]
 pub(crate) fn mbarrier_arrive(address: usize, bytes: u32) {
     let Some((block, thread)) = current::running() else {
         return;
     };
-    let may_end = current::unless_refused(arrive(block, address, bytes));
+    let may_end = current::or_fail(arrive(block, address, bytes));
     if may_end && block.launch.order.arrivals_yield() {
         thread.suspend(State::AfterOthers);
     }
@@ -172,16 +176,15 @@ pub(crate) fn mbarrier_arrive_at(address: usize, rank: u32) {
     if current::running().is_none() {
         return;
     }
-    let peer = current::unless_refused(cluster::peer(rank));
+    let peer = current::or_fail(cluster::peer(rank));
     let address = cluster::address_in(peer, address);
-    current::unless_refused(arrive(peer, address, 0));
+    current::or_fail(arrive(peer, address, 0));
 }
 
 #[track_caller]
 pub(crate) fn mbarrier_wait(address: usize, parity: u32) {
     if let Some((block, _)) = current::waits_here() {
-        current::unless_refused(with(block, address, |_| Ok(())));
-        // Others run first, and get as far as they can.
+        current::or_fail(with(block, address, |_| Ok(())));
         let phase = [address, parity as usize % 2];
         current::wait("mbarrier::wait", Awaits::Condition(&PHASE_END, phase));
     }

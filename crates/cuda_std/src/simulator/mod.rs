@@ -49,10 +49,11 @@
 //! # Ok::<(), cuda_std::simulator::Fault>(())
 //! ```
 
-// Each knows only those above it.
+// A file imports only files of the groups above its own, or of its own group in the order in which
+// they stand.
 mod dim3;
+mod extensions;
 mod groups;
-mod kept;
 mod mma;
 mod order;
 mod site;
@@ -63,7 +64,7 @@ mod launch;
 mod shared_memory;
 
 mod fault;
-mod watch;
+mod watchdog;
 
 mod block;
 

@@ -7,8 +7,8 @@ use super::WARP_SIZE;
 /// A correct kernel gives the same result in every order.
 ///
 /// In an order by threads, each thread of the block runs to its next wait of any kind before any of
-/// them continues. So a shuffle brings all warps into step, and what a barrier should keep apart may
-/// be apart without it. In an order by warps, only the lanes of a warp meet there.
+/// them continues. So a shuffle synchronizes all warps, which may hide a missing barrier. In an
+/// order by warps, a shuffle synchronizes only the lanes of its warp.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ThreadOrder {
     /// From the first thread to the last.
@@ -53,25 +53,25 @@ impl ThreadOrder {
 }
 
 /// The schedule of one block.
-pub(super) struct Turns {
+pub(super) struct Schedule {
     threads: Vec<u32>,
     /// Whether each warp runs as far as it can before the next one does.
     by_warp: bool,
-    /// The opening of the block's barrier from which on the threads run forward.
+    /// The number of openings of the block's barrier after which threads run forward.
     until: usize,
     /// State of the generator, if the order is random.
     random: Option<u64>,
 }
 
-impl Turns {
-    /// The schedule of the first pass of block number `block`, in this order before the block's
-    /// barrier opens for the time `until`, from 0 on.
+impl Schedule {
+    /// The schedule of the first pass of block number `block`. Threads run in this order until the
+    /// block's barrier has opened `until` times, and forward from then on.
     pub fn new(order: ThreadOrder, until: usize, threads: u32, block: u64) -> Self {
         let order = match until {
             0 => ThreadOrder::Forward,
             _ => order,
         };
-        let mut turns = Self {
+        let mut schedule = Self {
             threads: (0..threads).collect(),
             by_warp: matches!(
                 order,
@@ -82,20 +82,21 @@ impl Turns {
         };
         match order {
             ThreadOrder::Forward | ThreadOrder::FirstWarpAhead => {}
-            ThreadOrder::Reverse | ThreadOrder::LastWarpAhead => turns.threads.reverse(),
+            ThreadOrder::Reverse | ThreadOrder::LastWarpAhead => schedule.threads.reverse(),
             ThreadOrder::Random(seed) => {
-                turns.random = Some(mix(seed).wrapping_add(block));
-                turns.next_pass(0);
+                schedule.random = Some(mix(seed).wrapping_add(block));
+                schedule.next_pass(0);
             }
         }
-        turns
+        schedule
     }
 
     pub fn first(&self) -> u32 {
         self.threads.first().copied().unwrap_or(0)
     }
 
-    /// The threads that run in one go: those of a warp, if the order is by warps, or all.
+    /// The threads that run without others in between: those of a warp if the order is by warps,
+    /// else all.
     pub fn groups(&self) -> impl Iterator<Item = &[u32]> {
         self.threads
             .chunk_by(|a, b| !self.by_warp || a / WARP_SIZE == b / WARP_SIZE)
@@ -106,7 +107,7 @@ impl Turns {
         self.by_warp
     }
 
-    /// Advances to the next pass, before which the block's barrier has opened so often.
+    /// Advances to the next pass; `openings` is how often the block's barrier has opened so far.
     pub fn next_pass(&mut self, openings: usize) {
         if openings >= self.until {
             self.threads.sort_unstable();
@@ -141,7 +142,7 @@ mod tests {
     fn every_order_of_three_threads_turns_up() {
         let random = |number: u64| {
             let order = ThreadOrder::Random(number % 10);
-            Turns::new(order, usize::MAX, 3, number / 10).threads
+            Schedule::new(order, usize::MAX, 3, number / 10).threads
         };
         let mut orders: Vec<_> = (0..100).map(random).collect();
         orders.sort();

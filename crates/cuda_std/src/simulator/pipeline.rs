@@ -3,8 +3,8 @@
 
 use super::block::Block;
 use super::current;
+use super::extensions::Extension;
 use super::groups::Groups;
-use super::kept::Keep;
 use super::shared_memory::POISON;
 
 /// A copy that has been issued and not yet performed.
@@ -30,9 +30,8 @@ impl PendingCopy {
     }
 }
 
-/// The copies of a thread. Those that it has not waited for are never performed: no thread may rely
-/// on them.
-impl Keep for Groups<PendingCopy> {
+/// Copies that no wait has covered are never performed: no thread may rely on them.
+impl Extension for Groups<PendingCopy> {
     fn begin_block(&mut self) {
         self.clear();
     }
@@ -56,10 +55,10 @@ pub(crate) fn copy_async<T: Copy>(shared: *mut T, global: *const T, valid_bytes:
     }
     // SAFETY: in the block's shared memory.
     unsafe { copy.shared.write_bytes(POISON, copy.bytes) };
-    thread.kept.get::<Groups<PendingCopy>>().issue(copy);
+    thread.extensions.get::<Groups<PendingCopy>>().issue(copy);
 }
 
-/// What would be a fault or undefined on a GPU.
+/// Why the copy would be a fault or undefined on a GPU, if it would.
 fn problem_of(copy: &PendingCopy, block: &Block) -> Option<String> {
     let PendingCopy {
         shared,
@@ -91,17 +90,20 @@ fn problem_of(copy: &PendingCopy, block: &Block) -> Option<String> {
 /// Closes the current thread's group of copies.
 #[track_caller]
 pub(crate) fn commit_copies() {
-    current::thread().kept.get::<Groups<PendingCopy>>().commit();
+    current::thread()
+        .extensions
+        .get::<Groups<PendingCopy>>()
+        .commit();
 }
 
 /// Performs the copies of all of the current thread's groups but the newest.
 #[track_caller]
-pub(crate) fn wait_for_copies(but_newest: usize) {
+pub(crate) fn wait_for_copies(pending_groups: usize) {
     let Some((_, thread)) = current::waits_here() else {
         return;
     };
-    let mut copies = thread.kept.get::<Groups<PendingCopy>>();
-    for copy in copies.take_all_but(but_newest) {
+    let mut copies = thread.extensions.get::<Groups<PendingCopy>>();
+    for copy in copies.take_all_but_newest(pending_groups) {
         // SAFETY: the kernel has vouched for both pointers until this wait.
         unsafe { copy.make() };
     }

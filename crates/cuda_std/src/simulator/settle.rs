@@ -1,16 +1,16 @@
-//! When the waiting threads of a block may continue, and what is wrong if none can.
+//! Releases waiting threads of a block, and says which threads wait where if none can be released.
 
 use super::block::{Awaits, Block, State, Thread};
 use super::warp::complete_warp;
 use super::{Fault, Place, WARP_SIZE, Waiting};
 
-/// Releases the threads that can continue. It is called when every ready thread has run and
-/// not all have returned. If all threads are at the block's barrier it releases the block,
-/// otherwise one warp, searching from the warp of `first` on. The other threads stay
-/// suspended, so that the first warp runs as far ahead of them as barriers allow: this
-/// exposes a missing barrier.
+/// Releases threads that can continue. It is called when every ready thread has run and not all
+/// have returned. If all threads are at the block's barrier, it releases them all; otherwise those
+/// of one warp, or those that wait for one condition, searching from the thread `first` on. The
+/// others stay suspended, so that the first threads run as far ahead of them as barriers allow,
+/// which exposes a missing barrier.
 ///
-/// Returns whether any thread can continue; if not, each waits for another block of the
+/// Returns whether any thread can continue. If none can, each waits for another block of the
 /// cluster, or for a thread that will never arrive.
 ///
 /// # Errors
@@ -19,7 +19,7 @@ use super::{Fault, Place, WARP_SIZE, Waiting};
 pub(super) fn settle(block: &Block, first: u32) -> Result<bool, Fault> {
     if block.barrier.open_if_complete(block.threads.len()) {
         block.make_all_ready();
-        block.watch.note_progress();
+        block.watchdog.note_progress();
         return Ok(true);
     }
     let (before, from_first) = block
@@ -38,21 +38,21 @@ pub(super) fn settle(block: &Block, first: u32) -> Result<bool, Fault> {
             && let Awaits::Condition(condition, numbers) = call.awaits
             && (condition.release)(block, thread, numbers)?
         {
-            block.watch.note_progress();
+            block.watchdog.note_progress();
             return Ok(true);
         }
     }
     let is_last = |thread: &&Thread| matches!(thread.state.get(), State::AfterOthers);
     if let Some(thread) = block.threads.iter().find(is_last) {
         thread.state.set(State::Ready);
-        block.watch.note_progress();
+        block.watchdog.note_progress();
         return Ok(true);
     }
-    // A sleeping thread has run in this pass and is ready for the next pass.
+    // A sleeping thread has run in this pass and is ready for the next one.
     Ok(block.threads.iter().any(Thread::is_ready))
 }
 
-/// Says which threads wait where, if none can continue.
+/// The fault if no thread can continue: which threads wait where.
 pub(super) fn divergence(block: &Block) -> Fault {
     let index = block.index.get();
     let in_warp = |thread: &&Thread| thread.warp_call().is_some();

@@ -20,18 +20,18 @@ pub(super) const MOST_STATIC_BYTES: usize = 48 * 1024;
 /// (compute capability 9.0).
 pub(super) const MOST_BYTES: usize = 227 * 1024;
 
-/// What a block reads from memory that it has not written: NaN in every float format.
+/// The byte that a block finds in memory that it has not written: NaN in every float format.
 pub(super) const POISON: u8 = 0xFF;
 const ALIGNMENT: usize = 16;
-/// Bytes behind what a block has.
+/// Bytes behind the block's memory that must stay poisoned.
 const GUARD: usize = 1024;
-/// Those of them that every thread that has run is asked about.
+/// The first of them, which are checked after each run of a thread.
 const NEAR: usize = 64;
 
-/// Where dynamic shared memory of 0 bytes is: behind all else, aligned as the arena.
+/// The offset of dynamic shared memory of 0 bytes: behind all else, aligned as the arena.
 const NO_DYNAMIC: usize = MOST_BYTES + MOST_STATIC_BYTES + 2 * GUARD;
 
-/// Room for all of it, at the greatest alignment that dynamic shared memory can have.
+/// The layout of the whole arena, at the greatest alignment that dynamic shared memory can have.
 pub(super) const ARENA: Layout = match Layout::from_size_align(NO_DYNAMIC + GUARD, 1024) {
     Ok(layout) => layout,
     Err(_) => panic!("the arena's layout is valid"),
@@ -44,11 +44,11 @@ pub(super) struct SharedMemory {
     /// Where the next array can start.
     pub end: usize,
     most_static_bytes: usize,
-    /// Whether the block has asked where its dynamic shared memory is, of which it has 0 bytes.
+    /// Whether the block has named its dynamic shared memory although it has 0 bytes of it.
     names_no_dynamic: bool,
-    /// What copies and multiplications see that go another way than loads and stores of threads:
-    /// the bytes from the start on, as far as any have used it in this block.
-    seen_by_copies: Vec<u8>,
+    /// The contents as the async proxy sees them, which TMA and wgmma use: empty if it has seen
+    /// nothing of this block.
+    async_proxy: Vec<u8>,
 }
 
 /// A write past the end of the last array of a block, or of its dynamic shared memory if it has no
@@ -62,7 +62,7 @@ pub(super) struct Overrun {
 }
 
 struct Array {
-    /// The address of the static that stands for it.
+    /// The address of its static.
     key: usize,
     offset: usize,
     bytes: usize,
@@ -84,7 +84,7 @@ impl Default for SharedMemory {
             end: 0,
             most_static_bytes: 0,
             names_no_dynamic: false,
-            seen_by_copies: Vec::new(),
+            async_proxy: Vec::new(),
         }
     }
 }
@@ -100,7 +100,7 @@ impl SharedMemory {
     pub fn begin_block(&mut self) {
         self.arrays.clear();
         self.names_no_dynamic = false;
-        self.seen_by_copies.clear();
+        self.async_proxy.clear();
         self.end = self.dynamic_bytes.next_multiple_of(ALIGNMENT);
         self.poison(0, self.end + GUARD);
     }
@@ -116,13 +116,13 @@ impl SharedMemory {
         self.most_static_bytes + self.dynamic_bytes
     }
 
-    /// What the thread that has just run has written behind the end of, if it is near.
+    /// The overrun by the thread that has just run, if it wrote near the end.
     #[inline]
     pub fn overrun_nearby(&self) -> Option<Overrun> {
         self.overrun::<NEAR>()
     }
 
-    /// What the block has written behind the end of.
+    /// The overrun by any thread of the block.
     pub fn overrun_anywhere(&self) -> Option<Overrun> {
         self.overrun::<GUARD>()
     }
@@ -131,7 +131,6 @@ impl SharedMemory {
         let written = |guard: usize| {
             // SAFETY: within the arena; poisoned, or written by threads, none of which runs.
             let guard = unsafe { slice::from_raw_parts(self.start.add(guard).as_ptr(), BYTES) };
-            // Comparing whole slices is fast.
             (guard != [POISON; BYTES])
                 .then(|| guard.iter().position(|byte| *byte != POISON))
                 .flatten()
@@ -176,27 +175,27 @@ impl SharedMemory {
         self.start.as_ptr().wrapping_add(offset)
     }
 
-    /// Makes what threads have written visible to copies.
-    pub fn publish(&mut self) {
+    /// Makes the writes of threads visible to the async proxy.
+    pub fn fence_async_proxy(&mut self) {
         // SAFETY: within the arena; poisoned, or written by the block, whose threads do not run.
         let written = unsafe { slice::from_raw_parts(self.start.as_ptr(), self.end) };
-        self.seen_by_copies.clear();
-        self.seen_by_copies.extend_from_slice(written);
+        self.async_proxy.clear();
+        self.async_proxy.extend_from_slice(written);
     }
 
-    /// What a copy finds at an offset.
-    pub fn read_of_copy<const BYTES: usize>(&self, offset: usize) -> [u8; BYTES] {
-        let seen = self.seen_by_copies.get(offset..offset + BYTES);
+    /// What the async proxy reads at an offset.
+    pub fn read_async<const BYTES: usize>(&self, offset: usize) -> [u8; BYTES] {
+        let seen = self.async_proxy.get(offset..offset + BYTES);
         seen.and_then(|seen| seen.try_into().ok())
             .unwrap_or([POISON; BYTES])
     }
 
-    /// Writes what a copy brings, for copies and threads to see. The offset is one of the block's.
-    pub fn write_of_copy(&mut self, offset: usize, bytes: &[u8; 16]) {
-        if self.seen_by_copies.len() < self.end {
-            self.seen_by_copies.resize(self.end, POISON);
+    /// Writes bytes by the async proxy, which threads see, too. The offset is one of the block's.
+    pub fn write_async(&mut self, offset: usize, bytes: &[u8; 16]) {
+        if self.async_proxy.len() < self.end {
+            self.async_proxy.resize(self.end, POISON);
         }
-        self.seen_by_copies[offset..offset + bytes.len()].copy_from_slice(bytes);
+        self.async_proxy[offset..offset + bytes.len()].copy_from_slice(bytes);
         // SAFETY: the slice above would have been too short, were it outside of the block's memory.
         unsafe {
             let to = self.start.as_ptr().add(offset);
@@ -225,7 +224,7 @@ impl SharedMemory {
         if static_bytes > MOST_STATIC_BYTES || static_bytes + self.dynamic_bytes > MOST_BYTES {
             return Err(static_bytes);
         }
-        // What a thread has written there already, past the end of another array, goes unnoticed.
+        // This hides an earlier write past the end of another array.
         self.poison(offset, layout.size() + GUARD);
         let bytes = layout.size();
         self.arrays.push(Array {

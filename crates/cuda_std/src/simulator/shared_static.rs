@@ -1,4 +1,4 @@
-//! What a kernel calls to use its block's shared memory.
+//! Statics in shared memory, and the functions by which kernels find their block's shared memory.
 
 use super::shared_memory::{ARENA, POISON};
 use super::{Fault, current};

@@ -1,4 +1,4 @@
-//! What a kernel calls to wait for other threads of its block.
+//! The functions by which a thread waits for others of its block.
 
 use super::block::{Awaits, Block, Call, Condition, State, Thread};
 use super::site::CallSite;
@@ -71,7 +71,7 @@ pub(crate) fn named_barrier(number: u32, threads: u32) {
     current::wait("named_barrier", Awaits::Condition(&NAMED_BARRIER, numbers));
 }
 
-/// As many threads as a named barrier is for are at it.
+/// The opening of a named barrier, by its number and the number of its threads.
 static NAMED_BARRIER: Condition = Condition {
     release: open_named_barrier,
 };

@@ -1,8 +1,8 @@
 //! Copies of boxes between global and shared memory.
 
 use super::block::{Block, State};
+use super::extensions::Extension;
 use super::groups::Groups;
-use super::kept::Keep;
 use super::mbarrier::{self, Load};
 use super::shared_memory::{POISON, SharedMemory};
 use super::{cluster, current};
@@ -29,7 +29,7 @@ impl Tile {
         self.tiles.global.wrapping_add(first)
     }
 
-    /// Rows of its matrix: none of one that there is not.
+    /// Rows of its matrix: 0 if there is no such matrix.
     fn height(&self) -> usize {
         match self.tiles.planes {
             Some(planes) if self.z as usize >= planes.count => 0,
@@ -37,7 +37,7 @@ impl Tile {
         }
     }
 
-    /// Whether the matrix ends in the box, and within 16 bytes.
+    /// Whether the matrix ends within the box, at a column that is no multiple of 16 bytes.
     fn ends_within_a_piece(&self) -> bool {
         let Self { tiles, x, y, .. } = *self;
         let height = self.height();
@@ -46,8 +46,8 @@ impl Tile {
         ends && has_rows && !(tiles.width * tiles.element_bytes).is_multiple_of(16)
     }
 
-    /// The pieces of 16 bytes of its rows: where each lies in shared memory, the row and the first
-    /// byte of the row that it comes from, and how many of its bytes are not out of bounds.
+    /// The 16-byte pieces of its rows. Of each: its offset in shared memory, its row in the matrix,
+    /// its first byte in that row, and the number of its bytes that are in bounds.
     fn pieces(&self) -> impl Iterator<Item = (usize, usize, usize, usize)> {
         let Self {
             tiles,
@@ -96,7 +96,7 @@ impl Load for Tile {
                     *element = rounded.to_ne_bytes();
                 }
             }
-            memory.write_of_copy(place, &piece);
+            memory.write_async(place, &piece);
         }
     }
 }
@@ -105,18 +105,18 @@ impl Load for Tile {
 #[derive(Debug)]
 struct Store {
     tile: Tile,
-    /// What it has read from shared memory, once it has.
+    /// The pieces, once they have been read from shared memory.
     read: Option<Vec<[u8; 16]>>,
 }
 
 impl Store {
-    /// Reads each piece, by its place in shared memory, unless it has.
+    /// Reads its pieces by `piece`, which takes an offset in shared memory, unless it has.
     fn read(&mut self, piece: impl Fn(usize) -> [u8; 16]) -> &[[u8; 16]] {
         let pieces = || self.tile.pieces().map(|(place, ..)| piece(place)).collect();
         self.read.get_or_insert_with(pieces)
     }
 
-    /// Writes the pieces, which it reads first, unless it has.
+    /// Reads its pieces, unless it has, and writes them to the matrix.
     fn write(mut self, piece: impl Fn(usize) -> [u8; 16]) {
         let (tile, read) = (self.tile, self.read(piece));
         let (matrix, row_bytes) = (tile.matrix(), tile.tiles.row_bytes);
@@ -134,13 +134,13 @@ impl Store {
     }
 }
 
-impl Keep for Groups<Store> {
+impl Extension for Groups<Store> {
     fn begin_block(&mut self) {
         self.clear();
     }
 
-    /// The stores are performed, as late as this. What they have not read by then may be gone: they
-    /// write ones.
+    /// Performs the stores, as late as a GPU may. The shared memory that they have not read by now
+    /// may belong to another block: they write ones instead.
     fn end_thread(&mut self) {
         for store in self.take_all() {
             store.write(|_| [0xFF; 16]);
@@ -148,7 +148,7 @@ impl Keep for Groups<Store> {
     }
 }
 
-/// What the map and the place in shared memory say, if a GPU could copy that.
+/// The box at these coordinates, if a GPU can copy it from or to `shared`.
 fn tile(map: &TensorMap, at: &[u32], shared: *const u8, block: &Block) -> Result<Tile, String> {
     let tiles = Tiles::of(map).ok_or("a tensor map that was not made for the simulator.")?;
     let (x, y, z) = match (at, tiles.planes) {
@@ -198,7 +198,7 @@ pub(crate) fn tma_load(shared: *mut u8, map: &TensorMap, at: &[u32], barrier: us
         return;
     };
     let load = tile(map, at, shared, block).and_then(|tile| issue(tile, barrier, block));
-    current::unless_refused(load);
+    current::or_fail(load);
 }
 
 /// Issues a load to the blocks of the cluster whose bits are set.
@@ -221,15 +221,15 @@ pub(crate) fn tma_load_multicast(
         }
         Ok(())
     };
-    current::unless_refused(to_each());
+    current::or_fail(to_each());
 }
 
-/// Issues a load to a block's shared memory, where nothing is to be read meanwhile.
+/// Issues a load to a block's shared memory, and poisons its target.
 fn issue(tile: Tile, barrier: usize, block: &Block) -> Result<(), String> {
     {
         let mut memory = block.shared_memory.borrow_mut();
         for (place, ..) in tile.pieces() {
-            memory.write_of_copy(place, &[POISON; 16]);
+            memory.write_async(place, &[POISON; 16]);
         }
     }
     mbarrier::expect(block, barrier, Box::new(tile))
@@ -240,7 +240,7 @@ pub(crate) fn tma_store(map: &TensorMap, at: &[u32], shared: *const u8) {
     let Some((block, thread)) = current::running() else {
         return;
     };
-    let tile = current::unless_refused(tile(map, at, shared, block));
+    let tile = current::or_fail(tile(map, at, shared, block));
     if tile.ends_within_a_piece() {
         current::refuse_copy(format!(
             "a store to the end of rows of {} bytes: a GPU writes pieces of 16 bytes, and so what lies behind the rows. Either they end at a multiple of 16 bytes, or boxes before their end.",
@@ -250,48 +250,48 @@ pub(crate) fn tma_store(map: &TensorMap, at: &[u32], shared: *const u8) {
     let mut store = Store { tile, read: None };
     if block.launch.order.stores_read_early() {
         let memory = block.shared_memory.borrow();
-        store.read(|place| memory.read_of_copy(place));
+        store.read(|place| memory.read_async(place));
     }
-    thread.kept.get::<Groups<Store>>().issue(store);
+    thread.extensions.get::<Groups<Store>>().issue(store);
 }
 
 #[track_caller]
 pub(crate) fn tma_commit() {
-    current::thread().kept.get::<Groups<Store>>().commit();
+    current::thread().extensions.get::<Groups<Store>>().commit();
 }
 
 /// Lets all groups but the newest read shared memory.
 #[track_caller]
-pub(crate) fn tma_wait_read(but_newest: usize) {
+pub(crate) fn tma_wait_read(pending_groups: usize) {
     let Some((block, thread)) = current::waits_here() else {
         return;
     };
     thread.suspend(State::AfterOthers);
     let memory = block.shared_memory.borrow();
-    let mut stores = thread.kept.get::<Groups<Store>>();
-    for store in stores.all_but_mut(but_newest) {
-        store.read(|place| memory.read_of_copy(place));
+    let mut stores = thread.extensions.get::<Groups<Store>>();
+    for store in stores.all_but_newest_mut(pending_groups) {
+        store.read(|place| memory.read_async(place));
     }
 }
 
 /// Lets all groups but the newest write global memory.
 #[track_caller]
-pub(crate) fn tma_wait(but_newest: usize) {
+pub(crate) fn tma_wait(pending_groups: usize) {
     let Some((block, thread)) = current::waits_here() else {
         return;
     };
     thread.suspend(State::AfterOthers);
     let memory = block.shared_memory.borrow();
-    let mut stores = thread.kept.get::<Groups<Store>>();
-    for store in stores.take_all_but(but_newest) {
-        store.write(|place| memory.read_of_copy(place));
+    let mut stores = thread.extensions.get::<Groups<Store>>();
+    for store in stores.take_all_but_newest(pending_groups) {
+        store.write(|place| memory.read_async(place));
     }
 }
 
-/// Makes what threads have written visible to copies.
+/// Makes the writes of threads visible to TMA and wgmma.
 #[track_caller]
 pub(crate) fn tma_fence() {
     if let Some((block, _)) = current::waits_here() {
-        block.shared_memory.borrow_mut().publish();
+        block.shared_memory.borrow_mut().fence_async_proxy();
     }
 }

@@ -1,8 +1,8 @@
-//! What the 128 threads of a warpgroup multiply.
+//! Multiplications by the 128 threads of a warpgroup.
 
 use super::block::{Awaits, Block, Condition, State, Thread};
+use super::extensions::Extension;
 use super::groups::Groups;
-use super::kept::Keep;
 use super::mma::Products;
 use super::site::CallSite;
 use super::{Fault, current};
@@ -17,7 +17,7 @@ const MOST_SUMS: usize = 128;
 pub(crate) enum Operand {
     /// In shared memory.
     Tile(Tile),
-    /// In registers, of which these are one thread's.
+    /// In registers: those of one thread.
     Registers([u32; 4]),
 }
 
@@ -34,10 +34,10 @@ struct Multiplication {
     slot: usize,
 }
 
-/// Sums that are the hardware's.
+/// Sums that the hardware holds between the first multiplication and the wait.
 #[derive(Debug, Default)]
 struct PendingSums {
-    /// The address by which the thread knows them; 0 if the slot is free.
+    /// Their address in the thread; 0 if the slot is free.
     address: usize,
     values: Vec<f32>,
 }
@@ -50,20 +50,20 @@ struct PendingProducts {
     is_fenced: bool,
 }
 
-impl Keep for PendingProducts {
+impl Extension for PendingProducts {
     fn begin_block(&mut self) {
         *self = Self::default();
     }
 }
 
 impl PendingProducts {
-    /// The slot of these sums, if they are the hardware's.
+    /// The slot of these sums, if the hardware holds them.
     fn slot_of(&self, sums: &[f32]) -> Option<usize> {
         let address = sums.as_ptr().addr();
         self.sums.iter().position(|slot| slot.address == address)
     }
 
-    /// Whether no multiplication is left that adds to the sums in this slot.
+    /// Whether no pending multiplication adds to the sums in this slot.
     fn is_idle(&self, slot: usize) -> bool {
         self.groups.items().all(|one| one.slot != slot)
     }
@@ -88,7 +88,7 @@ impl PendingProducts {
 #[track_caller]
 pub(crate) fn warpgroup_fence() {
     if let Some((_, thread)) = current::waits_here() {
-        thread.kept.get::<PendingProducts>().is_fenced = true;
+        thread.extensions.get::<PendingProducts>().is_fenced = true;
     }
 }
 
@@ -96,7 +96,7 @@ pub(crate) fn warpgroup_fence() {
 #[track_caller]
 pub(crate) fn warpgroup_commit() {
     if let Some((_, thread)) = current::waits_here() {
-        thread.kept.get::<PendingProducts>().groups.commit();
+        thread.extensions.get::<PendingProducts>().groups.commit();
     }
 }
 
@@ -114,7 +114,7 @@ pub(crate) fn warpgroup_multiply(
     let Some((_, thread)) = current::running() else {
         return;
     };
-    let mut pending = thread.kept.get::<PendingProducts>();
+    let mut pending = thread.extensions.get::<PendingProducts>();
     let known = pending.slot_of(sums);
     let uses_registers = known.is_none() || matches!(a, Operand::Registers(_));
     if uses_registers && !pending.is_fenced {
@@ -141,12 +141,12 @@ pub(crate) fn warpgroup_multiply(
 /// Waits for all of the warpgroup's groups but the newest. The thread gets its sums back if no
 /// group adds to them that is not waited for.
 #[track_caller]
-pub(crate) fn warpgroup_wait(function: &'static str, but_newest: usize, sums: &mut [f32]) {
+pub(crate) fn warpgroup_wait(function: &'static str, pending_groups: usize, sums: &mut [f32]) {
     let Some((_, thread)) = current::waits_here() else {
         return;
     };
-    current::wait(function, Awaits::Condition(&WARPGROUP, [but_newest, 0]));
-    let mut pending = thread.kept.get::<PendingProducts>();
+    current::wait(function, Awaits::Condition(&WARPGROUP, [pending_groups, 0]));
+    let mut pending = thread.extensions.get::<PendingProducts>();
     // Without a multiplication before it the wait changes nothing.
     if let Some(slot) = pending.slot_of(sums)
         && pending.is_idle(slot)
@@ -157,7 +157,7 @@ pub(crate) fn warpgroup_wait(function: &'static str, but_newest: usize, sums: &m
     }
 }
 
-/// All threads of the warpgroup wait, and all of their groups but this many are performed.
+/// The wait of a whole warpgroup, by the number of groups that may stay pending.
 static WARPGROUP: Condition = Condition {
     release: complete_warpgroup,
 };
@@ -191,15 +191,15 @@ fn perform(
     block: &Block,
     warpgroup: &[Thread],
     site: CallSite,
-    but_newest: usize,
+    pending_groups: usize,
 ) -> Result<(), Fault> {
     let shared = block.shared_memory.borrow();
-    let read = |place| shared.read_of_copy(place);
+    let read = |place| shared.read_async(place);
     // All threads have issued the same.
     let mut issued: Vec<Vec<Multiplication>> = Vec::new();
     for thread in warpgroup {
-        let mut pending = thread.kept.get::<PendingProducts>();
-        issued.push(pending.groups.take_all_but(but_newest).collect());
+        let mut pending = thread.extensions.get::<PendingProducts>();
+        issued.push(pending.groups.take_all_but_newest(pending_groups).collect());
         if issued.last().map(Vec::len) != issued.first().map(Vec::len) {
             let problem = format!(
                 "{}() after other multiplications than the first thread of its warpgroup has issued.",
@@ -218,7 +218,7 @@ fn perform(
             .map(|bits| -> Vec<_> { bits.into_iter().map(|bits| format.number(bits)).collect() });
         let depth = multiplication.shape.1 as usize;
         for (number, thread) in (0..).zip(warpgroup) {
-            let mut pending = thread.kept.get::<PendingProducts>();
+            let mut pending = thread.extensions.get::<PendingProducts>();
             let sums = &mut pending.sums[multiplication.slot].values;
             for (i, sum) in (0..).zip(sums) {
                 let (row, col) = sum_place(number, i);

@@ -4,26 +4,26 @@ use super::block::{Block, State, Thread};
 use super::cluster::open_cluster_barrier;
 use super::coroutines::Coroutines;
 use super::current::{self, Running};
-use super::order::Turns;
+use super::order::Schedule;
 use super::settle::{divergence, settle};
 use super::shared_memory::{Overrun, SharedMemory};
 use super::warp::complete_warp;
-use super::watch::Watch;
+use super::watchdog::Watchdog;
 use super::{BarrierSite, Fault, Launch, panic_hook};
 use corosensei::stack::DefaultStack;
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// What a worker needs and the next one can reuse.
+/// Stacks and memory of a block, which the next worker can reuse.
 #[derive(Default)]
-struct Equipment {
+struct Resources {
     stacks: Vec<DefaultStack>,
     shared_memory: SharedMemory,
 }
 
-/// Equipment that no worker is using.
-static SPARE: Mutex<Vec<Equipment>> = Mutex::new(Vec::new());
+/// Resources that no worker uses.
+static SPARE: Mutex<Vec<Resources>> = Mutex::new(Vec::new());
 
 /// Runs clusters of one launch.
 pub(super) struct Worker<'launch> {
@@ -31,31 +31,31 @@ pub(super) struct Worker<'launch> {
     /// By rank, as are their coroutines.
     blocks: Vec<Block>,
     coroutines: Vec<Coroutines>,
-    watch: Arc<Watch>,
+    watchdog: Arc<Watchdog>,
 }
 
-/// What a worker's blocks have used.
+/// What the blocks of a worker have used.
 #[derive(Default)]
 pub(super) struct Usage {
     pub barriers: Vec<(BarrierSite, u64)>,
     pub waits: Vec<(BarrierSite, u64)>,
     pub shared_bytes: usize,
-    /// The barriers as they opened, in a block in which most of them did.
+    /// The barriers in the order in which they opened, in the block with the most openings.
     pub openings: Vec<BarrierSite>,
 }
 
 impl<'launch> Worker<'launch> {
     pub fn new(launch: &'launch Launch) -> Self {
         let (mut blocks, mut coroutines) = (Vec::new(), Vec::new());
-        let watch = Watch::begin(launch);
+        let watchdog = Watchdog::begin(launch);
         for rank in 0..launch.cluster {
             let spare = SPARE.lock().unwrap_or_else(PoisonError::into_inner).pop();
-            let Equipment {
+            let Resources {
                 stacks,
                 mut shared_memory,
             } = spare.unwrap_or_default();
             shared_memory.begin_launch(launch.dynamic_shared_bytes);
-            let block = Block::new(launch, rank, shared_memory, Arc::clone(&watch));
+            let block = Block::new(launch, rank, shared_memory, Arc::clone(&watchdog));
             coroutines.push(Coroutines::new(block.threads.len(), stacks));
             blocks.push(block);
         }
@@ -63,13 +63,13 @@ impl<'launch> Worker<'launch> {
             launch,
             blocks,
             coroutines,
-            watch,
+            watchdog,
         }
     }
 
-    /// Puts the equipment back.
+    /// Returns its resources to [`SPARE`].
     pub fn finish(self) -> Usage {
-        self.watch.end();
+        self.watchdog.end();
         let mut usage = Usage::default();
         for (block, coroutines) in self.blocks.into_iter().zip(self.coroutines) {
             let shared_memory = block.shared_memory.into_inner();
@@ -81,7 +81,7 @@ impl<'launch> Worker<'launch> {
             usage.waits.extend(block.waits.into_passed());
             usage.shared_bytes = usage.shared_bytes.max(shared_memory.most_bytes());
             let mut spare = SPARE.lock().unwrap_or_else(PoisonError::into_inner);
-            spare.push(Equipment {
+            spare.push(Resources {
                 stacks: coroutines.into_stacks(),
                 shared_memory,
             });
@@ -92,23 +92,23 @@ impl<'launch> Worker<'launch> {
     /// Runs the cluster whose first block is number `first` of the grid.
     pub fn run(&mut self, first: u64, kernel: &(dyn Fn() + Sync)) -> Result<(), Fault> {
         let (blocks, coroutines) = (&self.blocks, &mut self.coroutines);
-        let mut turns = Vec::new();
+        let mut schedules = Vec::new();
         for (block, number) in blocks.iter().zip(first..) {
             block.begin(number);
             let threads = block.threads.len() as u32;
             let Launch {
                 order, order_until, ..
             } = *self.launch;
-            turns.push(Turns::new(order, order_until, threads, number));
+            schedules.push(Schedule::new(order, order_until, threads, number));
         }
         // SAFETY: the blocks outlive this call.
         let running = unsafe { Running::new(blocks) };
         // A panic in a simulated thread surfaces here, out of the resume of its coroutine.
         let result = catch_unwind(AssertUnwindSafe(|| {
-            run_cluster(blocks, coroutines, &running, &mut turns, kernel)
+            run_cluster(blocks, coroutines, &running, &mut schedules, kernel)
         }));
-        // From here on, on the worker's own stack, no thread can be suspended: neither by what a
-        // panic's payload does when it is dropped, nor by unwinding.
+        // The worker's own stack cannot be suspended, so from here on calls that wait return at
+        // once: the drop of a panic's payload, and destructors of threads, may contain some.
         for block in blocks {
             block.is_unwinding.set(true);
         }
@@ -126,16 +126,16 @@ impl<'launch> Worker<'launch> {
 }
 
 /// Schedules the threads of a cluster's blocks until all have returned. One block runs as far ahead
-/// of the others as barriers allow: this exposes what they must wait for.
+/// of the others as barriers allow, which exposes barriers that are missing.
 fn run_cluster(
     blocks: &[Block],
     coroutines: &mut [Coroutines],
     running: &Running,
-    turns: &mut [Turns],
+    schedules: &mut [Schedule],
     kernel: &(dyn Fn() + Sync),
 ) -> Result<(), Fault> {
-    // The block that runs ahead is the one whose thread would be the first of both.
-    let is_reversed = turns[0].first() != 0;
+    // If the last thread of a block runs ahead, so does the last block of a cluster.
+    let is_reversed = schedules[0].first() != 0;
     loop {
         let mut has_run = false;
         for place in 0..blocks.len() {
@@ -149,7 +149,7 @@ fn run_cluster(
                 block,
                 &mut coroutines[rank],
                 running,
-                &mut turns[rank],
+                &mut schedules[rank],
                 kernel,
             )?;
         }
@@ -162,7 +162,7 @@ fn run_cluster(
         if !open_cluster_barrier(blocks) {
             return Err(divergence(left));
         }
-        left.watch.note_progress();
+        left.watchdog.note_progress();
     }
 }
 
@@ -172,13 +172,13 @@ fn run_block(
     block: &Block,
     coroutines: &mut Coroutines,
     running: &Running,
-    turns: &mut Turns,
+    schedule: &mut Schedule,
     kernel: &(dyn Fn() + Sync),
 ) -> Result<bool, Fault> {
     let mut has_run = false;
-    block.watch.begin_block(block.index.get());
+    block.watchdog.begin_block(block.index.get());
     loop {
-        for group in turns.groups() {
+        for group in schedule.groups() {
             loop {
                 for &number in group {
                     let thread = &block.threads[number as usize];
@@ -188,20 +188,20 @@ fn run_block(
                         run_thread(block, thread, coroutines, kernel)?;
                     }
                 }
-                // The lanes of a warp meet without the other warps, which it so runs ahead of.
-                if !turns.by_warp() || !complete_warp(block, block.warp_of(group[0]))? {
+                // Completing the warp's operations lets it run ahead of the other warps.
+                if !schedule.by_warp() || !complete_warp(block, block.warp_of(group[0]))? {
                     break;
                 }
             }
         }
-        // What a thread has written far behind the end is seen here, when others have run, too.
+        // Other threads have run since, so nobody knows which thread wrote far behind the end.
         if let Some(overrun) = block.shared_memory.borrow().overrun_anywhere() {
             return Err(overrun_by(None, block, overrun));
         }
-        if block.has_ended() || !settle(block, turns.first())? {
+        if block.has_ended() || !settle(block, schedule.first())? {
             return Ok(has_run);
         }
-        turns.next_pass(block.barrier.openings());
+        schedule.next_pass(block.barrier.openings());
     }
 }
 
@@ -213,8 +213,8 @@ fn run_thread(
     kernel: &(dyn Fn() + Sync),
 ) -> Result<(), Fault> {
     if let Some(fault) = block
-        .watch
-        .begin_turn(thread.number, thread.last_wait.get())
+        .watchdog
+        .begin_thread(thread.number, thread.last_wait.get())
     {
         return Err(fault);
     }
@@ -226,9 +226,9 @@ fn run_thread(
         reason: error.to_string(),
     })?;
     if has_returned {
-        thread.kept.end_thread();
+        thread.extensions.end_thread();
         thread.state.set(State::Returned);
-        block.watch.note_progress();
+        block.watchdog.note_progress();
     }
     // The thread may have written to the shared memory of any block of its cluster.
     let nearby = |block: &Block| block.shared_memory.borrow().overrun_nearby();
@@ -238,8 +238,7 @@ fn run_thread(
     }
 }
 
-/// The fault of a block that has written behind its shared memory: of this thread, or of one that
-/// is not known.
+/// The fault of writing behind the block's shared memory, by this thread or by an unknown one.
 fn overrun_by(thread: Option<&Thread>, block: &Block, overrun: Overrun) -> Fault {
     let Overrun { array, bytes, at } = overrun;
     Fault::SharedMemoryOverrun {
@@ -251,7 +250,7 @@ fn overrun_by(thread: Option<&Thread>, block: &Block, overrun: Overrun) -> Fault
     }
 }
 
-/// What a thread's panic means.
+/// The fault that a thread's panic carries, or is.
 fn fault_of(payload: Box<dyn Any + Send>) -> Fault {
     let payload = match payload.downcast::<Fault>() {
         Ok(fault) => return *fault,
@@ -264,7 +263,7 @@ fn fault_of(payload: Box<dyn Any + Send>) -> Fault {
     } else {
         "(a value that is not text)".to_string()
     };
-    // Whatever the payload does when it is dropped must not keep the threads from being unwound.
+    // A payload that panics when it is dropped must not keep the threads from being unwound.
     if let Err(another) = catch_unwind(AssertUnwindSafe(|| drop(payload))) {
         std::mem::forget(another);
     }

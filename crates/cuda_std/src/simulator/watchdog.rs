@@ -3,12 +3,13 @@
 //! ```text
 //!   worker    runs threads, notes progress ........ sees `is_late`, returns the fault
 //!   watcher   looks ten times a second .... no progress for the time limit: sets `is_late`
-//!                                                   a second later, if the worker has not seen it
-//!                                                   as its thread never waits: prints the fault,
-//!                                                   and aborts
+//!                                                   a second later, if the thread never waits, so
+//!                                                   that the worker cannot see it: prints the
+//!                                                   fault and aborts
 //! ```
 //!
-//! The watcher counts its own looks, not the time: a process that a debugger has stopped is not late.
+//! The watcher counts its own looks instead of reading a clock, so that time in which a debugger
+//! stops the process does not count.
 
 use super::{Dim3, Fault, Launch};
 use std::panic::Location;
@@ -18,25 +19,25 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, Once, PoisonError};
 use std::time::Duration;
 
 const INTERVAL: Duration = Duration::from_millis(100);
-/// How long a worker has to see that it is late.
+/// Time for a worker to notice that it is late.
 const GRACE: Duration = Duration::from_secs(1);
 
-/// What a worker and the watcher tell each other.
-pub(super) struct Watch {
+/// The state that a worker shares with the watcher.
+pub(super) struct Watchdog {
     limit: Duration,
-    /// How often a thread has ended or come past a wait that is not its warp's alone.
+    /// Counts the threads that have ended or passed a wait for more than lanes of their warp.
     progress: AtomicU64,
     is_late: AtomicBool,
-    /// The thread that runs, and where it has waited last: null if it has not.
+    /// The running thread, and where it last waited: null if it has not waited.
     block: Mutex<Dim3>,
     block_size: Dim3,
     thread: AtomicU32,
     last_wait: AtomicPtr<Location<'static>>,
 }
 
-/// A worker's watch, and what the watcher has seen of it.
+/// A worker's watchdog, and its progress at the watcher's last look.
 struct Watched {
-    watch: Arc<Watch>,
+    watchdog: Arc<Watchdog>,
     progress: u64,
     standstill: Duration,
 }
@@ -48,13 +49,13 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl Watch {
-    /// The watch of a worker, until [`Self::end`].
+impl Watchdog {
+    /// Watches a worker until [`Self::end`].
     pub fn begin(launch: &Launch) -> Arc<Self> {
         static WATCHER: Once = Once::new();
         // If the system gives no thread, nothing is late.
         WATCHER.call_once(|| drop(std::thread::Builder::new().spawn(watch_all)));
-        let watch = Arc::new(Self {
+        let watchdog = Arc::new(Self {
             limit: launch.time_limit,
             progress: AtomicU64::new(0),
             is_late: AtomicBool::new(false),
@@ -64,16 +65,16 @@ impl Watch {
             last_wait: AtomicPtr::default(),
         });
         lock(&WATCHED).push(Watched {
-            watch: Arc::clone(&watch),
+            watchdog: Arc::clone(&watchdog),
             progress: 0,
             standstill: Duration::ZERO,
         });
         IS_ANY.notify_one();
-        watch
+        watchdog
     }
 
     pub fn end(self: &Arc<Self>) {
-        lock(&WATCHED).retain(|watched| !Arc::ptr_eq(&watched.watch, self));
+        lock(&WATCHED).retain(|watched| !Arc::ptr_eq(&watched.watchdog, self));
     }
 
     pub fn note_progress(&self) {
@@ -85,10 +86,10 @@ impl Watch {
         *lock(&self.block) = block;
     }
 
-    /// Notes that the thread of this number runs next, and where it has waited last; returns a
-    /// fault if the block is late.
+    /// Notes that the thread of this number, which last waited there, runs next; returns a fault if
+    /// the block is late.
     #[inline]
-    pub fn begin_turn(
+    pub fn begin_thread(
         &self,
         thread: u32,
         last_wait: Option<&'static Location<'static>>,
@@ -115,17 +116,17 @@ fn watch_all() {
     loop {
         let watched = IS_ANY.wait_while(lock(&WATCHED), |watched| watched.is_empty());
         for one in &mut *watched.unwrap_or_else(PoisonError::into_inner) {
-            let progress = one.watch.progress.load(Relaxed);
+            let progress = one.watchdog.progress.load(Relaxed);
             if progress != one.progress {
                 (one.progress, one.standstill) = (progress, Duration::ZERO);
                 continue;
             }
             one.standstill += INTERVAL;
-            if one.standstill > one.watch.limit {
-                one.watch.is_late.store(true, Relaxed);
+            if one.standstill > one.watchdog.limit {
+                one.watchdog.is_late.store(true, Relaxed);
             }
-            if one.standstill > one.watch.limit.saturating_add(GRACE) {
-                eprintln!("{}", one.watch.fault());
+            if one.standstill > one.watchdog.limit.saturating_add(GRACE) {
+                eprintln!("{}", one.watchdog.fault());
                 std::process::abort();
             }
         }

@@ -1,35 +1,35 @@
-//! What facilities such as asynchronous copies keep for a thread or a block, which knows none of
-//! them.
+//! State of a thread or a block that belongs to a facility such as asynchronous copies. The
+//! scheduler stores it without knowing the facilities.
 
 use std::any::Any;
 use std::cell::{OnceCell, RefCell, RefMut};
 use std::iter::successors;
 
-/// What a facility keeps for each thread, or for each block.
-pub(super) trait Keep: Default + 'static {
-    /// Forgets everything, as another block begins.
+/// The state of one facility for a thread or a block.
+pub(super) trait Extension: Default + 'static {
+    /// Resets it before another block begins.
     fn begin_block(&mut self);
 
-    /// The thread returns from the kernel.
+    /// Is called when the thread returns from the kernel.
     fn end_thread(&mut self) {}
 }
 
-/// What all facilities keep for one thread or block: a list of as many as the kernel uses.
+/// The states of all facilities that a thread or block has used, as a list.
 #[derive(Default)]
-pub(super) struct Kept(OnceCell<Box<Node>>);
+pub(super) struct Extensions(OnceCell<Box<Node>>);
 
 struct Node {
     content: Box<dyn Content>,
-    next: Kept,
+    next: Extensions,
 }
 
-/// A [`Keep`] of any type.
+/// An [`Extension`] of any type.
 trait Content: Any {
     fn begin_block(&self);
     fn end_thread(&self);
 }
 
-impl<T: Keep> Content for RefCell<T> {
+impl<T: Extension> Content for RefCell<T> {
     fn begin_block(&self) {
         self.borrow_mut().begin_block();
     }
@@ -39,10 +39,10 @@ impl<T: Keep> Content for RefCell<T> {
     }
 }
 
-impl Kept {
-    /// What the facility keeps that has this type: the default, if it has kept nothing yet.
+impl Extensions {
+    /// The state of this type; the first call makes a default one.
     #[inline]
-    pub fn get<T: Keep>(&self) -> RefMut<'_, T> {
+    pub fn get<T: Extension>(&self) -> RefMut<'_, T> {
         let node = self.0.get_or_init(|| {
             Box::new(Node {
                 content: Box::new(RefCell::new(T::default())),
