@@ -5,7 +5,7 @@
     reason = "each thread uses elements of its own, or what a barrier has made safe, or tests that it has not"
 )]
 
-use cuda_std::simulator::{BarrierSite, Fault, Launch, Place, Report, ThreadOrder};
+use cuda_std::simulator::{Fault, Launch, Place, Report, ThreadOrder};
 use cuda_std::{shared_array, thread};
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -59,20 +59,6 @@ fn a_missing_barrier_changes_the_result_in_every_order() {
         assert!(report.barriers.is_empty());
         assert!(!is_reversed(&values), "{order:?}");
     }
-}
-
-#[test]
-fn leaving_out_another_barrier_leaves_this_one() {
-    let elsewhere = BarrierSite {
-        file: "elsewhere.rs",
-        line: 1,
-        column: 1,
-    };
-    let values = numbered();
-    // SAFETY: it has no barrier there.
-    let launch = unsafe { Launch::new(2, 64).without_barrier(elsewhere) };
-    reverse(launch, &values).unwrap();
-    assert!(is_reversed(&values));
 }
 
 #[test]

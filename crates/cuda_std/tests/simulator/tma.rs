@@ -313,86 +313,69 @@ fn a_missing_fence_or_wait_of_a_store_changes_what_is_stored() {
 fn what_no_gpu_copies_is_refused() {
     let mut matrix = Matrix::new();
     let tiles = matrix.tiles(8, 8, Swizzle::None);
-    let problem = |tiles: Tiles| tiles.simulated().err().unwrap_or_default();
-    assert!(
-        problem(Tiles {
-            row_bytes: 40,
-            ..tiles
-        })
-        .contains("multiples of 16")
-    );
-    assert!(
-        problem(Tiles {
-            box_height: 257,
-            ..tiles
-        })
-        .contains("from 1 to 256")
-    );
-    assert!(
-        problem(Tiles {
-            box_width: 12,
-            ..tiles
-        })
-        .contains("24 bytes")
-    );
-    let too_wide = Tiles {
-        box_width: 24,
-        swizzle: Swizzle::Bytes32,
-        ..tiles
-    };
-    assert!(problem(too_wide).contains("48 bytes"));
-    assert!(
-        problem(Tiles {
-            element_bytes: 3,
-            ..tiles
-        })
-        .contains("3 bytes")
-    );
-    assert!(
-        problem(Tiles {
-            rounds_to_tf32: true,
-            ..tiles
-        })
-        .contains("2 bytes to be rounded to tf32")
-    );
-    assert!(problem(Tiles { width: 0, ..tiles }).contains("without elements"));
-    let planes = |count, bytes| Tiles {
-        planes: Some(Planes { count, bytes }),
-        ..tiles
-    };
-    assert!(problem(planes(0, 16)).contains("without elements"));
-    assert!(problem(planes(2, 40)).contains("matrices 40 bytes apart"));
+    let changed: [(fn(&mut Tiles), &str); 9] = [
+        (|tiles| tiles.row_bytes = 40, "multiples of 16"),
+        (|tiles| tiles.box_height = 257, "from 1 to 256"),
+        (|tiles| tiles.box_width = 12, "24 bytes"),
+        (
+            |tiles| (tiles.box_width, tiles.swizzle) = (24, Swizzle::Bytes32),
+            "48 bytes",
+        ),
+        (|tiles| tiles.element_bytes = 3, "3 bytes"),
+        (|tiles| tiles.rounds_to_tf32 = true, "2 bytes to be rounded"),
+        (|tiles| tiles.width = 0, "without elements"),
+        (
+            |tiles| {
+                tiles.planes = Some(Planes {
+                    count: 0,
+                    bytes: 16,
+                })
+            },
+            "without elements",
+        ),
+        (
+            |tiles| {
+                tiles.planes = Some(Planes {
+                    count: 2,
+                    bytes: 40,
+                })
+            },
+            "matrices 40 bytes apart",
+        ),
+    ];
+    for (change, words) in changed {
+        let mut tiles = tiles;
+        change(&mut tiles);
+        let problem = tiles.simulated().err().unwrap_or_default();
+        assert!(problem.contains(words), "{words}: {problem}");
+    }
 
     let map = tiles.simulated().unwrap();
-    let said = |kernel: &(dyn Fn() + Sync)| {
+    let assert_said = |words: &str, kernel: &(dyn Fn() + Sync)| {
         let launch = Launch::new(1, 1).dynamic_shared_bytes(512);
-        launch.run(kernel).unwrap_err().to_string()
+        let said = launch.run(kernel).unwrap_err().to_string();
+        assert!(said.contains(words), "{said}");
+        assert!(said.contains("tests/simulator/tma.rs:"), "{said}");
     };
-    let misplaced = said(&|| unsafe {
-        let tile = shared::dynamic_shared_mem::<u16>();
-        tma::load_2d(tile.add(8), &map, 0, 0, shared_array![Mbarrier; 1]);
+    let tile = || shared::dynamic_shared_mem_aligned::<u16, 128>();
+    assert_said("at a multiple of 128", &|| unsafe {
+        tma::load_2d(tile().add(8), &map, 0, 0, shared_array![Mbarrier; 1]);
     });
-    assert!(misplaced.contains("at a multiple of 128"), "{misplaced}");
-    assert!(misplaced.contains("tests/simulator/tma.rs:"), "{misplaced}");
-    let unknown = said(&|| unsafe {
-        let tile = shared::dynamic_shared_mem::<u16>();
-        tma::store_2d(&TensorMap([0; 16]), 0, 0, tile);
+    assert_said("no barrier", &|| unsafe {
+        tma::load_2d(tile(), &map, 0, 0, shared_array![Mbarrier; 1]);
     });
-    assert!(unknown.contains("not made for the simulator"), "{unknown}");
-    let of_two_dimensions = said(&|| unsafe {
-        let tile = shared::dynamic_shared_mem_aligned::<u16, 128>();
-        tma::store_3d(&map, 0, 0, 0, tile);
+    assert_said("not made for the simulator", &|| unsafe {
+        tma::store_2d(&TensorMap([0; 16]), 0, 0, tile());
     });
-    assert!(
-        of_two_dimensions.contains("3 coordinates, by a map of 2 dimensions"),
-        "{of_two_dimensions}"
-    );
+    assert_said("3 coordinates, by a map of 2 dimensions", &|| unsafe {
+        tma::store_3d(&map, 0, 0, 0, tile());
+    });
     let stores = |width: usize, x: u32| {
         let tiles = Tiles { width, ..tiles };
         let map = tiles.simulated().unwrap();
         let launch = Launch::new(1, 1).dynamic_shared_bytes(128);
         launch.run(|| unsafe {
-            tma::store_2d(&map, x, 0, shared::dynamic_shared_mem_aligned::<u16, 128>());
+            tma::store_2d(&map, x, 0, tile());
             tma::commit_group();
             tma::wait_group_read::<0>();
         })
@@ -402,11 +385,6 @@ fn what_no_gpu_copies_is_refused() {
     assert!(stores(40, 36).is_ok());
     let ragged = stores(37, 30).unwrap_err().to_string();
     assert!(ragged.contains("pieces of 16 bytes"), "{ragged}");
-    let without_barrier = said(&|| unsafe {
-        let tile = shared::dynamic_shared_mem::<u16>();
-        tma::load_2d(tile, &map, 0, 0, shared_array![Mbarrier; 1]);
-    });
-    assert!(without_barrier.contains("no barrier"), "{without_barrier}");
 }
 
 #[test]
