@@ -32,44 +32,41 @@ pub fn sync_threads() {
     }
 }
 
-/// The rank of this block in its cluster, from 0 on.
-#[inline(always)]
-#[cfg_attr(not(cuda_device), track_caller)]
-pub fn rank() -> u32 {
-    #[cfg(all(cuda_device, cuda_arch_at_least = "90"))]
-    // SAFETY: it reads a special register.
-    unsafe {
-        let rank: u32;
-        asm!("mov.u32 {:e}, %cluster_ctarank;", out(reg) rank, options(pure, nomem, nostack));
-        rank
-    }
-    #[cfg(all(cuda_device, not(cuda_arch_at_least = "90")))]
-    {
-        needs_architecture!("clusters need compute_90");
-        0
-    }
-    #[cfg(not(cuda_device))]
-    crate::simulator::cluster_place().0
+/// Defines functions that read a special register: its name, and its value on other architectures.
+macro_rules! special_registers {
+    ($($(#[$doc:meta])* $name:ident = $register:literal, $otherwise:literal, $simulated:tt;)*) => {
+        $(
+            $(#[$doc])*
+            #[inline(always)]
+            #[cfg_attr(not(cuda_device), track_caller)]
+            pub fn $name() -> u32 {
+                #[cfg(all(cuda_device, cuda_arch_at_least = "90"))]
+                // SAFETY: it reads a special register.
+                unsafe {
+                    let value: u32;
+                    asm!(
+                        concat!("mov.u32 {:e}, %", $register, ";"),
+                        out(reg) value, options(pure, nomem, nostack)
+                    );
+                    value
+                }
+                #[cfg(all(cuda_device, not(cuda_arch_at_least = "90")))]
+                {
+                    needs_architecture!("clusters need compute_90");
+                    $otherwise
+                }
+                #[cfg(not(cuda_device))]
+                crate::simulator::cluster_place().$simulated
+            }
+        )*
+    };
 }
 
-/// The number of blocks in this block's cluster.
-#[inline(always)]
-#[cfg_attr(not(cuda_device), track_caller)]
-pub fn blocks() -> u32 {
-    #[cfg(all(cuda_device, cuda_arch_at_least = "90"))]
-    // SAFETY: it reads a special register.
-    unsafe {
-        let blocks: u32;
-        asm!("mov.u32 {:e}, %cluster_nctarank;", out(reg) blocks, options(pure, nomem, nostack));
-        blocks
-    }
-    #[cfg(all(cuda_device, not(cuda_arch_at_least = "90")))]
-    {
-        needs_architecture!("clusters need compute_90");
-        1
-    }
-    #[cfg(not(cuda_device))]
-    crate::simulator::cluster_place().1
+special_registers! {
+    /// The rank of this block in its cluster, from 0 on.
+    rank = "cluster_ctarank", 0, 0;
+    /// The number of blocks in this block's cluster.
+    blocks = "cluster_nctarank", 1, 1;
 }
 
 /// Where `shared`, in this block's shared memory, lies in that of block `rank` of the cluster. What

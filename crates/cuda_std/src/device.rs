@@ -50,6 +50,33 @@ unsafe extern "C" {
     /// Prints C's `format` with the values that `arguments` points to, each at its natural
     /// alignment.
     pub fn vprintf(format: *const u8, arguments: *const c_void) -> i32;
+    /// Prints the texts, with line, block and thread, and ends the launch.
+    pub fn __assertfail(
+        message: *const u8,
+        file: *const u8,
+        line: u32,
+        function: *const u8,
+        char_size: usize,
+    );
+
+    pub safe fn __nvvm_breakpoint();
+    pub safe fn __nvvm_clock() -> u64;
+    pub safe fn __nvvm_dynamic_smem_size() -> u32;
+    pub safe fn __nvvm_total_smem_size() -> u32;
+
+    pub safe fn __nvvm_is_global(pointer: *const u8) -> u32;
+    pub safe fn __nvvm_is_shared(pointer: *const u8) -> u32;
+    pub safe fn __nvvm_is_constant(pointer: *const u8) -> u32;
+    pub safe fn __nvvm_is_local(pointer: *const u8) -> u32;
+
+    pub safe fn __nvvm_to_global(pointer: *const u8) -> *const u8;
+    pub safe fn __nvvm_to_shared(pointer: *const u8) -> *const u8;
+    pub safe fn __nvvm_to_constant(pointer: *const u8) -> *const u8;
+    pub safe fn __nvvm_to_local(pointer: *const u8) -> *const u8;
+    pub safe fn __nvvm_from_global(pointer: *const u8) -> *const u8;
+    pub safe fn __nvvm_from_shared(pointer: *const u8) -> *const u8;
+    pub safe fn __nvvm_from_constant(pointer: *const u8) -> *const u8;
+    pub safe fn __nvvm_from_local(pointer: *const u8) -> *const u8;
 }
 
 /// The address, within shared memory, of what `pointer` points to.
@@ -94,15 +121,16 @@ pub(crate) use needs_architecture;
 
 /// Declares functions for operations that threads execute together.
 macro_rules! convergent {
-    ($($([$unsafe:tt])? fn $name:ident($($argument:ident),*) $(-> $result:ty)?;)*) => {
+    ($($(#[$condition:meta])? $([$unsafe:tt])? fn $name:ident($($argument:ident: $ty:ty),*) $(-> $result:ty)?;)*) => {
         mod declared {
             unsafe extern "C" {
-                $(pub fn $name($($argument: u32),*) $(-> $result)?;)*
+                $($(#[$condition])? pub fn $name($($argument: $ty),*) $(-> $result)?;)*
             }
         }
         $(
+            $(#[$condition])?
             #[inline(always)]
-            pub $($unsafe)? fn $name($($argument: u32),*) $(-> $result)? {
+            pub $($unsafe)? fn $name($($argument: $ty),*) $(-> $result)? {
                 // SAFETY: the caller vouches for the lanes, if there are any to name; the text
                 // does nothing.
                 unsafe {
@@ -117,22 +145,36 @@ macro_rules! convergent {
 
 convergent! {
     fn __nvvm_block_barrier();
-    fn __nvvm_block_barrier_count(predicate) -> u32;
-    fn __nvvm_block_barrier_and(predicate) -> u32;
-    fn __nvvm_block_barrier_or(predicate) -> u32;
+    fn __nvvm_block_barrier_count(predicate: u32) -> u32;
+    fn __nvvm_block_barrier_and(predicate: u32) -> u32;
+    fn __nvvm_block_barrier_or(predicate: u32) -> u32;
 
-    [unsafe] fn __nvvm_warp_shfl_idx_i32(mask, value, lane, clamp) -> u32;
-    [unsafe] fn __nvvm_warp_shfl_up_i32(mask, value, delta, clamp) -> u32;
-    [unsafe] fn __nvvm_warp_shfl_down_i32(mask, value, delta, clamp) -> u32;
-    [unsafe] fn __nvvm_warp_shfl_bfly_i32(mask, value, lane_mask, clamp) -> u32;
-    [unsafe] fn __nvvm_warp_vote_all(mask, predicate) -> u32;
-    [unsafe] fn __nvvm_warp_vote_any(mask, predicate) -> u32;
-    [unsafe] fn __nvvm_warp_ballot(mask, predicate) -> u32;
-    [unsafe] fn __nvvm_warp_sync(mask);
+    [unsafe] fn __nvvm_warp_sync(mask: u32);
+    [unsafe] fn __nvvm_warp_shfl_idx_i32(mask: u32, value: u32, lane: u32, clamp: u32) -> u32;
+    [unsafe] fn __nvvm_warp_shfl_up_i32(mask: u32, value: u32, delta: u32, clamp: u32) -> u32;
+    [unsafe] fn __nvvm_warp_shfl_down_i32(mask: u32, value: u32, delta: u32, clamp: u32) -> u32;
+    [unsafe] fn __nvvm_warp_shfl_bfly_i32(mask: u32, value: u32, lane_mask: u32, clamp: u32) -> u32;
+    [unsafe] fn __nvvm_warp_vote_all(mask: u32, predicate: u32) -> u32;
+    [unsafe] fn __nvvm_warp_vote_any(mask: u32, predicate: u32) -> u32;
+    [unsafe] fn __nvvm_warp_ballot(mask: u32, predicate: u32) -> u32;
+    [unsafe] fn __nvvm_warp_match_any_b32(mask: u32, value: u32) -> u32;
+    [unsafe] fn __nvvm_warp_match_any_b64(mask: u32, value: u64) -> u32;
+    [unsafe] fn __nvvm_warp_match_all_b32(mask: u32, value: u32) -> u32;
+    [unsafe] fn __nvvm_warp_match_all_b64(mask: u32, value: u64) -> u32;
+    #[cfg(cuda_arch_at_least = "80")]
+    [unsafe] fn __nvvm_warp_reduce_add(mask: u32, value: u32) -> u32;
+    #[cfg(cuda_arch_at_least = "80")]
+    [unsafe] fn __nvvm_warp_reduce_min_u32(mask: u32, value: u32) -> u32;
+    #[cfg(cuda_arch_at_least = "80")]
+    [unsafe] fn __nvvm_warp_reduce_max_u32(mask: u32, value: u32) -> u32;
+    #[cfg(cuda_arch_at_least = "80")]
+    [unsafe] fn __nvvm_warp_reduce_min_i32(mask: u32, value: u32) -> u32;
+    #[cfg(cuda_arch_at_least = "80")]
+    [unsafe] fn __nvvm_warp_reduce_max_i32(mask: u32, value: u32) -> u32;
+    #[cfg(cuda_arch_at_least = "80")]
+    [unsafe] fn __nvvm_warp_reduce_and(mask: u32, value: u32) -> u32;
+    #[cfg(cuda_arch_at_least = "80")]
+    [unsafe] fn __nvvm_warp_reduce_or(mask: u32, value: u32) -> u32;
+    #[cfg(cuda_arch_at_least = "80")]
+    [unsafe] fn __nvvm_warp_reduce_xor(mask: u32, value: u32) -> u32;
 }
-
-mod special;
-mod warp;
-
-pub use special::*;
-pub use warp::*;

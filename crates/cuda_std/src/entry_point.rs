@@ -114,19 +114,14 @@ pub const fn __assert_constant<T: Copy>() {}
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __static_in {
-    (global, [$($head:tt)*], $name:ident, $ty:ty, $initial:expr) => {
-        #[unsafe(link_section = ".nvvm.addrspace.1")]
-        $($head)* $name: $ty = $initial;
-    };
-    (shared, [$($head:tt)*], $name:ident, $ty:ty, $initial:expr) => {
-        #[unsafe(link_section = ".nvvm.addrspace.3")]
-        $($head)* $name: $ty = $initial;
-    };
     (unnamed, $name:ident, $ty:ty, $initial:expr) => {
         $crate::__static_in! { shared, [static], $name, $ty, $initial }
     };
-    (constant, [$($head:tt)*], $name:ident, $ty:ty, $initial:expr) => {
-        #[unsafe(link_section = ".nvvm.addrspace.4")]
+    (global, $($rest:tt)*) => { $crate::__static_in! { ".nvvm.addrspace.1", $($rest)* } };
+    (shared, $($rest:tt)*) => { $crate::__static_in! { ".nvvm.addrspace.3", $($rest)* } };
+    (constant, $($rest:tt)*) => { $crate::__static_in! { ".nvvm.addrspace.4", $($rest)* } };
+    ($section:literal, [$($head:tt)*], $name:ident, $ty:ty, $initial:expr) => {
+        #[unsafe(link_section = $section)]
         $($head)* $name: $ty = $initial;
     };
 }

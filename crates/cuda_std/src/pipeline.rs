@@ -48,6 +48,25 @@ use core::arch::asm;
 #[cfg(all(cuda_device, not(cuda_arch_at_least = "80")))]
 use core::mem::MaybeUninit;
 
+/// The instruction for the size of `$ty`, with another operand or without.
+#[cfg(all(cuda_device, cuda_arch_at_least = "80"))]
+macro_rules! copy_instruction {
+    ($ty:ty, $shared:ident, $global:ident, $text:literal, $($operand:tt)*) => {{
+        let shared = crate::device::shared_address($shared);
+        match size_of::<$ty>() {
+            4 => copy_instruction!(@ "ca", "4", shared, $global, $text, $($operand)*),
+            8 => copy_instruction!(@ "ca", "8", shared, $global, $text, $($operand)*),
+            _ => copy_instruction!(@ "cg", "16", shared, $global, $text, $($operand)*),
+        }
+    }};
+    (@ $cache:literal, $bytes:literal, $shared:ident, $global:ident, $text:literal, $($operand:tt)*) => {
+        asm!(
+            concat!("cp.async.", $cache, ".shared.global [{:e}], [{}], ", $bytes, $text, ";"),
+            in(reg) $shared, in(reg) $global, $($operand)* options(nostack, preserves_flags)
+        )
+    };
+}
+
 /// Starts an asynchronous copy of a value of 4, 8 or 16 bytes from `global` to `shared`.
 ///
 /// Copies of 16 bytes bypass the L1 cache; copies of 4 and 8 bytes go through it. Other sizes do
@@ -71,21 +90,7 @@ pub unsafe fn memcpy_async<T: Copy>(shared: *mut T, global: *const T) {
     #[cfg(all(cuda_device, cuda_arch_at_least = "80"))]
     // SAFETY: the caller vouches for both pointers.
     unsafe {
-        let shared = crate::device::shared_address(shared);
-        match size_of::<T>() {
-            4 => asm!(
-                "cp.async.ca.shared.global [{:e}], [{}], 4;",
-                in(reg) shared, in(reg) global, options(nostack, preserves_flags)
-            ),
-            8 => asm!(
-                "cp.async.ca.shared.global [{:e}], [{}], 8;",
-                in(reg) shared, in(reg) global, options(nostack, preserves_flags)
-            ),
-            _ => asm!(
-                "cp.async.cg.shared.global [{:e}], [{}], 16;",
-                in(reg) shared, in(reg) global, options(nostack, preserves_flags)
-            ),
-        }
+        copy_instruction!(T, shared, global, "",);
     }
     #[cfg(all(cuda_device, not(cuda_arch_at_least = "80")))]
     // SAFETY: as above.
@@ -135,21 +140,7 @@ pub unsafe fn memcpy_async_zfill<T: Copy>(shared: *mut T, global: *const T, vali
     #[cfg(all(cuda_device, cuda_arch_at_least = "80"))]
     // SAFETY: the caller vouches for both pointers and for the number of bytes.
     unsafe {
-        let shared = crate::device::shared_address(shared);
-        match size_of::<T>() {
-            4 => asm!(
-                "cp.async.ca.shared.global [{:e}], [{}], 4, {:e};",
-                in(reg) shared, in(reg) global, in(reg) valid_bytes, options(nostack, preserves_flags)
-            ),
-            8 => asm!(
-                "cp.async.ca.shared.global [{:e}], [{}], 8, {:e};",
-                in(reg) shared, in(reg) global, in(reg) valid_bytes, options(nostack, preserves_flags)
-            ),
-            _ => asm!(
-                "cp.async.cg.shared.global [{:e}], [{}], 16, {:e};",
-                in(reg) shared, in(reg) global, in(reg) valid_bytes, options(nostack, preserves_flags)
-            ),
-        }
+        copy_instruction!(T, shared, global, ", {:e}", in(reg) valid_bytes,);
     }
     #[cfg(all(cuda_device, not(cuda_arch_at_least = "80")))]
     // SAFETY: as above.

@@ -96,12 +96,16 @@ pub fn index() -> u32 {
         .wrapping_add(thread_number)
 }
 
+/// The position along one axis of the grid.
+#[inline(always)]
+fn in_grid(block: u32, block_size: u32, thread: u32) -> u32 {
+    block.wrapping_mul(block_size).wrapping_add(thread)
+}
+
 /// This thread's x in the grid.
 #[inline(always)]
 pub fn index_1d() -> u32 {
-    block_idx_x()
-        .wrapping_mul(block_dim_x())
-        .wrapping_add(thread_idx_x())
+    in_grid(block_idx_x(), block_dim_x(), thread_idx_x())
 }
 
 /// This thread's x and y in the grid.
@@ -109,9 +113,7 @@ pub fn index_1d() -> u32 {
 pub fn index_2d() -> Vec2<u32> {
     Vec2::new(
         index_1d(),
-        block_idx_y()
-            .wrapping_mul(block_dim_y())
-            .wrapping_add(thread_idx_y()),
+        in_grid(block_idx_y(), block_dim_y(), thread_idx_y()),
     )
 }
 
@@ -119,13 +121,8 @@ pub fn index_2d() -> Vec2<u32> {
 #[inline(always)]
 pub fn index_3d() -> Vec3<u32> {
     let Vec2 { x, y } = index_2d();
-    Vec3::new(
-        x,
-        y,
-        block_idx_z()
-            .wrapping_mul(block_dim_z())
-            .wrapping_add(thread_idx_z()),
-    )
+    let z = in_grid(block_idx_z(), block_dim_z(), thread_idx_z());
+    Vec3::new(x, y, z)
 }
 
 /// Whether this is thread (0, 0, 0) of block (0, 0, 0), which is true for exactly one thread of a
@@ -181,37 +178,31 @@ pub unsafe fn named_barrier(number: u32, threads: u32) {
     crate::simulator::named_barrier(number, threads);
 }
 
-/// [`sync_threads`] that also returns the number of the block's threads in which `predicate` is
-/// not 0.
-#[inline(always)]
-#[cfg_attr(not(cuda_device), track_caller)]
-pub fn sync_threads_count(predicate: u32) -> u32 {
-    gpu_or_simulated!(
-        crate::device::__nvvm_block_barrier_count(predicate),
-        crate::simulator::barrier_count(predicate)
-    )
+/// Defines a [`sync_threads`] that combines a predicate of all threads.
+macro_rules! reducing_barriers {
+    ($($(#[$doc:meta])* $name:ident => $intrinsic:ident, $simulated:ident;)*) => {
+        $(
+            /// [`sync_threads`] that also returns, to every thread,
+            $(#[$doc])*
+            #[inline(always)]
+            #[cfg_attr(not(cuda_device), track_caller)]
+            pub fn $name(predicate: u32) -> u32 {
+                gpu_or_simulated!(
+                    crate::device::$intrinsic(predicate),
+                    crate::simulator::$simulated(predicate)
+                )
+            }
+        )*
+    };
 }
 
-/// [`sync_threads`] that also returns, to every thread, whether `predicate` is not 0 in all of
-/// the block's threads: not 0 if so.
-#[inline(always)]
-#[cfg_attr(not(cuda_device), track_caller)]
-pub fn sync_threads_and(predicate: u32) -> u32 {
-    gpu_or_simulated!(
-        crate::device::__nvvm_block_barrier_and(predicate),
-        crate::simulator::barrier_and(predicate)
-    )
-}
-
-/// [`sync_threads`] that also returns, to every thread, whether `predicate` is not 0 in any of
-/// the block's threads: not 0 if so.
-#[inline(always)]
-#[cfg_attr(not(cuda_device), track_caller)]
-pub fn sync_threads_or(predicate: u32) -> u32 {
-    gpu_or_simulated!(
-        crate::device::__nvvm_block_barrier_or(predicate),
-        crate::simulator::barrier_or(predicate)
-    )
+reducing_barriers! {
+    /// the number of the block's threads in which `predicate` is not 0.
+    sync_threads_count => __nvvm_block_barrier_count, barrier_count;
+    /// whether `predicate` is not 0 in all of the block's threads: not 0 if so.
+    sync_threads_and => __nvvm_block_barrier_and, barrier_and;
+    /// whether `predicate` is not 0 in any of the block's threads: not 0 if so.
+    sync_threads_or => __nvvm_block_barrier_or, barrier_or;
 }
 
 /// Defines a memory fence of one scope.

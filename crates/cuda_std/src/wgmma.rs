@@ -251,7 +251,7 @@ pub unsafe fn commit() {
 #[cfg(all(cuda_device, target_feature = "compute_90a"))]
 macro_rules! with_32 {
     ($macro:ident, $($arguments:tt)*) => {
-        $macro!($($arguments)*, a 32 b 33 adds 34, [
+        $macro!($($arguments)*, [
             0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31
         ])
     };
@@ -259,7 +259,7 @@ macro_rules! with_32 {
 #[cfg(all(cuda_device, target_feature = "compute_90a"))]
 macro_rules! with_64 {
     ($macro:ident, $($arguments:tt)*) => {
-        $macro!($($arguments)*, a 64 b 65 adds 66, [
+        $macro!($($arguments)*, [
             0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31 32
             33 34 35 36 37 38 39 40 41 42 43 44 45 46 47 48 49 50 51 52 53 54 55 56 57 58 59 60 61
             62 63
@@ -269,7 +269,7 @@ macro_rules! with_64 {
 #[cfg(all(cuda_device, target_feature = "compute_90a"))]
 macro_rules! with_128 {
     ($macro:ident, $($arguments:tt)*) => {
-        $macro!($($arguments)*, a 128 b 129 adds 130, [
+        $macro!($($arguments)*, [
             0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31 32
             33 34 35 36 37 38 39 40 41 42 43 44 45 46 47 48 49 50 51 52 53 54 55 56 57 58 59 60 61
             62 63 64 65 66 67 68 69 70 71 72 73 74 75 76 77 78 79 80 81 82 83 84 85 86 87 88 89 90
@@ -279,63 +279,29 @@ macro_rules! with_128 {
     };
 }
 
-/// The instruction, with the sums as its first operands.
+/// The instruction, with the sums as its first operands. A is the text `$a` of these operands.
 #[cfg(all(cuda_device, target_feature = "compute_90a"))]
 macro_rules! instruction {
     (
-        $sums:ident, $a:ident, $b:ident, $adds:ident, $instruction:literal, [$($major:ident)*],
-        a $a_number:literal b $b_number:literal adds $adds_number:literal,
-        [$first:literal $($i:literal)*]
+        $sums:ident, $a:literal [$($a_operands:tt)*], $b:ident, $adds:ident,
+        $instruction:literal, [$($major:ident)*], [$first:literal $($i:literal)*]
     ) => {
         asm!(
             "{{",
             ".reg .pred adds;",
-            concat!("setp.ne.b32 adds, {", $adds_number, ":e}, 0;"),
+            "setp.ne.b32 adds, {adds:e}, 0;",
             concat!(
                 "wgmma.mma_async.sync.aligned.", $instruction, " {{",
                 "{", $first, "}", $(", {", $i, "}",)*
-                "}}, {", $a_number, "}, {", $b_number, "}, adds, 1, 1",
-                $(", {", stringify!($major), "}",)* ";"
+                "}}, ", $a, ", {b}, adds, 1, 1", $(", {", stringify!($major), "}",)* ";"
             ),
             "}}",
             inout(xmm_reg) $sums[$first],
             $(inout(xmm_reg) $sums[$i],)*
-            in(reg) $a.bits(),
-            in(reg) $b.bits(),
-            in(reg) u32::from($adds),
+            $($a_operands)*
+            b = in(reg) $b.bits(),
+            adds = in(reg) u32::from($adds),
             $($major = const <$major as Major>::TRANSPOSES,)*
-            options(nostack, preserves_flags)
-        )
-    };
-}
-
-/// The same with A in four registers.
-#[cfg(all(cuda_device, target_feature = "compute_90a"))]
-macro_rules! instruction_of_registers {
-    (
-        $sums:ident, $a:ident, $b:ident, $adds:ident, $instruction:literal,
-        a $a_number:literal b $b_number:literal adds $adds_number:literal,
-        [$first:literal $($i:literal)*]
-    ) => {
-        asm!(
-            "{{",
-            ".reg .pred adds;",
-            concat!("setp.ne.b32 adds, {", $adds_number, ":e}, 0;"),
-            concat!(
-                "wgmma.mma_async.sync.aligned.", $instruction, " {{",
-                "{", $first, "}", $(", {", $i, "}",)*
-                "}}, {{{", $a_number, ":e}, {a1:e}, {a2:e}, {a3:e}}}, {", $b_number,
-                "}, adds, 1, 1;"
-            ),
-            "}}",
-            inout(xmm_reg) $sums[$first],
-            $(inout(xmm_reg) $sums[$i],)*
-            in(reg) $a[0],
-            in(reg) $b.bits(),
-            in(reg) u32::from($adds),
-            a1 = in(reg) $a[1],
-            a2 = in(reg) $a[2],
-            a3 = in(reg) $a[3],
             options(nostack, preserves_flags)
         )
     };
@@ -344,15 +310,11 @@ macro_rules! instruction_of_registers {
 /// The wait. The sums are operands, so that nobody uses them earlier.
 #[cfg(all(cuda_device, target_feature = "compute_90a"))]
 macro_rules! wait_instruction {
-    (
-        $sums:ident, $groups:ident,
-        a $groups_number:literal b $b_number:literal adds $adds_number:literal,
-        [$($i:literal)*]
-    ) => {
+    ($sums:ident, $groups:ident, [$($i:literal)*]) => {
         asm!(
-            concat!("wgmma.wait_group.sync.aligned {", $groups_number, "}; //", $(" {", $i, "}",)*),
+            concat!("wgmma.wait_group.sync.aligned {groups}; //", $(" {", $i, "}",)*),
             $(inout(xmm_reg) $sums[$i],)*
-            const $groups,
+            groups = const $groups,
             options(nostack, preserves_flags)
         )
     };
@@ -361,11 +323,7 @@ macro_rules! wait_instruction {
 /// The outputs of no instruction.
 #[cfg(all(cuda_device, target_feature = "compute_90a"))]
 macro_rules! no_instruction {
-    (
-        $sums:ident,
-        a $a_number:literal b $b_number:literal adds $adds_number:literal,
-        [$($i:literal)*]
-    ) => {
+    ($sums:ident, [$($i:literal)*]) => {
         asm!(
             concat!("// sums in", $(" {", $i, "}",)*),
             $(out(xmm_reg) $sums[$i],)*
@@ -461,7 +419,10 @@ macro_rules! multiplications {
                 #[cfg(all(cuda_device, target_feature = "compute_90a"))]
                 // SAFETY: the caller vouches for the threads and the tiles.
                 unsafe {
-                    $sums!(instruction, sums, a, b, adds, $instruction, [$($major)*]);
+                    $sums!(
+                        instruction, sums, "{a}" [a = in(reg) a.bits(),], b, adds, $instruction,
+                        [$($major)*]
+                    );
                 }
                 #[cfg(all(cuda_device, not(target_feature = "compute_90a")))]
                 needs_architecture!("wgmma needs compute_90a", sums, a, b, adds);
@@ -531,12 +492,9 @@ pub unsafe fn m64n256k8_tf32_of_registers(
     // SAFETY: the caller vouches for the threads and the tile.
     unsafe {
         with_128!(
-            instruction_of_registers,
-            sums,
-            a,
-            b,
-            adds,
-            "m64n256k8.f32.tf32.tf32"
+            instruction, sums, "{{{a0:e}, {a1:e}, {a2:e}, {a3:e}}}"
+            [a0 = in(reg) a[0], a1 = in(reg) a[1], a2 = in(reg) a[2], a3 = in(reg) a[3],],
+            b, adds, "m64n256k8.f32.tf32.tf32", []
         );
     }
     #[cfg(all(cuda_device, not(target_feature = "compute_90a")))]

@@ -173,31 +173,15 @@ macro_rules! atom {
 macro_rules! atom_of {
     (
         $order:literal, $scope:literal, $operation:expr, $class:ident, $register:literal,
-        $pointer:ident, $value:ident
+        $pointer:ident, $($value:ident),*
     ) => {{
         let old;
         asm!(
             concat!(
-                "atom.", $order, ".", $scope, ".", $operation,
-                " {old", $register, "}, [{pointer}], {value", $register, "};"
+                "atom.", $order, ".", $scope, ".", $operation, " {old", $register, "}, [{pointer}]",
+                $(", {", stringify!($value), $register, "}",)* ";"
             ),
-            old = out($class) old, pointer = in(reg) $pointer, value = in($class) $value,
-            options(nostack, preserves_flags)
-        );
-        old
-    }};
-    (
-        $order:literal, $scope:literal, $operation:expr, $class:ident, $register:literal,
-        $pointer:ident, $expected:ident, $new:ident
-    ) => {{
-        let old;
-        asm!(
-            concat!(
-                "atom.", $order, ".", $scope, ".", $operation,
-                " {old", $register, "}, [{pointer}], {expected", $register, "}, {new", $register, "};"
-            ),
-            old = out($class) old, pointer = in(reg) $pointer,
-            expected = in($class) $expected, new = in($class) $new,
+            old = out($class) old, pointer = in(reg) $pointer, $($value = in($class) $value,)*
             options(nostack, preserves_flags)
         );
         old

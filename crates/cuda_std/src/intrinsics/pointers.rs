@@ -31,66 +31,53 @@ macro_rules! with_pointers {
     };
 }
 
+/// The functions of `f64` and of `f32`.
+macro_rules! of_each_float {
+    ($($float:ident: $sincos:ident $sincospi:ident $sinpi:ident $cospi:ident $frexp:ident $modf:ident $remquo:ident;)*) => {
+        with_pointers! {
+            $(
+                /// The sine and the cosine, of an angle in radians.
+                fn $sincos(x: $float, sine: *mut $float, cosine: *mut $float) {
+                    sine.write(x.sin());
+                    cosine.write(x.cos());
+                }
+                /// The sine and the cosine of `x * pi`.
+                fn $sincospi(x: $float, sine: *mut $float, cosine: *mut $float) {
+                    sine.write(super::$sinpi(x));
+                    cosine.write(super::$cospi(x));
+                }
+                /// The fraction, of magnitude 0.5 to 1, and the power of 2 whose product is `x`.
+                fn $frexp(x: $float, exponent: *mut i32) -> $float {
+                    let (fraction, power) = libm::$frexp(x);
+                    exponent.write(power);
+                    fraction
+                }
+                /// The fractional and the whole part.
+                fn $modf(x: $float, whole: *mut $float) -> $float {
+                    whole.write(x.trunc());
+                    libm::$modf(x).0
+                }
+                /// The remainder of `x / y` for the quotient nearest to it, and the last three bits
+                /// of that quotient with its sign.
+                fn $remquo(x: $float, y: $float, quotient: *mut i32) -> $float {
+                    let (remainder, bits) = libm::$remquo(x, y);
+                    quotient.write(bits % 8);
+                    remainder
+                }
+            )*
+        }
+    };
+}
+
+of_each_float! {
+    f64: sincos sincospi sinpi cospi frexp modf remquo;
+    f32: sincosf sincospif sinpif cospif frexpf modff remquof;
+}
+
 with_pointers! {
-    /// The sine and the cosine, of an angle in radians.
-    fn sincos(x: f64, sine: *mut f64, cosine: *mut f64) {
-        sine.write(x.sin());
-        cosine.write(x.cos());
-    }
-    /// The sine and the cosine, of an angle in radians.
-    fn sincosf(x: f32, sine: *mut f32, cosine: *mut f32) {
-        sine.write(x.sin());
-        cosine.write(x.cos());
-    }
     /// [`sincosf`], fast and less accurate.
     fn fast_sincosf(x: f32, sine: *mut f32, cosine: *mut f32) {
         sine.write(x.sin());
         cosine.write(x.cos());
-    }
-    /// The sine and the cosine of `x * pi`.
-    fn sincospi(x: f64, sine: *mut f64, cosine: *mut f64) {
-        sine.write(super::sinpi(x));
-        cosine.write(super::cospi(x));
-    }
-    /// The sine and the cosine of `x * pi`.
-    fn sincospif(x: f32, sine: *mut f32, cosine: *mut f32) {
-        sine.write(super::sinpif(x));
-        cosine.write(super::cospif(x));
-    }
-    /// The fraction, of magnitude 0.5 to 1, and the power of 2 whose product is `x`.
-    fn frexp(x: f64, exponent: *mut i32) -> f64 {
-        let (fraction, power) = libm::frexp(x);
-        exponent.write(power);
-        fraction
-    }
-    /// The fraction, of magnitude 0.5 to 1, and the power of 2 whose product is `x`.
-    fn frexpf(x: f32, exponent: *mut i32) -> f32 {
-        let (fraction, power) = libm::frexpf(x);
-        exponent.write(power);
-        fraction
-    }
-    /// The fractional and the whole part.
-    fn modf(x: f64, whole: *mut f64) -> f64 {
-        whole.write(x.trunc());
-        libm::modf(x).0
-    }
-    /// The fractional and the whole part.
-    fn modff(x: f32, whole: *mut f32) -> f32 {
-        whole.write(x.trunc());
-        libm::modff(x).0
-    }
-    /// The remainder of `x / y` for the quotient nearest to it, and the last three bits of that
-    /// quotient with its sign.
-    fn remquo(x: f64, y: f64, quotient: *mut i32) -> f64 {
-        let (remainder, bits) = libm::remquo(x, y);
-        quotient.write(bits % 8);
-        remainder
-    }
-    /// The remainder of `x / y` for the quotient nearest to it, and the last three bits of that
-    /// quotient with its sign.
-    fn remquof(x: f32, y: f32, quotient: *mut i32) -> f32 {
-        let (remainder, bits) = libm::remquof(x, y);
-        quotient.write(bits % 8);
-        remainder
     }
 }

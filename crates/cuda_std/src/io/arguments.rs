@@ -21,6 +21,13 @@ pub trait PrintArgument: Copy + sealed::Sealed {
 
     #[doc(hidden)]
     fn word(self, storage: &mut Self::Storage) -> u64;
+
+    /// The same under `{:?}`.
+    #[doc(hidden)]
+    #[inline(always)]
+    fn debug_word(self, storage: &mut Self::Storage) -> u64 {
+        self.word(storage)
+    }
 }
 
 /// An integer under `{:x}`, which shows as many bits as its type has.
@@ -51,12 +58,12 @@ pub trait PrintHexadecimal: PrintArgument {
     fn hexadecimal(self, storage: &mut Self::Storage, ten: u8) -> u64;
 }
 
-macro_rules! hexadecimal_wrappers {
-    ($($wrapper:ident $ten:literal)*) => {
+macro_rules! wrappers {
+    ($($wrapper:ident: $bound:ident, $word:ident($($ten:literal)?);)*) => {
         $(
-            impl<T: PrintHexadecimal> sealed::Sealed for $wrapper<T> {}
-            impl<T: PrintHexadecimal> PrintArgument for $wrapper<T> {
-                const KIND: Kind = <T as PrintHexadecimal>::KIND;
+            impl<T: $bound> sealed::Sealed for $wrapper<T> {}
+            impl<T: $bound> PrintArgument for $wrapper<T> {
+                const KIND: Kind = <T as $bound>::KIND;
 
                 type Storage = T::Storage;
 
@@ -64,13 +71,17 @@ macro_rules! hexadecimal_wrappers {
 
                 #[inline(always)]
                 fn word(self, storage: &mut Self::Storage) -> u64 {
-                    self.0.hexadecimal(storage, $ten)
+                    self.0.$word(storage $(, $ten)?)
                 }
             }
         )*
     };
 }
-hexadecimal_wrappers!(Hexadecimal b'a' UpperHexadecimal b'A');
+wrappers! {
+    Hexadecimal: PrintHexadecimal, hexadecimal(b'a');
+    UpperHexadecimal: PrintHexadecimal, hexadecimal(b'A');
+    Debug: PrintArgument, debug_word();
+}
 
 macro_rules! print_arguments {
     ($($kind:expr => $($ty:ty)* = |$value:ident| $word:expr;)*) => {
@@ -87,20 +98,6 @@ macro_rules! print_arguments {
                 fn word(self, _storage: &mut ()) -> u64 {
                     let $value = self;
                     $word
-                }
-            }
-
-            impl sealed::Sealed for Debug<$ty> {}
-            impl PrintArgument for Debug<$ty> {
-                const KIND: Kind = $kind;
-
-                type Storage = ();
-
-                const EMPTY: () = ();
-
-                #[inline(always)]
-                fn word(self, storage: &mut ()) -> u64 {
-                    self.0.word(storage)
                 }
             }
         )*)*
@@ -142,8 +139,8 @@ print_hexadecimal!(
 
 /// Types that become a text on the device.
 macro_rules! print_texts {
-    ($($kind:expr, $bytes:expr => $($ty:ty)* = |$value:ident, $text:ident| $write:expr;)*) => {
-        $($(
+    ($($kind:expr, $bytes:expr => $ty:ty = |$value:ident, $text:ident| $write:expr $(, $debug:expr)?;)*) => {
+        $(
             impl sealed::Sealed for $ty {}
             impl PrintArgument for $ty {
                 const KIND: Kind = $kind;
@@ -158,8 +155,17 @@ macro_rules! print_texts {
                     $write;
                     $text.address()
                 }
+
+                $(
+                    #[inline(always)]
+                    fn debug_word(self, $text: &mut Self::Storage) -> u64 {
+                        let $value = self;
+                        $debug;
+                        $text.address()
+                    }
+                )?
             }
-        )*)*
+        )*
     };
 }
 
@@ -171,11 +177,8 @@ const LONG: usize = 256;
 
 print_texts! {
     Kind::Digits, WIDE => i128 = |value, text| text.push_decimal(value < 0, value.unsigned_abs());
-    Kind::Digits, WIDE => Debug<i128> = |value, text| text.push_decimal(value.0 < 0, value.0.unsigned_abs());
     Kind::Digits, WIDE => u128 = |value, text| text.push_decimal(false, value);
-    Kind::Digits, WIDE => Debug<u128> = |value, text| text.push_decimal(false, value.0);
-    Kind::Text, LONG => &str = |value, text| text.push_text(value);
-    Kind::Text, LONG => Debug<&str> = |value, text| text.push_quoted(value.0);
+    Kind::Text, LONG => &str = |value, text| text.push_text(value), text.push_quoted(value);
 }
 
 macro_rules! print_wide_hexadecimal {

@@ -124,48 +124,42 @@ impl Launch {
     fn check(&self) -> Result<(), Fault> {
         let Self { grid, block, .. } = *self;
         let threads = block.count();
-        let refuse = |sentence: String| Err(Fault::InvalidLaunch(sentence));
-        if current::is_simulated() {
-            refuse("A kernel's thread cannot launch a kernel.".into())
+        let problem = if current::is_simulated() {
+            "A kernel's thread cannot launch a kernel.".to_owned()
         } else if grid.count() == 0 {
-            refuse(format!(
-                "A grid of {grid} has no blocks; each extent must be at least 1."
-            ))
+            format!("A grid of {grid} has no blocks; each extent must be at least 1.")
         } else if threads == 0 {
-            refuse(format!(
-                "A block of {block} has no threads; each extent must be at least 1."
-            ))
+            format!("A block of {block} has no threads; each extent must be at least 1.")
         } else if threads > 1024 {
-            refuse(format!(
-                "A block of {block} has {threads} threads; a block can have at most 1024."
-            ))
+            format!("A block of {block} has {threads} threads; a block can have at most 1024.")
         } else if block.z > 64 {
-            refuse(format!(
+            format!(
                 "A block of {block} is {} threads deep; along z a block can have at most 64.",
                 block.z
-            ))
+            )
         } else if grid.x > i32::MAX as u32 || grid.y > 65535 || grid.z > 65535 {
-            refuse(format!(
+            format!(
                 "A grid of {grid} is too large; it can have at most 2147483647 blocks along x, 65535 along y and 65535 \
                  along z."
-            ))
+            )
         } else if !(1..=MOST_BLOCKS_OF_A_CLUSTER).contains(&self.cluster)
             || !grid.x.is_multiple_of(self.cluster)
         {
-            refuse(format!(
+            format!(
                 "Clusters of {} blocks in a grid of {grid}; they can have from 1 to {MOST_BLOCKS_OF_A_CLUSTER}, and \
                  must divide its blocks along x.",
                 self.cluster
-            ))
+            )
         } else if self.dynamic_shared_bytes > shared_memory::MOST_BYTES {
-            refuse(format!(
+            format!(
                 "The launch asks for {} bytes of dynamic shared memory; a block can have at most {}.",
                 self.dynamic_shared_bytes,
                 shared_memory::MOST_BYTES
-            ))
+            )
         } else {
-            Ok(())
-        }
+            return Ok(());
+        };
+        Err(Fault::InvalidLaunch(problem))
     }
 }
 
