@@ -1,6 +1,6 @@
 //! What tensor cores compute, and how they round: see [`mma`](crate::mma).
 
-use crate::mma::Layout;
+use crate::mma::{Layout, of_bf16, of_f16};
 
 /// Registers of one lane that hold its fragment of a matrix, as bits.
 #[derive(Clone, Copy, Debug, Default)]
@@ -37,15 +37,15 @@ impl Multiplication {
     /// Replaces the lanes' C, the last of their fragments, by `A * B + C`.
     pub fn perform(self, lanes: &mut [[Registers; 3]]) {
         let depth = self.layout.depth as usize;
-        let Some(format) = self.products.format() else {
+        if self.products == Products::F64 {
             let (a, b) = self.matrices(lanes, f64::from_bits);
             return self.replace_sums(lanes, |row, col, c| {
                 fused_sum(&a[row][..depth], &b[col][..depth], c)
             });
-        };
-        let (a, b) = self.matrices(lanes, |bits| format.number(bits));
+        }
+        let (a, b) = self.matrices(lanes, |bits| self.products.number(bits));
         self.replace_sums(lanes, |row, col, c| {
-            let sum = format.sum(&a[row][..depth], &b[col][..depth], c as u32);
+            let sum = truncated_sum(&a[row][..depth], &b[col][..depth], c as u32);
             sum.into()
         });
     }
@@ -93,13 +93,15 @@ impl Multiplication {
 }
 
 impl Products {
-    /// The format of A and B, whose products are truncated; `None` for f64, which FMAs sum.
-    pub(super) fn format(self) -> Option<&'static Format> {
+    /// The number of 16 or 19 bits in a register.
+    #[inline]
+    pub(super) fn number(self, register: u64) -> Number {
+        let bits = register as u32;
         match self {
-            Self::F64 => None,
-            Self::Tf32 => Some(&Format::TF32),
-            Self::Bf16 => Some(&Format::BF16),
-            Self::F16 => Some(&Format::F16),
+            Self::Tf32 => Number::new(f32::from_bits(bits & !0x1FFF), -126),
+            Self::Bf16 => Number::new(of_bf16(bits as u16), -126),
+            Self::F16 => Number::new(of_f16(bits as u16), -14),
+            Self::F64 => unreachable!("sums of f64 are not truncated"),
         }
     }
 }
@@ -111,114 +113,30 @@ fn fused_sum(a: &[f64], b: &[f64], c: u64) -> u64 {
     sum.to_bits()
 }
 
-/// A binary float: a sign, an exponent and a fraction, as IEEE 754 lays them out.
-pub(super) struct Format {
-    exponent_bits: u32,
-    fraction_bits: u32,
-    /// Bits of a register below the fraction.
-    ignored_bits: u32,
-}
-
-impl Format {
-    const F32: Self = Self::new(8, 23, 0);
-    const TF32: Self = Self::new(8, 10, 13);
-    const BF16: Self = Self::new(8, 7, 0);
-    const F16: Self = Self::new(5, 10, 0);
-
-    const fn new(exponent_bits: u32, fraction_bits: u32, ignored_bits: u32) -> Self {
-        Self {
-            exponent_bits,
-            fraction_bits,
-            ignored_bits,
-        }
-    }
-
-    /// What a register holds.
-    #[inline]
-    pub fn number(&self, register: u64) -> Number {
-        let bits = (register >> self.ignored_bits) as u32;
-        let most = (1 << self.exponent_bits) - 1;
-        let exponent = bits >> self.fraction_bits & most;
-        let fraction = bits & ((1 << self.fraction_bits) - 1);
-        let significand = match exponent {
-            0 => fraction, // zero, or subnormal
-            _ => fraction | 1 << self.fraction_bits,
-        };
-        let bias = (most / 2).cast_signed();
-        Number {
-            kind: match (exponent == most, fraction) {
-                (false, _) => Kind::Finite,
-                (true, 0) => Kind::Infinite,
-                (true, _) => Kind::Nan,
-            },
-            is_negative: bits >> (self.fraction_bits + self.exponent_bits) & 1 == 1,
-            significand,
-            exponent: match significand {
-                0 => OF_ZERO,
-                _ => exponent.max(1).cast_signed() - bias,
-            },
-        }
-    }
-
-    /// The sum of `c` and of the products of a row of A and a column of B, at most 16: each term is
-    /// cut off below the last bit that is kept of the largest one, and so is the f32 that comes of
-    /// it. All are bits of an f32.
-    pub fn sum(&self, a: &[Number], b: &[Number], c: u32) -> u32 {
-        let c = Self::F32.number(c.into());
-        let (mut largest, mut is_finite) = (c.exponent, c.kind == Kind::Finite);
-        for (a, b) in a.iter().zip(b) {
-            largest = largest.max(a.exponent + b.exponent);
-            is_finite &= (a.kind == Kind::Finite) & (b.kind == Kind::Finite);
-        }
-        let products = a.iter().zip(b);
-        if !is_finite {
-            let products = products.map(|(a, b)| (a.kind_times(b), a.is_negative != b.is_negative));
-            return special_sum(products.chain([(c.kind, c.is_negative)]));
-        }
-        if largest < OF_ZERO / 2 {
-            let mut products = products;
-            let is_negative =
-                c.is_negative && products.all(|(a, b)| a.is_negative != b.is_negative);
-            return u32::from(is_negative) << 31; // a sum of zeros
-        }
-        let mut sum = truncated(c.significand, 23, largest - c.exponent, c.is_negative);
-        for (a, b) in products {
-            let below = largest - (a.exponent + b.exponent);
-            let is_negative = a.is_negative != b.is_negative;
-            let product = a.significand * b.significand;
-            sum += truncated(product, 2 * self.fraction_bits, below, is_negative);
-        }
-        truncated_to_f32(sum, largest - KEPT_BITS)
-    }
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
-    Finite,
-    Infinite,
-    Nan,
-}
-
-/// The exponent of zero: below that of any product, even twice.
-const OF_ZERO: i32 = -(1 << 16);
-
-/// A number, exactly: `significand * 2^(exponent - fraction_bits)` of its format.
+/// A number, and the exponent by which it is aligned.
 #[derive(Clone, Copy)]
 pub(super) struct Number {
-    kind: Kind,
-    is_negative: bool,
-    significand: u32,
+    value: f64,
     exponent: i32,
 }
 
+/// The exponent of zero: far below that of any product.
+const OF_ZERO: i32 = -(1 << 16);
+/// The exponent of infinity and NaN: far above that of any product, even with zero.
+const OF_SPECIAL: i32 = 1 << 20;
+
 impl Number {
-    fn kind_times(&self, other: &Self) -> Kind {
-        let is_zero = |number: &Self| number.exponent == OF_ZERO && number.kind == Kind::Finite;
-        match (self.kind, other.kind) {
-            (Kind::Nan, _) | (_, Kind::Nan) => Kind::Nan,
-            (Kind::Finite, Kind::Finite) => Kind::Finite,
-            _ if is_zero(self) || is_zero(other) => Kind::Nan,
-            _ => Kind::Infinite,
+    /// A number of a format in which subnormal numbers have the exponent `least`.
+    #[inline]
+    fn new(value: f32, least: i32) -> Self {
+        let exponent = (value.to_bits() >> 23 & 0xFF).cast_signed() - 127;
+        Self {
+            value: value.into(),
+            exponent: match value {
+                0.0 => OF_ZERO,
+                _ if exponent == 128 => OF_SPECIAL,
+                _ => exponent.max(least),
+            },
         }
     }
 }
@@ -226,28 +144,36 @@ impl Number {
 /// Bits that are kept of the largest term: those of an f32's fraction, and two more.
 const KEPT_BITS: i32 = 23 + 2;
 
-/// What the hardware gives for NaN.
+/// The bits of a sum that is NaN.
 const NAN: u32 = 0x7FFF_FFFF;
 
-/// A term whose exponent is `below` the largest one, in units of the last bit that is kept of that;
-/// what is less than one of them is cut off.
-#[inline]
-fn truncated(significand: u32, fraction_bits: u32, below: i32, is_negative: bool) -> i64 {
-    // At most 2^28: 24 bits of an f32, or twice the bits of another format.
-    let kept = significand << (KEPT_BITS.cast_unsigned() - fraction_bits);
-    let magnitude = i64::from(kept >> below.min(31));
-    if is_negative { -magnitude } else { magnitude }
-}
-
-/// The sum where a term is infinite or NaN, of kinds and signs.
-fn special_sum(terms: impl Iterator<Item = (Kind, bool)> + Clone) -> u32 {
-    let has = |kind, is_negative| terms.clone().any(|term| term == (kind, is_negative));
-    let is_nan = has(Kind::Nan, false) || has(Kind::Nan, true);
-    match [false, true].map(|is_negative| has(Kind::Infinite, is_negative)) {
-        [true, false] if !is_nan => f32::INFINITY.to_bits(),
-        [false, true] if !is_nan => f32::NEG_INFINITY.to_bits(),
-        _ => NAN,
+/// The sum of `c` and of the products of a row of A and a column of B, at most 16: each term is cut
+/// off below the last bit that is kept of the largest one, and so is the f32 that comes of it. `c`
+/// and the sum are bits of an f32.
+pub(super) fn truncated_sum(a: &[Number], b: &[Number], c: u32) -> u32 {
+    let c = Number::new(f32::from_bits(c), -126);
+    let factors = a.iter().zip(b);
+    let exponents = factors.clone().map(|(a, b)| a.exponent + b.exponent);
+    let largest = exponents.fold(c.exponent, i32::max);
+    // The f64 of a product is exact.
+    let products = factors.map(|(a, b)| a.value * b.value);
+    if !(OF_ZERO / 2..OF_SPECIAL / 2).contains(&largest) {
+        // All terms are zero, or one is infinite or NaN.
+        let sum = products.fold(c.value, |sum, product| sum + product);
+        return match sum.is_nan() {
+            true => NAN,
+            false => (sum as f32).to_bits(),
+        };
     }
+    // 2^(KEPT_BITS - largest)
+    let scale = f64::from_bits(((1023 + KEPT_BITS - largest) as u64) << 52);
+    // SAFETY: its magnitude is less than 2^(KEPT_BITS + 2), as that of a product is less than
+    // 2^(largest + 2).
+    let truncated = |term: f64| unsafe { (term * scale).to_int_unchecked::<i32>() };
+    let sum = products.fold(i64::from(truncated(c.value)), |sum, product| {
+        sum + i64::from(truncated(product))
+    });
+    truncated_to_f32(sum, largest - KEPT_BITS)
 }
 
 /// `sum * 2^unit` as the bits of an f32: what does not fit into its fraction is cut off, and what

@@ -3,7 +3,7 @@
 use super::block::{Awaits, Block, Condition, State, Thread};
 use super::extensions::Extension;
 use super::groups::Groups;
-use super::mma::Products;
+use super::mma::{Products, truncated_sum};
 use super::site::CallSite;
 use super::{Fault, current};
 use crate::wgmma::{Tile, a_place, sum_place};
@@ -211,11 +211,9 @@ fn perform(
     }
     for (index, multiplication) in issued[0].iter().enumerate() {
         let fragments = issued.iter().map(|of_thread| of_thread[index].a);
-        let Some(format) = multiplication.products.format() else {
-            unreachable!("warpgroups multiply no f64")
-        };
+        let products = multiplication.products;
         let [a, b] = operands(multiplication, fragments, &read)
-            .map(|bits| -> Vec<_> { bits.into_iter().map(|bits| format.number(bits)).collect() });
+            .map(|bits| -> Vec<_> { bits.into_iter().map(|bits| products.number(bits)).collect() });
         let depth = multiplication.shape.1 as usize;
         for (number, thread) in (0..).zip(warpgroup) {
             let mut pending = thread.extensions.get::<PendingProducts>();
@@ -228,7 +226,7 @@ fn perform(
                     true => *sum,
                     false => 0.0,
                 };
-                *sum = f32::from_bits(format.sum(a, b, c.to_bits()));
+                *sum = f32::from_bits(truncated_sum(a, b, c.to_bits()));
             }
         }
     }
