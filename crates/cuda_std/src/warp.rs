@@ -8,7 +8,7 @@
 
 use crate::by_architecture::gpu_or_simulated;
 #[cfg(not(cuda_device))]
-use crate::simulator::WarpOperation;
+use crate::simulator::{CallSite, WarpOperation};
 
 /// Waits until all lanes of `mask` have arrived; afterwards all of them see what each wrote
 /// before.
@@ -25,12 +25,7 @@ pub unsafe fn sync_warp(mask: u32) {
         crate::device::__nvvm_warp_sync(mask);
     }
     #[cfg(not(cuda_device))]
-    crate::simulator::warp_exchange(
-        core::panic::Location::caller(),
-        WarpOperation::Sync,
-        mask,
-        0,
-    );
+    crate::simulator::warp_exchange(CallSite::here("sync_warp"), WarpOperation::Sync, mask, 0);
 }
 
 /// This thread's lane in its warp, 0 to 31.
@@ -69,7 +64,7 @@ macro_rules! votes {
                 let $value = unsafe { crate::device::$intrinsic(mask, u32::from(predicate)) };
                 #[cfg(not(cuda_device))]
                 let $value = crate::simulator::warp_exchange(
-                    core::panic::Location::caller(),
+                    CallSite::here(stringify!($name)),
                     WarpOperation::$operation,
                     mask,
                     u32::from(predicate),
@@ -133,7 +128,7 @@ macro_rules! shuffles {
                 }
                 #[cfg(not(cuda_device))]
                 {
-                    let site = core::panic::Location::caller();
+                    let site = CallSite::here(stringify!($name));
                     shuffle_by(Shuffle::$kind, value, $argument, width, |word, segments| {
                         crate::simulator::warp_exchange(
                             site,

@@ -207,12 +207,8 @@ fn simulated_f64<const N: usize>(
     c: [f64; N],
 ) -> [f64; N] {
     let [a, b, c] = [a, b, &c].map(|elements| Registers::of(elements, |x| x.to_bits()));
-    let operation = Multiplication {
-        function,
-        layout,
-        products: Products::F64,
-    };
-    let sums = multiply(operation, a, b, c);
+    let products = Products::F64;
+    let sums = multiply(function, Multiplication { layout, products }, [a, b, c]);
     core::array::from_fn(|i| f64::from_bits(sums.0[i]))
 }
 
@@ -229,11 +225,6 @@ fn simulated_f32<const N: usize>(
 ) -> [f32; N] {
     let [a, b] = [a, b].map(|words| Registers::of(words, |&word| word.into()));
     let c = Registers::of(&c, |sum| sum.to_bits().into());
-    let operation = Multiplication {
-        function,
-        layout,
-        products,
-    };
-    let sums = multiply(operation, a, b, c);
+    let sums = multiply(function, Multiplication { layout, products }, [a, b, c]);
     core::array::from_fn(|i| f32::from_bits(sums.0[i] as u32))
 }

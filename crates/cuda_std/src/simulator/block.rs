@@ -50,11 +50,11 @@ pub(super) enum Awaits {
     Condition(&'static Condition, [usize; 2]),
 }
 
-/// A kind of things that threads wait for.
+/// A kind of events that threads wait for.
 pub(super) struct Condition {
-    /// Is called when no thread can run. If what the thread waits for has happened, or can happen,
-    /// it makes all threads ready that wait for it, and returns true.
-    pub release: fn(&Block, &Thread, [usize; 2]) -> Result<bool, Fault>,
+    /// Is called when no thread can run, with the numbers that name an event. If the event has
+    /// happened, or can happen now, it makes all threads ready that wait for it, and returns true.
+    pub release: fn(&Block, [usize; 2]) -> Result<bool, Fault>,
 }
 
 impl Call {

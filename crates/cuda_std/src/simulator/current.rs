@@ -155,8 +155,7 @@ pub(super) fn waits_here<'a>() -> Option<(&'a Block, &'a Thread)> {
 /// Lets the current thread wait in this function, at the caller's place.
 #[track_caller]
 pub(super) fn wait(function: &'static str, awaits: Awaits) {
-    let location = Location::caller();
-    let site = CallSite { function, location };
+    let site = CallSite::here(function);
     thread().suspend(State::Waits(Call { site, awaits }));
 }
 
@@ -180,25 +179,27 @@ pub(super) fn or_fail<T>(copied: Result<T, String>) -> T {
     }
 }
 
-/// Ends the launch: the current thread's operation, at the caller's place, is undefined on a GPU.
+/// Ends the launch: the current thread calls this function, at the caller's place, in a way that is
+/// undefined on a GPU.
 #[track_caller]
-pub(super) fn refuse_operation(problem: String) -> ! {
-    let site = Location::caller();
+pub(super) fn refuse_operation(function: &'static str, problem: String) -> ! {
+    let site = CallSite::here(function);
     fail(invalid_operation(block(), thread(), site, problem))
 }
 
-/// The fault of a thread that calls an operation here in a way that is undefined on a GPU.
+/// The fault of a thread whose call is undefined on a GPU. The problem continues a sentence that
+/// begins with the function.
 pub(super) fn invalid_operation(
     block: &Block,
     thread: &Thread,
-    site: &'static Location<'static>,
+    site: CallSite,
     problem: String,
 ) -> Fault {
     Fault::InvalidWarpOperation {
         block: block.index.get(),
         thread: thread.index,
-        site: site.into(),
-        problem,
+        site: site.location.into(),
+        problem: format!("{}() {problem}", site.function),
     }
 }
 

@@ -1,6 +1,6 @@
 //! Barriers in shared memory, and the loads that arrive at them.
 
-use super::block::{Awaits, Block, Condition, State, Thread};
+use super::block::{Awaits, Block, Condition, State};
 use super::extensions::Extension;
 use super::shared_memory::SharedMemory;
 use super::{Fault, cluster, current};
@@ -107,7 +107,7 @@ fn arrive(block: &Block, address: usize, bytes: u32) -> Result<bool, String> {
 /// The end of a phase, which the barrier's address and the parity name.
 static PHASE_END: Condition = Condition { release: end_phase };
 
-fn end_phase(block: &Block, _: &Thread, phase: [usize; 2]) -> Result<bool, Fault> {
+fn end_phase(block: &Block, phase: [usize; 2]) -> Result<bool, Fault> {
     let [address, parity] = phase;
     let has_ended = with(block, address, |barrier| {
         if !barrier.has_ended(parity) {

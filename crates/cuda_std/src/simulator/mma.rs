@@ -28,7 +28,6 @@ pub(crate) enum Products {
 /// One kind of multiplication.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Multiplication {
-    pub function: &'static str,
     pub layout: Layout,
     pub products: Products,
 }

@@ -109,6 +109,7 @@ pub(crate) use pipeline::{commit_copies, copy_async, wait_for_copies};
 pub(crate) use shared_static::{
     dynamic_shared_bytes, dynamic_shared_memory, shared_bytes, shared_offset,
 };
+pub(crate) use site::CallSite;
 pub(crate) use sync::{
     barrier, barrier_and, barrier_count, barrier_or, let_others_run, named_barrier,
 };

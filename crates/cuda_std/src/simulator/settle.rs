@@ -1,8 +1,9 @@
 //! Releases waiting threads of a block, and says which threads wait where if none can be released.
 
-use super::block::{Awaits, Block, State, Thread};
+use super::block::{Awaits, Block, Condition, State, Thread};
 use super::warp::complete_warp;
 use super::{Fault, Place, WARP_SIZE, Waiting};
+use std::ptr;
 
 /// Releases threads that can continue. It is called when every ready thread has run and not all
 /// have returned. If all threads are at the block's barrier, it releases them all; otherwise those
@@ -33,14 +34,21 @@ pub(super) fn settle(block: &Block, first: u32) -> Result<bool, Fault> {
         }
     }
     let (before, from_first) = block.threads.split_at(first as usize);
+    // Neighbours often wait for the same event, which need not be tried again.
+    let mut tried: Option<(&Condition, [usize; 2])> = None;
     for thread in from_first.iter().chain(before) {
-        if let Some(call) = thread.call()
-            && let Awaits::Condition(condition, numbers) = call.awaits
-            && (condition.release)(block, thread, numbers)?
-        {
+        let Some(Awaits::Condition(condition, event)) = thread.call().map(|call| call.awaits)
+        else {
+            continue;
+        };
+        if tried.is_some_and(|(kind, other)| ptr::eq(kind, condition) && other == event) {
+            continue;
+        }
+        if (condition.release)(block, event)? {
             block.watchdog.note_progress();
             return Ok(true);
         }
+        tried = Some((condition, event));
     }
     let is_last = |thread: &&Thread| matches!(thread.state.get(), State::AfterOthers);
     if let Some(thread) = block.threads.iter().find(is_last) {

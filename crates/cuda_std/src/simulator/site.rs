@@ -32,12 +32,20 @@ impl fmt::Display for BarrierSite {
 
 /// A call of a function that waits: which function, and where.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct CallSite {
+pub(crate) struct CallSite {
     pub function: &'static str,
     pub location: &'static Location<'static>,
 }
 
 impl CallSite {
+    /// The caller's call of this function.
+    #[inline]
+    #[track_caller]
+    pub fn here(function: &'static str) -> Self {
+        let location = Location::caller();
+        Self { function, location }
+    }
+
     /// Whether both are calls of one function at one place.
     #[inline]
     pub fn is_same(&self, other: &Self) -> bool {

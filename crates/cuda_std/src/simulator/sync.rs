@@ -1,24 +1,18 @@
 //! The functions by which a thread waits for others of its block.
 
-use super::block::{Awaits, Block, Call, Condition, State, Thread};
+use super::block::{Awaits, Block, Call, Condition, State};
 use super::site::CallSite;
 use super::{Fault, WARP_SIZE, current};
-use std::panic::Location;
 
 /// Waits for all threads of the block; returns in how many of them `predicate` is not 0. Without
 /// waiting a reducing barrier would have no result, so the launch can leave out others only.
-fn wait(
-    function: &'static str,
-    location: &'static Location<'static>,
-    predicate: Option<u32>,
-) -> u32 {
+fn wait(site: CallSite, predicate: Option<u32>) -> u32 {
     let Some((block, thread)) = current::running() else {
         return 0;
     };
-    if predicate.is_none() && block.barrier.sites.is_left_out(location) {
+    if predicate.is_none() && block.barrier.sites.is_left_out(site.location) {
         return 0;
     }
-    let site = CallSite { function, location };
     block.barrier.arrive(site, predicate.unwrap_or(0));
     let awaits = Awaits::Block;
     thread.suspend(State::Waits(Call { site, awaits }));
@@ -28,23 +22,23 @@ fn wait(
 
 #[track_caller]
 pub(crate) fn barrier() {
-    wait("sync_threads", Location::caller(), None);
+    wait(CallSite::here("sync_threads"), None);
 }
 
 #[track_caller]
 pub(crate) fn barrier_count(predicate: u32) -> u32 {
-    wait("sync_threads_count", Location::caller(), Some(predicate))
+    wait(CallSite::here("sync_threads_count"), Some(predicate))
 }
 
 #[track_caller]
 pub(crate) fn barrier_and(predicate: u32) -> u32 {
-    let nonzero = wait("sync_threads_and", Location::caller(), Some(predicate));
+    let nonzero = wait(CallSite::here("sync_threads_and"), Some(predicate));
     u32::from(nonzero as usize == current::block().threads.len())
 }
 
 #[track_caller]
 pub(crate) fn barrier_or(predicate: u32) -> u32 {
-    let nonzero = wait("sync_threads_or", Location::caller(), Some(predicate));
+    let nonzero = wait(CallSite::here("sync_threads_or"), Some(predicate));
     u32::from(nonzero > 0)
 }
 
@@ -63,9 +57,10 @@ pub(crate) fn named_barrier(number: u32, threads: u32) {
         return;
     }
     if !(1..16).contains(&number) || threads == 0 || !threads.is_multiple_of(WARP_SIZE) {
-        current::refuse_operation(format!(
-            "named_barrier({number}, {threads}): its number must be from 1 to 15, its threads a multiple of 32."
-        ));
+        let problem = format!(
+            "of {threads} threads with number {number}; the threads must be a multiple of 32, the number from 1 to 15."
+        );
+        current::refuse_operation("named_barrier", problem);
     }
     let numbers = [number, threads].map(|number| number as usize);
     current::wait("named_barrier", Awaits::Condition(&NAMED_BARRIER, numbers));
@@ -76,7 +71,7 @@ static NAMED_BARRIER: Condition = Condition {
     release: open_named_barrier,
 };
 
-fn open_named_barrier(block: &Block, _: &Thread, numbers: [usize; 2]) -> Result<bool, Fault> {
+fn open_named_barrier(block: &Block, numbers: [usize; 2]) -> Result<bool, Fault> {
     let [number, threads] = numbers;
     let arrived = || {
         let waiting = block.awaiting(&NAMED_BARRIER);

@@ -3,48 +3,37 @@
 use super::block::{Awaits, Block, Call, State, Thread};
 use super::mma::{Multiplication, Registers};
 use super::site::CallSite;
-use super::warp_operation::{MatrixLoad, WarpCall, WarpOperation};
+use super::warp_operation::{WarpCall, WarpOperation};
 use super::{Fault, WARP_SIZE, current};
-use std::panic::Location;
 
 /// Waits for the lanes of `mask`; returns this lane's result.
-pub(crate) fn warp_exchange(
-    location: &'static Location<'static>,
-    operation: WarpOperation,
-    mask: u32,
-    word: u32,
-) -> u32 {
+pub(crate) fn warp_exchange(site: CallSite, operation: WarpOperation, mask: u32, word: u32) -> u32 {
     let Some((block, thread)) = current::running() else {
         return word;
     };
-    let function = operation.function();
     let lane = thread.number % WARP_SIZE;
     if mask & (1 << lane) == 0 {
-        let problem = format!(
-            "{function}() with mask {mask:#010x}, which leaves out the calling lane {lane}."
-        );
-        current::fail(current::invalid_operation(block, thread, location, problem));
+        let problem = format!("with mask {mask:#010x}, which leaves out the calling lane {lane}.");
+        current::fail(current::invalid_operation(block, thread, site, problem));
     }
-    thread.suspend(State::Waits(Call {
-        site: CallSite { function, location },
-        awaits: Awaits::Warp(WarpCall {
-            operation,
-            mask,
-            word,
-        }),
-    }));
+    let awaits = Awaits::Warp(WarpCall {
+        operation,
+        mask,
+        word,
+    });
+    thread.suspend(State::Waits(Call { site, awaits }));
     thread.warp_answer.get()
 }
 
 /// Multiplies matrices, together with all other lanes of the warp; returns this lane's sums.
 #[track_caller]
 pub(crate) fn multiply(
-    operation: Multiplication,
-    a: Registers,
-    b: Registers,
-    c: Registers,
+    function: &'static str,
+    multiplication: Multiplication,
+    fragments: [Registers; 3],
 ) -> Registers {
-    exchange_fragments(WarpOperation::Multiply(operation), [a, b, c])
+    let operation = WarpOperation::Multiply(multiplication);
+    exchange_fragments(CallSite::here(function), operation, fragments)
 }
 
 /// Loads matrices, together with all other lanes of the warp; returns this lane's part of each.
@@ -54,14 +43,14 @@ pub(crate) fn load_matrices<const COUNT: usize>(
     row: *const u8,
     is_transposed: bool,
 ) -> [u32; COUNT] {
-    let operation = WarpOperation::LoadMatrices(MatrixLoad {
-        function,
+    let operation = WarpOperation::LoadMatrices {
         count: COUNT,
         is_transposed,
-    });
+    };
     // The thread that completes the operation reads there.
     let row = Registers::of(&[row.expose_provenance() as u64], |&address| address);
-    let loaded = exchange_fragments(operation, [row, Registers::default(), Registers::default()]);
+    let fragments = [row, Registers::default(), Registers::default()];
+    let loaded = exchange_fragments(CallSite::here(function), operation, fragments);
     std::array::from_fn(|i| loaded.0[i] as u32)
 }
 
@@ -71,18 +60,23 @@ pub(crate) fn store_matrices(function: &'static str, row: *mut u8, parts: [u32; 
     // The thread that completes the operation writes there.
     let row = Registers::of(&[row.expose_provenance() as u64], |&address| address);
     let parts = Registers::of(&parts, |&part| part.into());
+    let fragments = [row, parts, Registers::default()];
     exchange_fragments(
-        WarpOperation::StoreMatrices(function),
-        [row, parts, Registers::default()],
+        CallSite::here(function),
+        WarpOperation::StoreMatrices,
+        fragments,
     );
 }
 
 /// Waits for all lanes of the warp; returns what takes C's place.
-#[track_caller]
-fn exchange_fragments(operation: WarpOperation, fragments: [Registers; 3]) -> Registers {
+fn exchange_fragments(
+    site: CallSite,
+    operation: WarpOperation,
+    fragments: [Registers; 3],
+) -> Registers {
     let thread = current::thread();
     thread.fragments.set(fragments);
-    warp_exchange(Location::caller(), operation, u32::MAX, 0);
+    warp_exchange(site, operation, u32::MAX, 0);
     thread.fragments.get()[2]
 }
 
@@ -94,7 +88,7 @@ pub(super) fn complete_warp(block: &Block, warp: &[Thread]) -> Result<bool, Faul
         if let Some(call) = thread.warp_call()
             && let Some(calls) = participants(warp, call)
         {
-            complete(block, warp, call.0.location, &calls)?;
+            complete(block, warp, call.0, &calls)?;
             any = true;
         }
     }
@@ -121,7 +115,7 @@ fn participants(
 fn complete(
     block: &Block,
     warp: &[Thread],
-    site: &'static Location<'static>,
+    site: CallSite,
     calls: &[Option<WarpCall>; 32],
 ) -> Result<(), Fault> {
     // All lanes have made the same call.
@@ -129,10 +123,11 @@ fn complete(
         Some(WarpOperation::Multiply(multiplication)) => {
             complete_multiplication(multiplication, warp)
         }
-        Some(WarpOperation::LoadMatrices(load)) => complete_load(load, block, warp, site)?,
-        Some(WarpOperation::StoreMatrices(function)) => {
-            complete_store(function, block, warp, site)?
-        }
+        Some(WarpOperation::LoadMatrices {
+            count,
+            is_transposed,
+        }) => complete_load(count, is_transposed, block, warp, site)?,
+        Some(WarpOperation::StoreMatrices) => complete_store(block, warp, site)?,
         _ => {}
     }
     let participants = || {
@@ -152,8 +147,8 @@ fn complete(
         let answer = match call.operation {
             WarpOperation::Sync
             | WarpOperation::Multiply(_)
-            | WarpOperation::LoadMatrices(_)
-            | WarpOperation::StoreMatrices(_) => 0,
+            | WarpOperation::LoadMatrices { .. }
+            | WarpOperation::StoreMatrices => 0,
             WarpOperation::VoteAll => u32::from(ballot == call.mask),
             WarpOperation::VoteAny => u32::from(ballot != 0),
             WarpOperation::Ballot => ballot,
@@ -171,11 +166,9 @@ fn complete(
                 match calls[source as usize] {
                     Some(source) => source.word,
                     None => {
-                        let function = call.operation.function();
                         let mask = call.mask;
-                        let problem = format!(
-                            "{function}() reads lane {source}, which its mask {mask:#010x} leaves out."
-                        );
+                        let problem =
+                            format!("reads lane {source}, which its mask {mask:#010x} leaves out.");
                         return Err(current::invalid_operation(block, thread, site, problem));
                     }
                 }
@@ -199,22 +192,23 @@ fn complete_multiplication(multiplication: Multiplication, warp: &[Thread]) {
 
 /// Gives every lane its part of the matrices.
 fn complete_load(
-    load: MatrixLoad,
+    count: usize,
+    is_transposed: bool,
     block: &Block,
     warp: &[Thread],
-    site: &'static Location<'static>,
+    site: CallSite,
 ) -> Result<(), Fault> {
     let mut rows = [[[0_u8; 2]; 8]; 32];
-    for (thread, row) in warp.iter().zip(&mut rows).take(8 * load.count) {
-        let pointer = row_of_matrix(load.function, block, thread, site)?;
+    for (thread, row) in warp.iter().zip(&mut rows).take(8 * count) {
+        let pointer = row_of_matrix(block, thread, site)?;
         // SAFETY: 16 bytes of the block's shared memory, which is initialized, and whose threads
         // are all suspended.
         *row = unsafe { pointer.read() };
     }
     for (lane, thread) in warp.iter().enumerate() {
         let [a, b, mut parts] = thread.fragments.get();
-        for (matrix, part) in parts.0.iter_mut().enumerate().take(load.count) {
-            let element = |row: usize, col: usize| match load.is_transposed {
+        for (matrix, part) in parts.0.iter_mut().enumerate().take(count) {
+            let element = |row: usize, col: usize| match is_transposed {
                 false => rows[8 * matrix + row][col],
                 true => rows[8 * matrix + col][row],
             };
@@ -228,14 +222,9 @@ fn complete_load(
 }
 
 /// Writes every lane's part of the matrices.
-fn complete_store(
-    function: &'static str,
-    block: &Block,
-    warp: &[Thread],
-    site: &'static Location<'static>,
-) -> Result<(), Fault> {
+fn complete_store(block: &Block, warp: &[Thread], site: CallSite) -> Result<(), Fault> {
     for (number, thread) in warp.iter().enumerate() {
-        let pointer = row_of_matrix(function, block, thread, site)?;
+        let pointer = row_of_matrix(block, thread, site)?;
         let (matrix, row) = (number / 8, number % 8);
         let lanes = warp.iter().skip(4 * row).take(4);
         for (word, lane) in lanes.enumerate() {
@@ -255,10 +244,9 @@ fn complete_store(
 
 /// Where the row lies that a lane gives.
 fn row_of_matrix(
-    function: &'static str,
     block: &Block,
     thread: &Thread,
-    site: &'static Location<'static>,
+    site: CallSite,
 ) -> Result<*mut [[u8; 2]; 8], Fault> {
     let address = thread.fragments.get()[0].0[0] as usize;
     let pointer: *mut [[u8; 2]; 8] = std::ptr::with_exposed_provenance_mut(address);
@@ -267,7 +255,7 @@ fn row_of_matrix(
         return Ok(pointer);
     }
     let problem = format!(
-        "{function}() of a row at {pointer:p}; it must be 16 bytes of the block's shared memory, at a multiple of 16."
+        "of a row at {pointer:p}; it must be 16 bytes of the block's shared memory, at a multiple of 16."
     );
     Err(current::invalid_operation(block, thread, site, problem))
 }

@@ -26,36 +26,9 @@ pub(crate) enum WarpOperation {
     /// Of signed integers or not.
     Reduce(WarpReductionOp, bool),
     Multiply(Multiplication),
-    LoadMatrices(MatrixLoad),
-    /// With the function's name.
-    StoreMatrices(&'static str),
-}
-
-/// A load of `count` matrices from shared memory.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct MatrixLoad {
-    pub function: &'static str,
-    pub count: usize,
-    pub is_transposed: bool,
-}
-
-impl WarpOperation {
-    pub fn function(self) -> &'static str {
-        match self {
-            Self::Sync => "sync_warp",
-            Self::VoteAll => "warp_vote_all",
-            Self::VoteAny => "warp_vote_any",
-            Self::Ballot => "warp_vote_ballot",
-            Self::Shuffle(Shuffle::Up, ..) => "warp_shuffle_up",
-            Self::Shuffle(Shuffle::Down, ..) => "warp_shuffle_down",
-            Self::Shuffle(Shuffle::Idx, ..) => "warp_shuffle_idx",
-            Self::Shuffle(Shuffle::Xor, ..) => "warp_shuffle_xor",
-            Self::MatchAny => "warp_match_any",
-            Self::MatchAll => "warp_match_all",
-            Self::Reduce(..) => "warp_reduce",
-            Self::Multiply(multiplication) => multiplication.function,
-            Self::LoadMatrices(load) => load.function,
-            Self::StoreMatrices(function) => function,
-        }
-    }
+    LoadMatrices {
+        count: usize,
+        is_transposed: bool,
+    },
+    StoreMatrices,
 }

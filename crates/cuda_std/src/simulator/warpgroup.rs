@@ -122,9 +122,8 @@ pub(crate) fn warpgroup_multiply(
             None => "the sums were used",
             Some(_) => "a wait, after which A came into registers",
         };
-        current::refuse_operation(format!(
-            "{function}() without a wgmma::fence() since {used}."
-        ));
+        let problem = format!("without a wgmma::fence() since {used}.");
+        current::refuse_operation(function, problem);
     }
     let slot = known.unwrap_or_else(|| pending.take(sums));
     pending.groups.issue(Multiplication {
@@ -145,7 +144,9 @@ pub(crate) fn warpgroup_wait(function: &'static str, pending_groups: usize, sums
     let Some((_, thread)) = current::waits_here() else {
         return;
     };
-    current::wait(function, Awaits::Condition(&WARPGROUP, [pending_groups, 0]));
+    let first = thread.number as usize / THREADS * THREADS;
+    let wait = Awaits::Condition(&WARPGROUP, [first, pending_groups]);
+    current::wait(function, wait);
     let mut pending = thread.extensions.get::<PendingProducts>();
     // Without a multiplication before it the wait changes nothing.
     if let Some(slot) = pending.slot_of(sums)
@@ -157,13 +158,13 @@ pub(crate) fn warpgroup_wait(function: &'static str, pending_groups: usize, sums
     }
 }
 
-/// The wait of a whole warpgroup, by the number of groups that may stay pending.
+/// The wait of a whole warpgroup, by its first thread and the number of groups that may stay pending.
 static WARPGROUP: Condition = Condition {
     release: complete_warpgroup,
 };
 
-fn complete_warpgroup(block: &Block, thread: &Thread, numbers: [usize; 2]) -> Result<bool, Fault> {
-    let first = thread.number as usize / THREADS * THREADS;
+fn complete_warpgroup(block: &Block, numbers: [usize; 2]) -> Result<bool, Fault> {
+    let [first, pending_groups] = numbers;
     let Some((warpgroup, site)) = block
         .threads
         .get(first..first + THREADS)
@@ -171,7 +172,7 @@ fn complete_warpgroup(block: &Block, thread: &Thread, numbers: [usize; 2]) -> Re
     else {
         return Ok(false);
     };
-    perform(block, warpgroup, site, numbers[0])?;
+    perform(block, warpgroup, site, pending_groups)?;
     for thread in warpgroup {
         thread.state.set(State::Ready);
     }
@@ -201,12 +202,10 @@ fn perform(
         let mut pending = thread.extensions.get::<PendingProducts>();
         issued.push(pending.groups.take_all_but_newest(pending_groups).collect());
         if issued.last().map(Vec::len) != issued.first().map(Vec::len) {
-            let problem = format!(
-                "{}() after other multiplications than the first thread of its warpgroup has issued.",
-                site.function
-            );
-            let fault = current::invalid_operation(block, thread, site.location, problem);
-            return Err(fault);
+            let problem =
+                "after other multiplications than the first thread of its warpgroup has issued.";
+            let problem = problem.to_owned();
+            return Err(current::invalid_operation(block, thread, site, problem));
         }
     }
     for (index, multiplication) in issued[0].iter().enumerate() {

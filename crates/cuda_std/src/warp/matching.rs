@@ -3,7 +3,7 @@
 use super::sealed::Sealed;
 use crate::by_architecture::gpu_or_simulated;
 #[cfg(not(cuda_device))]
-use crate::simulator::{WarpOperation, warp_exchange};
+use crate::simulator::{CallSite, WarpOperation, warp_exchange};
 
 /// The lanes of `mask` that have the same `value` as this one, bit i for lane i. Floats are
 /// compared by their bits.
@@ -93,11 +93,11 @@ of_bits!(
 #[cfg(not(cuda_device))]
 #[track_caller]
 fn exchange(all: bool, mask: u32, words: &[u32]) -> u32 {
-    let site = core::panic::Location::caller();
-    let operation = match all {
-        true => WarpOperation::MatchAll,
-        false => WarpOperation::MatchAny,
+    let (function, operation) = match all {
+        true => ("warp_match_all", WarpOperation::MatchAll),
+        false => ("warp_match_any", WarpOperation::MatchAny),
     };
+    let site = CallSite::here(function);
     let lanes = words
         .iter()
         .map(|&word| warp_exchange(site, operation, mask, word));

@@ -27,7 +27,7 @@ pub unsafe fn warp_reduce<T: WarpReduceValue>(mask: u32, value: T, op: WarpReduc
 #[cfg(not(cuda_device))]
 #[track_caller]
 unsafe fn reduce(mask: u32, word: u32, op: WarpReductionOp, is_signed: bool) -> u32 {
-    let site = core::panic::Location::caller();
+    let site = crate::simulator::CallSite::here("warp_reduce");
     let operation = crate::simulator::WarpOperation::Reduce(op, is_signed);
     crate::simulator::warp_exchange(site, operation, mask, word)
 }
