@@ -95,35 +95,10 @@ pub unsafe fn memcpy_async<T: Copy>(shared: *mut T, global: *const T) {
     #[cfg(all(cuda_device, not(cuda_arch_at_least = "80")))]
     // SAFETY: as above.
     unsafe {
-        copy_words(shared.cast(), global.cast(), size_of::<T>() / 4);
+        shared.write(global.read());
     }
     #[cfg(not(cuda_device))]
     crate::simulator::copy_async(shared, global, size_of::<T>() as u32);
-}
-
-/// 16 bytes at a multiple of 16.
-#[cfg(all(cuda_device, not(cuda_arch_at_least = "80")))]
-#[repr(C, align(16))]
-struct Words([u32; 4]);
-
-/// Copies 1, 2 or 4 words one by one: a value copied in one piece may go through local memory,
-/// while libNVVM merges four adjacent words that it knows to be aligned into one access.
-#[cfg(all(cuda_device, not(cuda_arch_at_least = "80")))]
-#[inline(always)]
-unsafe fn copy_words(shared: *mut u32, global: *const u32, count: usize) {
-    // SAFETY: the caller of `memcpy_async` vouches for both pointers.
-    unsafe {
-        if count == 4 {
-            let (shared, global) = (shared.cast::<Words>(), global.cast::<Words>());
-            for word in 0..4 {
-                (*shared).0[word] = (*global).0[word];
-            }
-        } else {
-            for word in 0..count {
-                *shared.add(word) = *global.add(word);
-            }
-        }
-    }
 }
 
 /// [`memcpy_async`] of only the first `valid_bytes` bytes of the value; the remaining bytes of

@@ -313,7 +313,8 @@ fn a_missing_fence_or_wait_of_a_store_changes_what_is_stored() {
 fn what_no_gpu_copies_is_refused() {
     let mut matrix = Matrix::new();
     let tiles = matrix.tiles(8, 8, Swizzle::None);
-    let changed: [(fn(&mut Tiles), &str); 9] = [
+    type Change = (fn(&mut Tiles), &'static str);
+    let changed: [Change; 9] = [
         (|tiles| tiles.row_bytes = 40, "multiples of 16"),
         (|tiles| tiles.box_height = 257, "from 1 to 256"),
         (|tiles| tiles.box_width = 12, "24 bytes"),
