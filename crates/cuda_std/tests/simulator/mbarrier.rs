@@ -157,6 +157,16 @@ fn what_is_no_barrier_is_refused() {
     assert!(elsewhere.contains("shared memory"), "{elsewhere}");
     let for_nobody = problem(&|| unsafe { mbarrier::init(shared_array![Mbarrier; 1], 0) });
     assert!(for_nobody.contains("0 arrivals"), "{for_nobody}");
+    let of_an_earlier_block = Launch::new(64, 1).run(|| unsafe {
+        let barrier = shared_array![Mbarrier; 1];
+        if thread::block_idx_x() < 32 {
+            mbarrier::init(barrier, 1);
+        }
+        mbarrier::arrive(barrier);
+    });
+    let of_an_earlier_block = of_an_earlier_block.unwrap_err().to_string();
+    let words = "of block (32, 0, 0)";
+    assert!(of_an_earlier_block.contains(words), "{of_an_earlier_block}");
     let too_many = problem(&|| {
         let barrier = new_barrier(1);
         unsafe { mbarrier::arrive_expect_tx(barrier, 16) };

@@ -252,6 +252,28 @@ fn rounding_to_tf32_is_to_nearest_and_ties_go_away_from_zero() {
 }
 
 #[test]
+fn subnormal_f16_are_aligned_as_the_least_normal_ones() {
+    let sum = |c: f32| {
+        let seen = std::sync::Mutex::new(0.0);
+        let result = Launch::new(1, 32).run(|| {
+            // 2^-24, the least of all, times 1; the other products are 0.
+            let (a, b) = ([1, 0, 0, 0], [0x3C00, 0]);
+            let is_first = u32::from(lane_id() == 0);
+            let a = a.map(|word| word * is_first);
+            let d = unsafe { mma::m16n8k16_f16(a, b, [c; 4]) };
+            if lane_id() == 0 {
+                *seen.lock().unwrap() = d[0];
+            }
+        });
+        result.unwrap();
+        seen.into_inner().unwrap()
+    };
+    // The last bit that is kept is 25 below that of 2^-14.
+    assert_eq!(sum(two_to(-39)), two_to(-24) + two_to(-39));
+    assert_eq!(sum(two_to(-40)), two_to(-24));
+}
+
+#[test]
 fn special_values_and_subnormal_numbers_go_through_a_sum() {
     let one = |x: f32| {
         let mut a = [0.0; 8];

@@ -199,7 +199,7 @@ fn every_element_of_a_is_one_register_of_one_thread() {
     assert_eq!(of_lane, [(17, 1), (25, 1), (17, 5), (25, 5)]);
 }
 
-/// After a wait, registers that hold A come after no fence, even while other sums are on their way.
+/// After a wait, registers that hold A need a fence, even while other sums are on their way.
 #[test]
 fn a_in_registers_needs_a_fence_of_its_own() {
     let launch = |is_fenced: bool| {
@@ -225,6 +225,15 @@ fn a_in_registers_needs_a_fence_of_its_own() {
             unsafe { wgmma::m64n256k8_tf32_of_registers(&mut second, a, b, true) };
             unsafe { wgmma::commit() };
             unsafe { wgmma::wait_128::<0>(&mut second) };
+            for (i, (first, second)) in (0..).zip(first.into_iter().zip(second)) {
+                let (row, col) = sum_place(thread::thread_idx_x(), i);
+                let product = |from: u32| -> i32 {
+                    let products = (0..8).map(|k| small(1, row, from + k) * small(77, col, k));
+                    products.sum()
+                };
+                assert_eq!(first, product(0) as f32);
+                assert_eq!(second, (product(0) + product(8)) as f32);
+            }
         });
         report.map(|_| ()).map_err(|fault| fault.to_string())
     };
