@@ -60,7 +60,8 @@ impl Launch {
     }
 
     /// Lets asynchronous copies read only these memories: any other byte that one reads is a
-    /// [`Fault::InvalidCopy`]. Without this call, they may read whatever the kernel can.
+    /// [`Fault::InvalidCopy`](super::Fault::InvalidCopy). Without this call, they may read whatever
+    /// the kernel can.
     ///
     /// A GPU stops such a read only where it has no memory at all.
     pub fn readable_by_copies(
@@ -77,8 +78,9 @@ impl Launch {
     /// lanes of its warp.
     ///
     /// If the threads sleep, or wait for lanes of their warp, again and again, that is a
-    /// [`Fault::NoProgress`]. A thread that loops without waiting cannot be stopped, so the process
-    /// is aborted, after a sentence that names block, thread and the line of its last wait.
+    /// [`Fault::NoProgress`](super::Fault::NoProgress). A thread that loops without waiting cannot
+    /// be stopped, so the process is aborted, after a sentence that names block, thread and the line
+    /// of its last wait.
     pub fn time_limit(mut self, limit: Duration) -> Self {
         self.time_limit = limit;
         self

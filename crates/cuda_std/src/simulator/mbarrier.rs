@@ -157,8 +157,8 @@ pub(crate) fn mbarrier_init(address: usize, arrivals: u32) {
         .insert(address, barrier);
 }
 
-/// Announces bytes and arrives. If that ends the phase, threads that wait for it may run before this
-/// one continues, which exposes work that should have come before the arrival.
+/// Announces bytes and arrives. If that ends the phase, threads that wait for it may run before
+/// this one continues, which exposes work that should have come before the arrival.
 #[track_caller]
 pub(crate) fn mbarrier_arrive(address: usize, bytes: u32) {
     let Some((block, thread)) = current::running() else {

@@ -158,7 +158,7 @@ pub(crate) fn warpgroup_wait(function: &'static str, pending_groups: usize, sums
     }
 }
 
-/// The wait of a whole warpgroup, by its first thread and the number of groups that may stay pending.
+/// The wait of a whole warpgroup, by its first thread and how many groups may stay pending.
 static WARPGROUP: Condition = Condition {
     release: complete_warpgroup,
 };
