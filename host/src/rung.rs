@@ -111,10 +111,10 @@ impl Rung {
         step: &(dyn Fn() + Sync),
     ) -> Result<Run<T>, RunError> {
         let (device, problem) = (resident.device, resident.problem);
-        let run = match (self, device) {
+        let run = match (self, device.several()) {
             (Rung::Cpu(algorithm), _) => cpu::run(algorithm, problem, team),
-            (_, Device::Several(devices)) => several::run(devices, self.fixed_choice(), problem),
-            (Rung::Gpu(choice) | Rung::Auto(choice), _) => return resident.run(choice, step),
+            (_, Some(devices)) => several::run(devices, self.fixed_choice(), problem),
+            (Rung::Gpu(choice) | Rung::Auto(choice), None) => return resident.run(choice, step),
         };
         step();
         run

@@ -4,8 +4,7 @@
 use gpu_gemm::choose::predictions;
 use gpu_gemm::text::plural;
 use gpu_gemm::{
-    Call, Choice, Chooser, CudaDevice, DataType, Device, DeviceError, ElementType, Opened, Shape,
-    Transpose,
+    Call, Choice, Chooser, CudaDevice, DataType, DeviceError, ElementType, Opened, Shape, Transpose,
 };
 use std::error::Error;
 
@@ -55,17 +54,16 @@ fn for_gpus(why: &str) -> String {
 ///
 /// There is none, or there are several: a sentence.
 pub fn gpu_of(opened: &Opened) -> Result<&CudaDevice, String> {
-    match &opened.device {
-        Device::Cuda(device) => Ok(device),
-        Device::Several(_) => Err(
-            "`rust-gemm tune` measures one GPU at a time: name it, as in `--device cuda:1`."
-                .to_string(),
-        ),
-        Device::Simulator(_) | Device::OpenCl(_) => Err(format!(
-            "`rust-gemm tune` measures GPUs, and this is the simulator: {}.",
+    let device = &opened.device;
+    device.one_gpu().ok_or_else(|| match device.several() {
+        Some(_) => "`rust-gemm tune` measures one GPU at a time: name it, as in `--device cuda:1`."
+            .to_string(),
+        None => format!(
+            "`rust-gemm tune` measures GPUs, and this is the {}: {}.",
+            device.backend(),
             for_gpus(&opened.reason)
-        )),
-    }
+        ),
+    })
 }
 
 /// Steps of the progress of [`shape`]: the measurement, two gates and a last run.
@@ -159,7 +157,7 @@ fn prove(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use gpu_gemm::{DeviceChoice, DeviceFacts};
+    use gpu_gemm::{Device, DeviceChoice, DeviceFacts};
 
     #[test]
     fn what_the_model_chooses_is_measured_first_and_no_more_plans_than_requested() {

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::fmt;
 use std::sync::OnceLock;
 
-use gpu_gemm::{Device, DeviceChoice, Simulator};
+use gpu_gemm::{Device, DeviceChoice};
 
 /// Why tests on a GPU cannot run here, or `None` if they can.
 pub fn why_no_gpu() -> Option<&'static str> {
@@ -82,7 +82,7 @@ impl Backend {
     /// Opens the device.
     fn open(self) -> Result<Device, String> {
         let choice = match self {
-            Backend::Simulator => return Ok(Device::Simulator(Simulator::default())),
+            Backend::Simulator => return Ok(Device::simulator()),
             Backend::Gpu => DeviceChoice::Cuda(0),
             Backend::OpenCl => DeviceChoice::OpenCl(0),
         };

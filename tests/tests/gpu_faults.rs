@@ -147,7 +147,7 @@ fn writes_outside_of_c_are_caught() {
         st.global.f32 [%c+-64], %x;",
         offset_of!(Arguments, c)
     );
-    let device = Device::Cuda(Box::new(load("7.0", "sm_50", &body).expect(NEEDS_GPU)));
+    let device = Device::from(load("7.0", "sm_50", &body).expect(NEEDS_GPU));
     let error = run(&device, &problem(4)).expect_err("a trespass");
     assert_eq!(
         error.to_string(),
@@ -174,7 +174,7 @@ fn a_panic_says_what_where_and_in_which_thread_and_every_later_call_fails_as_cle
         ".address_size 64\n",
         ".address_size 64\n.visible .global .align 8 .u64 __nvvm_panic_record;\n",
     ) + "// panic 3: src/lib.rs:5:9: the index is {0}\n";
-    let device = Device::Cuda(Box::new(loaded(ptx).expect(NEEDS_GPU)));
+    let device = Device::from(loaded(ptx).expect(NEEDS_GPU));
     let problem = problem(4);
     let first = run(&device, &problem).expect_err("a crash");
     let RunError::Device(DeviceError::Crashed { panic: Some(_), .. }) = &first else {

@@ -13,7 +13,7 @@
 //! | [`share_out`] | who gets what: pure functions of shape and rank count |
 //! | [`layout`] | a file for each layout: its formulas, its cost, its messages |
 //! | [`comm`] | the only place that knows MPI and sends elements, so the only one that counts them |
-//! | [`local`] | the product of one rank: a CPU rung, the simulator, a GPU in whose memory C stays |
+//! | [`local`] | the product of one rank: a CPU rung, or a device in whose memory C stays |
 //! | [`model`], [`predict`] | the textbook's cost of a layout, from three constants, and for more ranks |
 //! | [`evaluate`] | proves and times layouts on some ranks |
 //! | [`record`], [`plots`] | what was found, as tables, JSON and plots |
@@ -49,12 +49,16 @@ use host::cpu::{Functions, Team, view::View, view::ViewMut};
 ///
 /// Ranks add up products in [`Element::Sum`], and send C in it. So each layout may add to C as
 /// often as it likes, and an element of 16 bits is rounded once, by rank 0, from all of its sum.
-pub trait Element: host::data::Number + Transmissible {
+pub trait Element:
+    host::data::Number
+    + Transmissible
+    + MultipliesInto<<Self as Element>::Sum, Scalar = <Self as Element>::Sum>
+{
     /// The type of sums: the same, but f32 for elements of 16 bits.
     type Sum: Element<Sum = Self::Sum>;
 
     /// The types of what ranks multiply, elements into sums.
-    const PRODUCT: DataType;
+    const PRODUCT: DataType = <Self as MultipliesInto<Self::Sum>>::DATA_TYPE;
 
     /// The function of a CPU rung, if it multiplies this type into such sums.
     fn multiply_natively(functions: &Functions) -> Option<MultiplyNatively<Self>>;
@@ -79,7 +83,6 @@ macro_rules! sums_of_the_same_type {
     ($($number:ident),*) => {
         $(impl Element for $number {
             type Sum = $number;
-            const PRODUCT: DataType = <$number as MultipliesInto<$number>>::DATA_TYPE;
 
             fn multiply_natively(functions: &Functions) -> Option<MultiplyNatively<$number>> {
                 functions.of::<$number>()
@@ -101,7 +104,6 @@ macro_rules! sums_of_f32 {
     ($($number:ident),*) => {
         $(impl Element for $number {
             type Sum = f32;
-            const PRODUCT: DataType = <$number as MultipliesInto<f32>>::DATA_TYPE;
 
             fn multiply_natively(_: &Functions) -> Option<MultiplyNatively<$number>> {
                 None

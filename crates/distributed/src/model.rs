@@ -26,8 +26,7 @@ use crate::Element;
 use crate::clock::{Clock, Phase, Times};
 use crate::comm::Ranks;
 use crate::layout::LayoutError;
-use crate::local::LocalProduct;
-use crate::local::gpu::{Gpu, all_have_one};
+use crate::local::{LocalProduct, are_all_on_gpus};
 use crate::volume::Volume;
 
 /// A machine, as the model sees it: 1 / beta and 1 / gamma are the usual units.
@@ -152,9 +151,8 @@ pub fn measure<T: Element>(
     ranks: &Ranks,
     shape: Shape,
     local: &dyn LocalProduct<T>,
-    gpu: Option<&Gpu>,
 ) -> Result<Machine, LayoutError> {
-    let longest = match all_have_one(ranks, gpu) {
+    let longest = match are_all_on_gpus(ranks, local) {
         true => SIDE_ON_GPUS,
         false => SIDE,
     };
@@ -170,19 +168,12 @@ pub fn measure<T: Element>(
     // The first may compile its kernel.
     for run in 0..=PRODUCTS {
         ranks.barrier();
-        let started = Instant::now();
-        let own = match gpu {
-            Some(gpu) => {
-                let (clock, mut block) = (Clock::default(), gpu.block_of_c(m, n)?);
-                block.add(&clock, Phase::Distribute, a, b)?;
-                block.wait(&clock)?
-            }
-            None => {
-                local.add_product(a, b, ViewMut::new(&mut c, m, n, n))?;
-                started.elapsed()
-            }
-        };
-        let all = ranks.all_gather(&[own.as_secs_f64()]);
+        let clock = Clock::default();
+        local.begin(m, n)?;
+        let c = ViewMut::new(&mut c, m, n, n);
+        local.add(&clock, Phase::Distribute, (a, b), c, None)?;
+        local.wait(&clock)?;
+        let all = ranks.all_gather(&[clock.times().compute_s]);
         if run > 0 {
             product_s.push(all.into_iter().fold(1e-9, f64::max));
         }

@@ -4,6 +4,9 @@
 use std::any::Any;
 use std::time::{Duration, Instant};
 
+use cust::event::{Event, EventStatus};
+
+use crate::device::cuda::status::during;
 use crate::error::DeviceError;
 use crate::gpu::DeviceFacts;
 use crate::launch::{Bindings, Launch};
@@ -63,6 +66,68 @@ impl Allocated {
     }
 }
 
+/// What is known of a device's memory, in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Capacity {
+    /// The cache that all launches share.
+    pub cache: usize,
+    /// Memory that is free.
+    pub free: usize,
+}
+
+/// A point among what a device does, which it reaches when it has done all that was launched
+/// before: on a GPU an event, elsewhere the time at which the host had waited for it.
+pub struct Mark {
+    event: Option<Event>,
+    at: Instant,
+}
+
+impl Mark {
+    /// A point that a GPU's stream reaches with this event, or that has been reached now.
+    pub(crate) fn new(event: Option<Event>) -> Mark {
+        let at = Instant::now();
+        Mark { event, at }
+    }
+
+    /// Waits until the device gets there.
+    ///
+    /// # Errors
+    ///
+    /// The GPU fails.
+    pub fn wait(&self) -> Result<(), DeviceError> {
+        let waited = self.event.as_ref().map_or(Ok(()), Event::synchronize);
+        waited.map_err(during("Waiting for the GPU"))
+    }
+
+    /// Whether the device has got there.
+    ///
+    /// # Errors
+    ///
+    /// The GPU fails.
+    pub fn is_reached(&self) -> Result<bool, DeviceError> {
+        let status = self
+            .event
+            .as_ref()
+            .map_or(Ok(EventStatus::Ready), Event::query);
+        let status = status.map_err(during("Waiting for the GPU"))?;
+        Ok(status == EventStatus::Ready)
+    }
+
+    /// The seconds from another mark of the same device to this one. Both have been reached.
+    ///
+    /// # Errors
+    ///
+    /// The GPU fails.
+    pub fn seconds_since(&self, start: &Mark) -> Result<f64, DeviceError> {
+        let (Some(from), Some(to)) = (&start.event, &self.event) else {
+            return Ok((self.at - start.at).as_secs_f64());
+        };
+        let milliseconds = to.elapsed_time_f32(from);
+        let milliseconds = milliseconds.map_err(during("Reading a time"))?;
+        Ok((f64::from(milliseconds) / 1e3).max(0.0))
+    }
+}
+
 /// A device, or a stream of one.
 ///
 /// # Safety
@@ -92,6 +157,18 @@ pub unsafe trait Backend: Send + Sync {
     ///
     /// There is not enough memory.
     fn allocate(&self, bytes: usize) -> Result<Allocated, DeviceError>;
+
+    /// How large its memory is, as far as that limits anything.
+    ///
+    /// # Errors
+    ///
+    /// The driver fails.
+    fn capacity(&self) -> Result<Capacity, DeviceError> {
+        Ok(Capacity {
+            cache: 0,
+            free: usize::MAX,
+        })
+    }
 
     /// Copies `bytes` bytes, and waits for it.
     ///
@@ -141,6 +218,26 @@ pub unsafe trait Backend: Send + Sync {
     /// The device fails, or a kernel crashed.
     fn synchronize(&self) -> Result<(), DeviceError>;
 
+    /// The same, where `kernel` was launched last: if a kernel crashed, that is the one that is
+    /// named.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Backend::synchronize`].
+    fn finish(&self, _kernel: &str) -> Result<(), DeviceError> {
+        self.synchronize()
+    }
+
+    /// Marks the point after all that has been launched. A GPU does not wait for it.
+    ///
+    /// # Errors
+    ///
+    /// The device fails.
+    fn mark(&self) -> Result<Mark, DeviceError> {
+        self.synchronize()?;
+        Ok(Mark::new(None))
+    }
+
     /// How long launches of `kernel` take from the start of the first to the end of the last. It
     /// waits for them even if one could not be started.
     ///
@@ -149,14 +246,15 @@ pub unsafe trait Backend: Send + Sync {
     /// A launch fails; if one crashed, that is the kernel that is named.
     fn time(
         &self,
-        _kernel: &str,
+        kernel: &str,
         launch: &mut dyn FnMut() -> Result<(), DeviceError>,
     ) -> Result<Duration, DeviceError> {
-        let start = Instant::now();
+        let start = self.mark()?;
         let launched = launch();
-        let ended = self.synchronize();
-        let time = start.elapsed();
-        launched.and(ended).map(|()| time)
+        let end = self.mark();
+        self.finish(kernel)?;
+        launched?;
+        Ok(Duration::from_secs_f64(end?.seconds_since(&start)?))
     }
 }
 

@@ -7,10 +7,10 @@ use std::sync::Arc;
 use cust::stream::Stream;
 use gpu_kernels::spec::DataType;
 
-use crate::backend::{Backend, run};
+use crate::backend::{Backend, Mark, run};
 use crate::buffer::Buffer;
 use crate::call::{Batch, Call, Shape, Transpose};
-use crate::choose::{self, Chooser};
+use crate::choose::{self, Choice, Chooser};
 use crate::device::{CudaDevice, CudaStream, Device};
 use crate::error::DeviceError;
 use crate::launch::{Element, MultipliesInto, Scalar};
@@ -36,6 +36,8 @@ pub struct Context<'device> {
     chooser: Chooser,
     /// Floats, so that they are aligned.
     workspace: Buffer<f32>,
+    /// The kernel that was launched last, which an error that crashes the GPU is said of.
+    last: Cell<Option<&'static str>>,
     /// One thread at a time launches what uses the workspace.
     not_sync: PhantomData<Cell<()>>,
 }
@@ -88,6 +90,7 @@ impl<'device> Context<'device> {
             workspace: Buffer::new(&*backend, floats)?,
             backend,
             chooser,
+            last: Cell::new(None),
             not_sync: PhantomData,
         })
     }
@@ -96,8 +99,8 @@ impl<'device> Context<'device> {
     /// copies need as much workspace as A and B, and [`Context::prepare`] provides it.
     ///
     /// ```
-    /// # use gpu_gemm::{Context, Device, Simulator};
-    /// # let device = Device::Simulator(Simulator::default());
+    /// # use gpu_gemm::{Context, Device};
+    /// # let device = Device::simulator();
     /// let context = Context::new(&device, 0)?.allowing_split();
     /// # Ok::<(), gpu_gemm::DeviceError>(())
     /// ```
@@ -109,6 +112,23 @@ impl<'device> Context<'device> {
     /// The same context where f32 may be rounded to tf32 or split ([`Chooser::allowing_tf32`]).
     pub fn allowing_tf32(mut self) -> Context<'device> {
         self.chooser.allow(choose::TF32);
+        self
+    }
+
+    /// The same context, which multiplies matrices of the types of this kernel with nothing else.
+    ///
+    /// ```
+    /// use gpu_gemm::gpu_kernels::naive;
+    /// use gpu_gemm::{Choice, Context, DataType, Device, Shape};
+    ///
+    /// let device = Device::simulator();
+    /// let naive = Choice::even(&naive::KERNEL.variants[0]);
+    /// let context = Context::new(&device, 0)?.with_kernel(naive);
+    /// assert_eq!(context.chooser().choose(DataType::F32, Shape::cube(4096)), Some(naive));
+    /// # Ok::<(), gpu_gemm::DeviceError>(())
+    /// ```
+    pub fn with_kernel(mut self, choice: Choice) -> Context<'device> {
+        self.chooser.fix(choice);
         self
     }
 
@@ -129,8 +149,8 @@ impl<'device> Context<'device> {
     /// 16 bytes and to have no gaps between rows.
     ///
     /// ```
-    /// # use gpu_gemm::{Context, DataType, Device, Shape, Simulator, Transpose};
-    /// # let device = Device::Simulator(Simulator::default());
+    /// # use gpu_gemm::{Context, DataType, Device, Shape, Transpose};
+    /// # let device = Device::simulator();
     /// # let mut context = Context::new(&device, 0)?;
     /// context.prepare(DataType::F32, Shape::cube(512), Transpose::No, Transpose::No)?;
     /// # Ok::<(), gpu_gemm::DeviceError>(())
@@ -186,9 +206,32 @@ impl<'device> Context<'device> {
     ///
     /// # Errors
     ///
-    /// A kernel crashed.
+    /// A kernel crashed: the one that was launched last is named.
     pub fn synchronize(&self) -> Result<(), DeviceError> {
-        self.backend.synchronize()
+        match self.last.get() {
+            Some(kernel) => self.backend.finish(kernel),
+            None => self.backend.synchronize(),
+        }
+    }
+
+    /// Marks the point after everything on the stream.
+    ///
+    /// # Errors
+    ///
+    /// The GPU fails.
+    pub fn mark(&self) -> Result<Mark, DeviceError> {
+        self.backend.enter()?;
+        self.backend.mark()
+    }
+
+    /// Memory of the context's device for `length` numbers, with unspecified values.
+    ///
+    /// # Errors
+    ///
+    /// There is not enough memory for them.
+    pub fn allocate<T: Element>(&self, length: usize) -> Result<Buffer<T>, DeviceError> {
+        self.backend.enter()?;
+        Buffer::new(&*self.backend, length)
     }
 
     /// Copies numbers to memory of the context's device.
@@ -197,8 +240,7 @@ impl<'device> Context<'device> {
     ///
     /// There is not enough memory for them, or the GPU fails.
     pub fn upload<T: Element>(&self, numbers: &[T]) -> Result<Buffer<T>, DeviceError> {
-        self.backend.enter()?;
-        let mut buffer = Buffer::new(&*self.backend, numbers.len())?;
+        let mut buffer = self.allocate(numbers.len())?;
         buffer.write(&*self.backend, 0, numbers)?;
         Ok(buffer)
     }
@@ -262,6 +304,7 @@ impl<'device> Context<'device> {
             }
         };
         self.check(&plan)?;
+        self.last.set(Some(plan.variant().name));
         let bindings = product.bindings(self.workspace.start().cast());
         // SAFETY: the caller vouches for the matrices; the workspace is as large as the plan
         // requires, and its users run one after the other.
@@ -316,8 +359,8 @@ impl Drop for Context<'_> {
 /// [`F16`]: crate::F16
 ///
 /// ```
-/// # use gpu_gemm::{Bf16, Context, Device, DeviceError, GemmError, Simulator, gemm};
-/// # let device = Device::Simulator(Simulator::default());
+/// # use gpu_gemm::{Bf16, Context, Device, DeviceError, GemmError, gemm};
+/// # let device = Device::simulator();
 /// # let context = Context::new(&device, 0)?;
 /// let twos = vec![Bf16::from_f32(2.0); 16 * 16];
 /// let (a, b) = (context.upload(&twos)?, context.upload(&twos)?);
@@ -453,11 +496,10 @@ mod tests {
     use gpu_kernels::spec::ElementType;
 
     use super::*;
-    use crate::device::Simulator;
 
     #[test]
     fn a_context_splits_f32_or_rounds_it_to_tf32_only_where_that_is_allowed() {
-        let device = Device::Simulator(Simulator::default());
+        let device = Device::simulator();
         let context = || Context::new(&device, 0).unwrap();
         let name = |context: Context<'_>| {
             let choice = context

@@ -67,7 +67,7 @@ pub use cuda_std::simulator;
 pub use gpu_kernels::spec::{DataType, ElementType, Variant};
 pub use gpu_kernels::{self, KERNELS};
 
-pub use backend::{Allocated, Backend, Space, Way, run};
+pub use backend::{Allocated, Backend, Capacity, Mark, Space, Way, run};
 pub use buffer::Buffer;
 pub use call::{Batch, Call, Factor, Operand, Shape, Transpose};
 pub use choose::{Choice, Chooser};

@@ -9,6 +9,7 @@ use crate::device::several::Devices;
 use crate::launch::{Element, MultipliesInto};
 use crate::matrix::{GemmError, Input, Output, StoredMatrix};
 use crate::plan::{Plan, PlanError};
+use crate::split::Split;
 
 impl Devices {
     /// What makes the plans of their parts: by the chosen kernel, or for `None` by the one that
@@ -38,6 +39,30 @@ impl Devices {
         }
     }
 
+    /// The plan of what the first of them multiplies first of this call: by the chosen kernel, or for
+    /// `None` by the one that suits it.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Plan::new`].
+    pub fn first_plan(
+        &self,
+        choice: Option<Choice>,
+        data_type: impl Into<DataType>,
+        call: Call,
+    ) -> Result<Plan, PlanError> {
+        let data_type = data_type.into();
+        let blocks = Split::of(call.shape, self.count()).blocks(0);
+        let shape = blocks.first().map_or(call.shape, |block| Shape {
+            m: block.rows.len(),
+            n: block.columns.len(),
+            ..call.shape
+        });
+        let transposes = (call.a.transpose, call.b.transpose);
+        let call = Call::compact(shape, transposes.0, transposes.1, data_type.inputs);
+        self.planner(choice, data_type)(0, call)
+    }
+
     /// `C = alpha * op(A) * op(B) + beta * C` on row-major matrices in host memory, of one of the
     /// element types of [`gemm`](crate::gemm), each given with its leading dimension, and A and B
     /// with whether they are stored transposed, as the table there says. They are spread over the
@@ -49,9 +74,8 @@ impl Devices {
     ///
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// let two: DeviceChoice = "sim+sim".parse()?;
-    /// let Device::Several(devices) = Device::open(two)?.device else {
-    ///     unreachable!("that is what was asked for");
-    /// };
+    /// let device = Device::open(two)?.device;
+    /// let devices = device.several().expect("two were asked for");
     /// let (a, b) = ([1.0f32, 2.0, 3.0, 4.0], [5.0, 6.0, 7.0, 8.0]); // 2 x 2
     /// let mut c = [0.0; 4];
     /// let no = Transpose::No;
@@ -105,11 +129,11 @@ impl Devices {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::device::{Device, Simulator};
+    use crate::device::Device;
     use crate::{Bf16, Context, F16, WORKSPACE};
 
     fn devices(count: usize) -> Devices {
-        let members = (0..count).map(|_| Device::Simulator(Simulator::default()));
+        let members = (0..count).map(|_| Device::simulator());
         Devices::of(members.collect()).unwrap()
     }
 
@@ -179,7 +203,7 @@ mod tests {
 
     #[test]
     fn a_context_is_for_one_device_and_says_what_several_are_for() {
-        let several = Device::Several(Box::new(devices(2)));
+        let several = Device::from(devices(2));
         let error = Context::new(&several, WORKSPACE).err().unwrap().to_string();
         assert!(error.contains("multiply with `Devices::gemm`"), "{error}");
     }

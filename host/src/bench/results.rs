@@ -146,7 +146,7 @@ impl Machine {
             device: device.description(),
             ..Machine::default()
         };
-        let Device::Cuda(gpu) = device else {
+        let Some(gpu) = device.one_gpu() else {
             return machine;
         };
         let properties = gpu.properties();

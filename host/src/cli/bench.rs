@@ -163,7 +163,7 @@ fn bench_asked(
         opened.reason = NATIVE.to_string();
     }
     let device = &opened.device;
-    if arguments.sustained.is_some() && (is_native || !matches!(device, Device::Cuda(_))) {
+    if arguments.sustained.is_some() && (is_native || device.one_gpu().is_none()) {
         return Err(usage(
             "`--sustained` launches kernels on a GPU until they meet its power limit, and there is none here: leave it out, or choose `--device cuda`.",
         ));

@@ -76,12 +76,11 @@ impl Math {
 impl Running {
     /// Where matrices start, which can be said only for several devices.
     pub(super) fn origin(&self, device: &Device) -> Result<Origin, Stop> {
-        match (self.start, device) {
-            (Some(origin), Device::Several(_)) => Ok(origin),
-            (None, _) => Ok(Origin::default()),
-            (Some(_), _) => Err(usage(
+        match self.start {
+            Some(_) if device.several().is_none() => Err(usage(
                 "--start goes with several devices, as in `--device cuda:0+1`.",
             )),
+            start => Ok(start.unwrap_or_default()),
         }
     }
 

@@ -18,6 +18,8 @@ pub struct Pace {
     least_warmup: u32,
     /// Seconds that a run lasts at least.
     shortest_run: f64,
+    /// Copies of the matrices that launches take in turn, at most.
+    pub(super) most_copies: usize,
     /// Whether the run that proved the result is one of the warm-up, or the first that counts if
     /// there is none.
     counts_proof: bool,
@@ -30,6 +32,7 @@ pub(super) const ON_GPU: Pace = Pace {
     one_warmup_in: 1,
     least_warmup: 1,
     shortest_run: 1e-4,
+    most_copies: 1024,
     counts_proof: false,
 };
 
@@ -41,6 +44,8 @@ pub(super) const BY_OPENCL: Pace = Pace {
     one_warmup_in: 10,
     least_warmup: 0,
     shortest_run: 1e-3,
+    // Some CPUs share a cache of hundreds of megabytes.
+    most_copies: 8,
     counts_proof: false,
 };
 
@@ -52,6 +57,7 @@ pub const ON_CPU: Pace = Pace {
     one_warmup_in: 1,
     least_warmup: 0,
     shortest_run: 0.0,
+    most_copies: 1,
     counts_proof: false,
 };
 

@@ -12,11 +12,7 @@
 use std::collections::VecDeque;
 use std::time::Instant;
 
-use cust::event::EventStatus;
-use gpu_gemm::CudaDevice;
-use gpu_gemm::device::cuda::status::during;
-
-use super::gpu::{Bench, MeasureError, Runner, mark, seconds};
+use super::gpu::{Bench, MeasureError, Runner};
 use super::timing::{Timing, turns};
 use crate::data::Number;
 
@@ -56,7 +52,7 @@ impl Sustained {
 /// Runs each contender for `seconds`, a second at a time. `medians` are the seconds of one launch;
 /// `doing` is told whose turn it is.
 pub(super) fn measure<T: Number>(
-    on: (&Bench<'_, '_, T>, &CudaDevice),
+    bench: &Bench<'_, '_, T>,
     runners: &[&Runner<'_>],
     medians: &[f64],
     seconds: u32,
@@ -65,7 +61,7 @@ pub(super) fn measure<T: Number>(
     let mut all: Vec<Vec<Turn>> = runners.iter().map(|_| Vec::new()).collect();
     for index in turns(&vec![seconds; runners.len()]) {
         doing(index);
-        all[index].push(turn(on, runners[index], medians[index])?);
+        all[index].push(turn(bench, runners[index], medians[index])?);
     }
     Ok(all.iter().map(|turns| summary(turns)).collect())
 }
@@ -89,14 +85,13 @@ struct Sample {
 
 /// A second of launches, or as long as the third batch takes.
 fn turn<T: Number>(
-    (bench, gpu): (&Bench<'_, '_, T>, &CudaDevice),
+    bench: &Bench<'_, '_, T>,
     runner: &Runner<'_>,
     seconds_per_launch: f64,
 ) -> Result<Turn, MeasureError> {
     let launches = (BATCH / seconds_per_launch.max(1e-6)).ceil() as u64;
     let (began, mut queued, mut ended) = (Instant::now(), VecDeque::new(), Vec::new());
     let mut samples = Vec::new();
-    let start = mark(gpu.stream())?;
     // When the first batch that counts begins: the end of the one before it.
     let mut counted = None;
     loop {
@@ -105,9 +100,9 @@ fn turn<T: Number>(
             for _ in 0..launches {
                 bench.launch(runner)?;
             }
-            queued.push_back(mark(gpu.stream())?);
+            queued.push_back(bench.mark()?);
         }
-        let Some(event) = queued.pop_front() else {
+        let Some(mark) = queued.pop_front() else {
             break;
         };
         loop {
@@ -118,12 +113,11 @@ fn turn<T: Number>(
                     energy_j: probe.energy_j(),
                 });
             }
-            let status = event.query().map_err(during("Waiting for launches"))?;
-            if status == EventStatus::Ready {
+            if mark.is_reached()? {
                 break;
             }
         }
-        ended.push(event);
+        ended.push(mark);
         if counted.is_none() && began.elapsed().as_secs_f64() >= DROPPED {
             counted = Some((ended.len() - 1, began.elapsed().as_secs_f64()));
         }
@@ -135,7 +129,7 @@ fn turn<T: Number>(
     let first = first.min(last - 1);
     Ok(Turn {
         launches: launches * (last - first) as u64,
-        seconds: seconds(&start, &ended[last])? - seconds(&start, &ended[first])?,
+        seconds: ended[last].seconds_since(&ended[first])?,
         samples,
     })
 }

@@ -18,14 +18,14 @@ pub(super) fn yardsticks<'device>(
         Baseline::Cublas => &[Interface::Cublas],
         Baseline::CublasLt => &[Interface::CublasLt],
     };
-    match device {
-        Device::Cuda(device) => match load(device, interfaces, request) {
-            Err(_) if request.baseline == Baseline::Auto => Ok(Vec::new()),
-            loaded => Ok(loaded?),
-        },
-        _ if request.baseline == Baseline::Auto => Ok(Vec::new()),
-        device if device.gpu().is_some() => Err(EvaluateError::BaselineOfSeveral),
-        _ => Err(EvaluateError::BaselineWithoutGpu),
+    let loaded = match device.one_gpu() {
+        Some(gpu) => load(gpu, interfaces, request).map_err(EvaluateError::from),
+        None if device.gpu().is_some() => Err(EvaluateError::BaselineOfSeveral),
+        None => Err(EvaluateError::BaselineWithoutGpu),
+    };
+    match request.baseline {
+        Baseline::Auto => Ok(loaded.unwrap_or_default()),
+        _ => loaded,
     }
 }
 

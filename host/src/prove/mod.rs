@@ -21,7 +21,7 @@ mod timing;
 
 use std::io::Write;
 
-use gpu_gemm::{Bf16, Device, ElementType, F16, Opened};
+use gpu_gemm::{Bf16, ElementType, F16, Opened};
 
 pub use error::EvaluateError;
 pub use gates::{compute_reference, small_integer};
@@ -124,7 +124,7 @@ fn evaluate_as<T: Number>(
         scalar("beta", request.beta)?,
     );
     memory::check(request.shape, request.storage, size_of::<T>())?;
-    if request.storage.batch > 1 && matches!(machine.device, Device::Several(_)) {
+    if request.storage.batch > 1 && machine.device.several().is_some() {
         return Err(EvaluateError::BatchOnSeveral);
     }
     let yardsticks = match request.is_native() && request.baseline == Baseline::Auto {
@@ -205,7 +205,7 @@ mod tests {
     use crate::planted;
     use crate::rung::Rung;
     use gpu_gemm::gpu_kernels::spec::{EntryFn, Tile};
-    use gpu_gemm::{Choice, DeviceChoice, Shape, gpu_kernels};
+    use gpu_gemm::{Choice, Device, DeviceChoice, Shape, gpu_kernels};
 
     /// A kernel, one CTA of which computes all of a small C.
     fn planted(name: &'static str, function: EntryFn) -> Rung {

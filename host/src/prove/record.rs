@@ -1,10 +1,7 @@
 //! What a report says about a rung.
 
 use gpu_gemm::gpu_kernels::spec::{ErrorScale, Kernel, Variant};
-use gpu_gemm::{
-    Call, Choice, DataType, Device, DeviceFacts, Devices, KERNELS, Launch, Plan, PlanError, Shape,
-    Split, Transpose,
-};
+use gpu_gemm::{Choice, DataType, DeviceFacts, KERNELS, Launch, Plan, PlanError, Shape, Transpose};
 
 use super::candidate::{Candidate, Machine};
 use super::request::Request;
@@ -99,9 +96,12 @@ pub(super) fn record(
             })
         }
         Rung::Gpu(choice) | Rung::Auto(choice) => {
-            let plan = match machine.device {
-                Device::Several(devices) => first_part(devices, request, *rung, *choice)?,
-                device => choice.plan(request.call(choice.variant.types.a), &device.facts())?,
+            let (device, call) = (machine.device, request.call(choice.variant.types.a));
+            let plan = match device.several() {
+                Some(devices) => {
+                    devices.first_plan(rung.fixed_choice(), request.data_type, call)?
+                }
+                None => choice.plan(call, &device.facts())?,
             };
             let variant = plan.variant();
             let is_own = |launch: &&Launch| launch.kernel.name == variant.entry.name;
@@ -229,32 +229,12 @@ fn reads_in_place(plan: &Plan, facts: &DeviceFacts) -> Option<&'static str> {
     Some(variant.name)
 }
 
-/// The plan of the part that the first of several devices multiplies first.
-fn first_part(
-    devices: &Devices,
-    request: &Request,
-    rung: Rung,
-    choice: Choice,
-) -> Result<Plan, PlanError> {
-    let element = choice.variant.types.a;
-    let whole = request.call(element);
-    let split = Split::of(whole.shape, devices.count());
-    let shape = split.blocks(0).first().map(|block| Shape {
-        m: block.rows.len(),
-        n: block.columns.len(),
-        ..whole.shape
-    });
-    let shape = shape.unwrap_or(whole.shape);
-    let call = Call::compact(shape, whole.a.transpose, whole.b.transpose, element);
-    devices.planner(rung.fixed_choice(), request.data_type)(0, call)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::cpu::{Settings, Team, ijk};
     use crate::verify::Proof;
-    use gpu_gemm::DeviceChoice;
+    use gpu_gemm::Device;
     use gpu_gemm::gpu_kernels::naive;
 
     /// A library's times, which do ten launches of 12,000 operations in as many seconds.
@@ -289,7 +269,7 @@ mod tests {
     }
 
     fn recorded(request: &Request, candidate: &Candidate, libraries: &[Yardstick]) -> Record {
-        let device = &Device::open(DeviceChoice::Simulator).unwrap().device;
+        let device = &Device::simulator();
         let team = &Team::new(Settings::default()).unwrap();
         record(Machine { device, team }, request, candidate, libraries).unwrap()
     }

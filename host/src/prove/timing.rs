@@ -5,7 +5,7 @@
 use std::time::{Duration, Instant};
 
 use gpu_gemm::gpu_kernels::spec::Tile;
-use gpu_gemm::{Choice, DataType, Device, Devices};
+use gpu_gemm::{Choice, DataType, Devices};
 
 use super::candidate::{Candidate, Machine};
 use super::error::EvaluateError;
@@ -53,11 +53,13 @@ pub(super) fn time<T: Number>(
     }
     let mut kernels = Vec::new();
     for candidate in right.drain(..) {
-        match (candidate.rung.choice(), machine.device) {
-            (Some(_), Device::Several(devices)) => {
+        match (candidate.rung.choice(), machine.device.several()) {
+            (Some(_), Some(devices)) => {
                 time_several(machine, devices, (request, judge, progress), candidate)?;
             }
-            (Some(choice), device) if !device.is_simulator() => kernels.push((choice, candidate)),
+            (Some(choice), None) if !machine.device.is_simulator() => {
+                kernels.push((choice, candidate));
+            }
             _ => {
                 let on = (judge, &mut *resident);
                 time_by_clock(machine, request.effort, on, candidate, progress)?;

@@ -149,12 +149,12 @@ mod tests {
     use super::{run as run_by, *};
     use crate::data::{Data, Layout};
     use crate::planted;
+    use gpu_gemm::Shape;
     use gpu_gemm::gpu_kernels::spec::EntryFn;
     use gpu_gemm::gpu_kernels::{naive, pitched};
-    use gpu_gemm::{Shape, Simulator};
 
     fn simulator() -> Device {
-        Device::Simulator(Simulator::default())
+        Device::simulator()
     }
 
     /// Runs a planted kernel on 3 x 4 x 5 with one element of padding everywhere.

@@ -127,10 +127,10 @@ mod tests {
     use gpu_gemm::gpu_kernels::gemm::Gemm;
     use gpu_gemm::gpu_kernels::naive;
     use gpu_gemm::gpu_kernels::spec::EntryFn;
-    use gpu_gemm::{Device, Shape, Simulator, Transpose};
+    use gpu_gemm::{Device, Shape, Transpose};
 
     fn simulators(count: usize) -> Devices {
-        let members = (0..count).map(|_| Device::Simulator(Simulator::default()));
+        let members = (0..count).map(|_| Device::simulator());
         Devices::of(members.collect()).unwrap()
     }
 
@@ -156,7 +156,7 @@ mod tests {
     /// Sizes that no number of devices divides, fewer rows than devices, and none.
     #[test]
     fn each_element_has_the_bits_that_one_device_gives_it_wherever_matrices_start() {
-        let (no, one) = (Transpose::No, Device::Simulator(Simulator::default()));
+        let (no, one) = (Transpose::No, Device::simulator());
         let naive = Choice::even(&naive::KERNEL.variants[0]);
         for (m, n, k) in [
             (33, 70, 19),

@@ -388,7 +388,7 @@ fn cublas_multiplies_every_type_in_every_layout_one_product_or_a_batch() {
 /// Checks its products in every layout.
 fn multiplied_by_cublas<T: Number>(data_type: DataType) {
     let opened = Device::open(DeviceChoice::Cuda(0)).unwrap().device;
-    let Device::Cuda(device) = &opened else {
+    let Some(device) = opened.one_gpu() else {
         panic!("not a GPU");
     };
     let (precision, inputs) = (Precision::of(data_type).unwrap(), data_type.inputs);

@@ -3,7 +3,7 @@
 
 use gpu_gemm::device::cuda::{Direction, Stage, Staging, Transfer};
 use gpu_gemm::gpu_kernels::naive;
-use gpu_gemm::{Choice, Device, DeviceChoice, ElementType, Scalar, Shape, Split, Transpose};
+use gpu_gemm::{Choice, CudaDevice, Devices, ElementType, Scalar, Shape, Split, Transpose};
 use host::data::{Layout, Problem};
 use host::verify::{self, Coverage};
 use serde_json::Value;
@@ -81,10 +81,9 @@ pub fn matrices_in_host_memory_are_multiplied_while_they_arrive() {
     }
     let choice = Choice::even(&naive::KERNEL.variants[0]);
     let shape = Shape::new(67, 70, 290);
-    for name in ["cuda:0+0", "cuda:0+0+0+0"] {
-        let Device::Several(devices) = Device::open(name.parse().unwrap()).unwrap().device else {
-            panic!("{name} is one device");
-        };
+    for count in [2, 4] {
+        let members = (0..count).map(|_| CudaDevice::open(0).unwrap().into());
+        let devices = Devices::of(members.collect()).unwrap();
         let devices = devices.with_staging(FINELY);
         for (index, beta) in [0.0, -1.0].into_iter().enumerate() {
             let transposes = [Transpose::ALL[index], Transpose::ALL[1 - index]];
@@ -106,7 +105,7 @@ pub fn matrices_in_host_memory_are_multiplied_while_they_arrive() {
                     [&*stored.a, &*stored.b].map(|matrix| (matrix.elements(), matrix.leading()));
                 let (mut c, leading) = (problem.c.clone(), problem.c.leading());
                 product.multiply(a, b, (c.elements_mut(), leading)).unwrap();
-                let case = format!("{name}, beta {beta}, seed {seed}");
+                let case = format!("{count} devices, beta {beta}, seed {seed}");
                 let exact = verify::exact(&problem, &c, choice.variant.tile, Coverage::Full);
                 exact.unwrap_or_else(|failure| panic!("{case}: {failure}"));
                 let padding = c.first_padding_difference(problem.c.buffer());
@@ -134,9 +133,7 @@ pub fn each_row_arrives_though_the_buffers_owner_is_gone_and_nothing_between_row
         }
         return;
     }
-    let Device::Cuda(gpu) = Device::open(DeviceChoice::Cuda(0)).unwrap().device else {
-        panic!("it is a GPU");
-    };
+    let gpu = CudaDevice::open(0).unwrap();
     let stream = gpu.stream();
     let driver_alone = Staging {
         least_bytes: usize::MAX,
@@ -152,7 +149,7 @@ pub fn each_row_arrives_though_the_buffers_owner_is_gone_and_nothing_between_row
             let transfer = |direction, host| Transfer {
                 direction,
                 host: (host, host_pitch),
-                device: (on_gpu.as_device_ptr().as_raw(), pitch),
+                device: (on_gpu.as_device_ptr().as_mut_ptr(), pitch),
                 width,
                 height,
             };

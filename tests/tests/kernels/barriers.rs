@@ -169,7 +169,7 @@ fn run<T: Number>(
     // wait is left out. What a kernel then reads too early is an element, or the number of a tile
     // that is either right or all ones, with which computing an address overflows: a panic in this
     // profile.
-    let device = Device::Simulator(unsafe { Simulator::configured(configure) });
+    let device = Device::from(unsafe { Simulator::configured(configure) });
     let run = host::run::run(&device, Choice::even(variant), problem, &|| ())?;
     Ok(tests::bits(run.c.elements()))
 }
@@ -188,7 +188,7 @@ fn reported<T: Number>(
             reports.push(report.clone());
         }
     });
-    let device = Device::Simulator(simulator);
+    let device = Device::from(simulator);
     let run = host::run::run(&device, Choice::even(variant), problem, &|| ())?;
     let mut all = Report::default();
     let reports = reports.lock().map_err(|error| error.to_string())?;

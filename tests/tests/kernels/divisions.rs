@@ -4,7 +4,7 @@
 
 use gpu_gemm::gpu_kernels::spec::Variant;
 use gpu_gemm::plan::Decomposition;
-use gpu_gemm::{Bf16, Choice, DataType, Device, ElementType, F16, KERNELS, Shape, Simulator};
+use gpu_gemm::{Bf16, Choice, DataType, Device, ElementType, F16, KERNELS, Shape};
 use host::data::{Layout, Number, Problem};
 use host::verify::{self, Coverage, small_integers};
 use libtest_mimic::Trial;
@@ -46,7 +46,7 @@ const fn in_waves(ctas: u32, data_parallel_waves: u32) -> Decomposition {
 }
 
 fn is_exact<C: Number>(variant: &'static Variant) {
-    let device = Device::Simulator(Simulator::default());
+    let device = Device::simulator();
     let (tile, inputs) = (variant.tile, variant.types.a);
     let [m, n, k] = [tile.m, tile.n, tile.k].map(|size| size as usize);
     for ((rows, columns, k_iterations), division) in DIVISIONS {

@@ -9,9 +9,7 @@ use std::sync::OnceLock;
 use gpu_gemm::device::compiled;
 use gpu_gemm::gpu_kernels::spec::{Major, Unit, Variant};
 use gpu_gemm::gpu_kernels::{self, KERNELS, variants};
-use gpu_gemm::{
-    Bf16, Call, Choice, Decomposition, Device, ElementType, F16, Shape, Simulator, Transpose,
-};
+use gpu_gemm::{Bf16, Call, Choice, Decomposition, Device, ElementType, F16, Shape, Transpose};
 use host::cpu::{self, Algorithm, Schedule, Settings, Team, Threads};
 use host::data::{Arithmetic, Data, Layout, Matrix, Number, Placement, Problem};
 use host::progress::Progress;
@@ -213,7 +211,7 @@ fn prepare_gpu() {
         }
         // What does not compile fails where it is asked for.
         let _ = Backend::Gpu.run(|device| -> Result<(), Failed> {
-            if let Device::Cuda(gpu) = device {
+            if let Some(gpu) = device.one_gpu() {
                 let entries: Vec<&str> = variants().map(|variant| variant.entry.name).collect();
                 compiled::module_for(gpu.properties().architecture())?.prepare(&entries)?;
             }
@@ -260,7 +258,7 @@ fn cpu_trials<T: Number>(algorithm: &'static Algorithm) -> Vec<Trial> {
             let test = move |tier| {
                 case(&Bench {
                     // Never used.
-                    device: &Device::Simulator(Simulator::default()),
+                    device: &Device::simulator(),
                     team: Team::new(settings)?,
                     rung: Rung::Cpu(algorithm),
                     tier,
@@ -316,7 +314,7 @@ impl Bench<'_> {
     fn takes_a_while(&self) -> bool {
         let choice = self.rung.choice();
         let is_mapped = choice.is_some_and(|choice| choice.variant.grid.is_persistent());
-        is_mapped && matches!(self.device, Device::Simulator(_))
+        is_mapped && self.device.is_simulator()
     }
 
     /// Every element by another kernel, where that takes the host long, and elements have fewer

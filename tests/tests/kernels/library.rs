@@ -426,7 +426,7 @@ fn compiled_by_the_driver() -> Result<Device, Failed> {
     let module = Module::of_text(built.ok_or("the tests do not compile for it")?.ptx());
     // SAFETY: these are the kernels of the library.
     let device = unsafe { CudaDevice::open_with(gpu, module)? };
-    Ok(Device::Cuda(Box::new(device)))
+    Ok(device.into())
 }
 
 /// Products too large for sums of each element: rows of C are multiplied by a vector instead, as
@@ -506,11 +506,9 @@ fn names_the_argument_that_is_wrong(device: &Device) -> Result<(), Failed> {
     assert!(said.contains("stride_c = 2, overlaps"), "{said}");
     // A matrix in the memory of another device.
     let elsewhere = [1.0f32; 12];
-    let there = match device {
-        Device::Simulator(_) | Device::OpenCl(_) | Device::Several(_) => {
-            Input::at(cust::memory::DevicePointer::null(), 12)
-        }
-        Device::Cuda(_) => Input::from(&elsewhere[..]),
+    let there = match device.one_gpu() {
+        Some(_) => Input::from(&elsewhere[..]),
+        None => Input::at(cust::memory::DevicePointer::null(), 12),
     };
     // SAFETY: nothing is launched.
     let refused = unsafe { gemm(&context, 1.0, there, 4, &b, 3, 0.0, &mut c, 3, 3, 3, 4) };
@@ -538,7 +536,7 @@ fn other_stream() -> Result<(), Failed> {
 
 /// Compiles and allocates before the call, and then neither: the free memory does not change.
 fn prepared() -> Result<(), Failed> {
-    let device = Device::Cuda(Box::new(CudaDevice::open(0)?));
+    let device = Device::from(CudaDevice::open(0)?);
     let mut context = Context::new(&device, 0)?;
     let shape = Shape::cube(1000);
     context.prepare(ElementType::F32, shape, Transpose::No, Transpose::No)?;

@@ -1,7 +1,7 @@
 //! What kernels are compared with is what its name says: cuBLAS and cublasLt multiply f32 and f64 in
 //! IEEE 754 arithmetic by default, and only those named for TF32 round their operands to it.
 
-use gpu_gemm::{DataType, Device};
+use gpu_gemm::DataType;
 use host::data::{Matrix, Number, Placement, Problem};
 use host::measure::Effort;
 use host::measure::cublas::{self, Cublas, Interface, Precision};
@@ -71,7 +71,7 @@ fn keeps<T: Number>(
     let c = matrix(&|_, _| zero)?;
     let problem = Problem::new(of(1.0), zero, a, b, c)?;
     Backend::Gpu.run(|opened| {
-        let Device::Cuda(device) = opened else {
+        let Some(device) = opened.one_gpu() else {
             return Err("this is no GPU".into());
         };
         for interface in Interface::ALL {

@@ -31,8 +31,7 @@ use crate::clock::{Clock, Phase, Times};
 use crate::comm::Ranks;
 use crate::faults::end_the_job;
 use crate::layout::{Job, LayoutError, Multiply, layouts, panel};
-use crate::local::gpu::{Gpu, all_have_one};
-use crate::local::{LocalProduct, Place, local_product};
+use crate::local::{LocalError, LocalProduct, Place, are_all_on_gpus, local_product};
 use crate::model::{self, Bytes, Case, Machine};
 use crate::record::{self, RankRecord, Record, Timing};
 use crate::volume::Sent;
@@ -106,13 +105,13 @@ pub fn evaluate<T: Element, C: Element<Sum = T::Sum>>(
     place: &Place,
     source: &Source,
 ) -> (Vec<Record>, Option<Matrix<C>>) {
-    let (gpu, local) = multiplier::<T>(request, place);
+    let local = multiplier::<T>(request, place);
     // The three constants of the model, once.
     let shape = request
         .tasks
         .first()
         .map_or(Shape::cube(1), |task| task.shape);
-    let machine = model::measure(world, shape, &*local, gpu.as_ref());
+    let machine = model::measure(world, shape, &*local);
     let machine = machine.unwrap_or_else(|error| end_the_job(error));
     let mut records = Vec::new();
     let mut result = None;
@@ -137,9 +136,8 @@ pub fn evaluate<T: Element, C: Element<Sum = T::Sum>>(
                 request,
                 task,
                 gathers,
-                on_gpus: all_have_one(group, gpu.as_ref()),
+                on_gpus: are_all_on_gpus(group, &*local),
                 local: &*local,
-                gpu: gpu.as_ref(),
                 machine,
                 device: &place.device,
                 threads: place.team.threads(),
@@ -156,18 +154,18 @@ pub fn evaluate<T: Element, C: Element<Sum = T::Sum>>(
     (records, result)
 }
 
-/// What multiplies on this rank: its GPU, if it has one, and else what works in the host's memory.
-/// The job ends if that cannot multiply. All ranks call it.
-pub fn multiplier<T: Element>(
+/// What multiplies on this rank. The job ends if that cannot multiply.
+pub fn multiplier<'p, T: Element>(
     request: &Request,
-    place: &Place,
-) -> (Option<Gpu>, Box<dyn LocalProduct<T>>) {
-    let gpu = Gpu::of(place, request.asked).unwrap_or_else(|error| end_the_job(error));
-    let local = local_product::<T>(request.asked, place).unwrap_or_else(|| {
-        let (kernel, product) = (&request.kernel, T::PRODUCT);
-        end_the_job(format!("`{kernel}` does not multiply {product}."))
-    });
-    (gpu, local)
+    place: &'p Place,
+) -> Box<dyn LocalProduct<T> + 'p> {
+    local_product::<T>(request.asked, place).unwrap_or_else(|error| match error {
+        LocalError::WrongType => {
+            let (kernel, product) = (&request.kernel, T::PRODUCT);
+            end_the_job(format!("`{kernel}` does not multiply {product}."))
+        }
+        error => end_the_job(error),
+    })
 }
 
 /// One task, on the ranks that take part in it.
@@ -179,7 +177,6 @@ struct Evaluation<'a, T: Element> {
     /// Whether all ranks multiply on GPUs.
     on_gpus: bool,
     local: &'a dyn LocalProduct<T>,
-    gpu: Option<&'a Gpu>,
     machine: Machine,
     device: &'a Device,
     threads: usize,
@@ -388,7 +385,6 @@ impl<T: Element> Evaluation<'_, T> {
             case,
             operands,
             local: self.local,
-            gpu: self.gpu,
             clock: &clock,
             sent: &sent,
         };

@@ -23,7 +23,7 @@ pub mod scatter_blocks;
 pub mod scatter_rows;
 pub mod summa;
 
-use gpu_gemm::{DeviceError, Shape};
+use gpu_gemm::Shape;
 use host::cpu::view::{View, ViewMut};
 use host::data::ProblemError;
 use thiserror::Error;
@@ -31,7 +31,6 @@ use thiserror::Error;
 use crate::Element;
 use crate::clock::{Clock, Phase};
 use crate::comm::Ranks;
-use crate::local::gpu::Gpu;
 use crate::local::{LocalError, LocalProduct};
 use crate::model::{Bytes, Case, Cost, Elements, Machine, Memory};
 use crate::share_out::{Block, Grid};
@@ -166,8 +165,6 @@ pub enum LayoutError {
     #[error("There is no memory for a part of {0} elements.")]
     OutOfMemory(usize),
     #[error(transparent)]
-    Device(#[from] DeviceError),
-    #[error(transparent)]
     Problem(#[from] ProblemError),
 }
 
@@ -178,8 +175,6 @@ pub struct Job<'a, T: Element> {
     /// A and B, on rank 0.
     pub operands: Option<(View<'a, T>, View<'a, T>)>,
     pub local: &'a dyn LocalProduct<T>,
-    /// If the ranks multiply on GPUs.
-    pub gpu: Option<&'a Gpu>,
     pub clock: &'a Clock,
     /// Told what this rank has sent, by phase.
     pub sent: &'a std::cell::Cell<Sent>,
@@ -202,48 +197,12 @@ impl<T: Element> Job<'_, T> {
         &self,
         a: View<'_, T>,
         b: View<'_, T>,
-        c: ViewMut<'_, T::Sum>,
-    ) -> Result<(), LayoutError> {
-        let Some(gpu) = self.gpu else {
-            return self.add_product(a, b, c);
-        };
-        let mut block = gpu.block_of_c(c.rows(), c.columns())?;
-        block.add(self.clock, Phase::Distribute, a, b)?;
-        Ok(block.fetch(self.clock, c)?)
-    }
-
-    /// `C += A * B`, all at once.
-    fn add_product(
-        &self,
-        a: View<'_, T>,
-        b: View<'_, T>,
-        c: ViewMut<'_, T::Sum>,
-    ) -> Result<(), LayoutError> {
-        if c.rows() == 0 || c.columns() == 0 || a.columns() == 0 {
-            return Ok(());
-        }
-        let product = || self.local.add_product(a, b, c);
-        Ok(self.clock.time(Phase::Compute, product)?)
-    }
-
-    /// `C += A * B` in strips of rows. After each, `progress` lets MPI work on what travels.
-    fn add_product_in_strips(
-        &self,
-        a: View<'_, T>,
-        b: View<'_, T>,
         mut c: ViewMut<'_, T::Sum>,
-        mut progress: impl FnMut(),
     ) -> Result<(), LayoutError> {
-        let rows = c.rows();
-        let strip = self.local.rows_of_a_strip().unwrap_or(rows).max(1);
-        for start in (0..rows).step_by(strip) {
-            let of_strip = start..rows.min(start + strip);
-            let (this, below) = c.split_rows(of_strip.len());
-            c = below;
-            self.add_product(a.part(of_strip, 0..a.columns()), b, this)?;
-            self.clock.time(Phase::Wait, &mut progress);
-        }
-        Ok(())
+        let (local, clock) = (self.local, self.clock);
+        local.begin(c.rows(), c.columns())?;
+        local.add(clock, Phase::Distribute, (a, b), c.reborrow(), None)?;
+        Ok(local.fetch(clock, c)?)
     }
 
     /// Notes what was sent since the last call as sent in this phase.

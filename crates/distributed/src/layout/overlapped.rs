@@ -128,7 +128,7 @@ fn first_rank<T: Element>(
     job: &Job<'_, T>,
     a: View<'_, T>,
     b: View<'_, T>,
-    product: &mut Product<'_, T>,
+    product: &mut Product<T>,
 ) -> Result<(), LayoutError> {
     let blocks = layout.blocks(&job.case);
     let others = || {
@@ -188,7 +188,7 @@ fn first_rank<T: Element>(
 fn other_rank<T: Element>(
     layout: &Overlapped,
     job: &Job<'_, T>,
-    product: &mut Product<'_, T>,
+    product: &mut Product<T>,
 ) -> Result<(), LayoutError> {
     let block = &layout.blocks(&job.case)[job.ranks.rank()];
     if block.is_empty() {

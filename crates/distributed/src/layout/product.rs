@@ -6,12 +6,11 @@ use host::cpu::view::{View, ViewMut};
 use super::{Job, LayoutError};
 use crate::Element;
 use crate::clock::Phase;
-use crate::local::gpu::BlockOfC;
 use crate::share_out::{Block, Grid};
 use gpu_gemm::Shape;
 
 /// C of a job whose ranks form a grid, whose first rank is rank 0.
-pub(super) struct Product<'j, T: Element> {
+pub(super) struct Product<T: Element> {
     buffer: Vec<T::Sum>,
     block: Block,
     shape: Shape,
@@ -19,13 +18,11 @@ pub(super) struct Product<'j, T: Element> {
     /// All of C is in the buffer.
     is_all: bool,
     gathers: bool,
-    /// The block, if the rank multiplies on a GPU.
-    on_gpu: Option<BlockOfC<'j, T::Sum>>,
 }
 
-impl<'j, T: Element> Product<'j, T> {
+impl<T: Element> Product<T> {
     /// Zeros.
-    pub fn new(job: &Job<'j, T>, grid: Grid) -> Result<Self, LayoutError> {
+    pub fn new(job: &Job<'_, T>, grid: Grid) -> Result<Self, LayoutError> {
         let (shape, rank) = (job.case.shape, job.ranks.rank());
         let block = grid.block(shape, rank);
         let is_all = rank == 0 && job.case.gathers;
@@ -33,12 +30,9 @@ impl<'j, T: Element> Product<'j, T> {
             true => shape.m * shape.n,
             false => block.rows.len() * block.columns.len(),
         };
-        let on_gpu = job
-            .gpu
-            .map(|gpu| gpu.block_of_c(block.rows.len(), block.columns.len()));
+        job.local.begin(block.rows.len(), block.columns.len())?;
         Ok(Product {
             buffer: job.zeros(elements)?,
-            on_gpu: on_gpu.transpose()?,
             block,
             shape,
             grid,
@@ -47,21 +41,20 @@ impl<'j, T: Element> Product<'j, T> {
         })
     }
 
-    /// Adds `A * B` to this rank's block. On a CPU, strips of rows are multiplied,
-    /// and after each, `progress` lets MPI work on what travels. A GPU gets copies of both, which
-    /// counts as `phase`, and multiplies while the host goes on.
+    /// Adds `A * B` to this rank's block. On a CPU, strips of rows are multiplied, and after each,
+    /// `progress` lets MPI work on what travels. A device gets copies of both, which counts as
+    /// `phase`, and a GPU multiplies while the host goes on.
     pub fn add(
         &mut self,
         job: &Job<'_, T>,
         phase: Phase,
         a: View<'_, T>,
         b: View<'_, T>,
-        progress: impl FnMut(),
+        mut progress: impl FnMut(),
     ) -> Result<(), LayoutError> {
-        match &mut self.on_gpu {
-            Some(block) => Ok(block.add(job.clock, phase, a, b)?),
-            None => job.add_product_in_strips(a, b, self.block(), progress),
-        }
+        let progress: &mut dyn FnMut() = &mut progress;
+        let added = (job.local).add(job.clock, phase, (a, b), self.block(), Some(progress));
+        Ok(added?)
     }
 
     /// All of it at once.
@@ -71,10 +64,8 @@ impl<'j, T: Element> Product<'j, T> {
         a: View<'_, T>,
         b: View<'_, T>,
     ) -> Result<(), LayoutError> {
-        match &mut self.on_gpu {
-            Some(block) => Ok(block.add(job.clock, Phase::Distribute, a, b)?),
-            None => job.add_product(a, b, self.block()),
-        }
+        let phase = Phase::Distribute;
+        Ok((job.local).add(job.clock, phase, (a, b), self.block(), None)?)
     }
 
     /// This rank's block.
@@ -97,11 +88,9 @@ impl<'j, T: Element> Product<'j, T> {
     ///
     /// # Errors
     ///
-    /// The GPU fails.
+    /// The device fails.
     pub fn collect(mut self, job: &Job<'_, T>) -> Result<Option<Vec<T::Sum>>, LayoutError> {
-        if let Some(mut on_gpu) = self.on_gpu.take() {
-            on_gpu.fetch(job.clock, self.block())?;
-        }
+        job.local.fetch(job.clock, self.block())?;
         job.clock.time(Phase::Idle, || job.ranks.barrier());
         if !self.gathers {
             return Ok(Some(self.buffer));

@@ -280,7 +280,7 @@ fn multiply_panels<T: Element>(
     distribution: &Distribution,
     of_a: View<'_, T>,
     of_b: View<'_, T>,
-    product: &mut Product<'_, T>,
+    product: &mut Product<T>,
 ) -> Result<(), LayoutError> {
     let (row, column) = distribution.grid.place(job.ranks.rank());
     let panels = distribution.panels(&job.case);

@@ -1,126 +1,189 @@
-//! The product that one rank computes of what it was given: by a rung of the CPU's ladder, in the
-//! simulator or on a GPU.
+//! The product that one rank computes of what it was given: by a rung of the CPU's ladder, or by a
+//! kernel on a GPU, in the simulator or by OpenCL.
 //!
-//! | file | where the parts of A, B and C lie |
+//! | file | where a rank's block of C lies while products are added to it |
 //! | --- | --- |
-//! | `in_host_memory.rs` | in the host's memory; a device gets copies for each product |
-//! | `gpu.rs` | C in the GPU's memory, from one product to the next; A and B in the host's |
+//! | `native.rs` | in the host's memory |
+//! | `on_device.rs` | in the device's memory, from one product to the next; A and B in the host's |
 
-pub mod gpu;
-mod in_host_memory;
+mod native;
+mod on_device;
 
 use std::sync::Arc;
 
-use gpu_gemm::{Chooser, Device, DeviceError, Shape};
+use gpu_gemm::{Device, DeviceError, GemmError};
 use host::cpu::Team;
 use host::cpu::view::{View, ViewMut};
-use host::data::ProblemError;
-use host::run::RunError;
 use host::rung::Rung;
 use host::select::Asked;
 use thiserror::Error;
 
 use crate::Element;
-use in_host_memory::{Native, OnDevice};
+use crate::clock::{Clock, Phase};
+use crate::comm::Ranks;
+use native::Native;
+use on_device::OnDevice;
 
 /// Why a rank has no product.
 #[derive(Debug, Error)]
 pub enum LocalError {
     #[error(transparent)]
-    Run(#[from] RunError),
-    #[error(transparent)]
-    Problem(#[from] ProblemError),
-    #[error(transparent)]
     Device(#[from] DeviceError),
-    #[error("No kernel multiplies a part of {0} on this device.")]
-    NoKernel(Shape),
+    #[error(transparent)]
+    Gemm(#[from] GemmError),
+    #[error("The kernel does not multiply this type.")]
+    WrongType,
 }
 
-/// What multiplies on one rank.
+/// What multiplies on one rank: it adds products to one block of C after the other.
 pub trait LocalProduct<T: Element> {
-    /// Adds `A * B` to C, which is of sums. The three fit each other, and none is empty.
+    /// Begins a block of C of zeros. One in the host's memory is what [`LocalProduct::add`] gets.
+    ///
+    /// # Errors
+    ///
+    /// The device fails, or has no memory for it.
+    fn begin(&self, _rows: usize, _columns: usize) -> Result<(), LocalError> {
+        Ok(())
+    }
+
+    /// Adds `A * B` to the block, which is `c` if it lies in the host's memory. A and B may change
+    /// when it returns. With `progress`, a product on the host is done in strips of rows, and after
+    /// each that lets MPI work on what travels. Copies to a device count as `phase`.
     ///
     /// # Errors
     ///
     /// The device fails, or there is no memory.
-    fn add_product(
+    ///
+    /// # Panics
+    ///
+    /// If the three do not fit each other.
+    fn add(
         &self,
-        a: View<'_, T>,
-        b: View<'_, T>,
+        clock: &Clock,
+        phase: Phase,
+        factors: (View<'_, T>, View<'_, T>),
         c: ViewMut<'_, T::Sum>,
+        progress: Option<&mut dyn FnMut()>,
     ) -> Result<(), LocalError>;
 
-    /// The fewest rows of C that it multiplies about as well as many. A layout that lets MPI
-    /// work between products may cut C so; `None` if it must not.
-    fn rows_of_a_strip(&self) -> Option<usize>;
+    /// Waits for all products of the block.
+    ///
+    /// # Errors
+    ///
+    /// A kernel crashed, or the device fails.
+    fn wait(&self, _: &Clock) -> Result<(), LocalError> {
+        Ok(())
+    }
+
+    /// Waits for all products, and copies the block to `c`, unless it lies there. Without a product,
+    /// the elements stay as they are.
+    ///
+    /// # Errors
+    ///
+    /// As for [`LocalProduct::wait`].
+    ///
+    /// # Panics
+    ///
+    /// If it is not of the block's size.
+    fn fetch(&self, _: &Clock, _c: ViewMut<'_, T::Sum>) -> Result<(), LocalError> {
+        Ok(())
+    }
+
+    /// Whether it multiplies on a GPU, for which products must be large.
+    fn is_on_gpu(&self) -> bool {
+        false
+    }
+}
+
+/// Whether all ranks multiply on GPUs, so that they agree on what is good for these. All ranks call
+/// it.
+pub fn are_all_on_gpus<T: Element>(ranks: &Ranks, own: &dyn LocalProduct<T>) -> bool {
+    let all = ranks.all_gather(&[u8::from(own.is_on_gpu())]);
+    all.into_iter().all(|is_on_gpu| is_on_gpu == 1)
 }
 
 /// Where products are computed.
 #[derive(Clone)]
 pub struct Place {
     pub device: Arc<Device>,
-    pub chooser: Arc<Chooser>,
     pub team: Arc<Team>,
+    /// The ranks of this host that may run on the cores of this one, with it.
+    pub ranks_on_these_cores: usize,
 }
 
-/// What computes products of parts in the host's memory; `None` if it does not multiply the type.
-/// (A rank with a GPU uses that instead: [`gpu::Gpu`].)
-pub fn local_product<T: Element>(asked: Asked, place: &Place) -> Option<Box<dyn LocalProduct<T>>> {
-    match asked {
-        Asked::Rung(Rung::Cpu(algorithm)) => {
-            let multiply = T::multiply_natively(&algorithm.functions)?;
-            Some(Box::new(Native {
-                multiply,
-                team: place.team.clone(),
-            }))
-        }
-        Asked::Rung(_) | Asked::Auto => Some(Box::new(OnDevice {
-            device: place.device.clone(),
-            asked,
-            chooser: place.chooser.clone(),
+/// What multiplies there.
+///
+/// # Errors
+///
+/// It does not multiply the type, or the device fails.
+pub fn local_product<T: Element>(
+    asked: Asked,
+    place: &Place,
+) -> Result<Box<dyn LocalProduct<T> + '_>, LocalError> {
+    if let Asked::Rung(Rung::Cpu(algorithm)) = asked {
+        let multiply = T::multiply_natively(&algorithm.functions);
+        return Ok(Box::new(Native {
+            multiply: multiply.ok_or(LocalError::WrongType)?,
             team: place.team.clone(),
-        })),
+        }));
     }
+    let choice = match asked {
+        Asked::Rung(rung) => rung.choice(),
+        Asked::Auto => None,
+    };
+    Ok(Box::new(OnDevice::new(place, choice)?))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use gpu_gemm::Choice;
-    use gpu_gemm::{DeviceChoice, gpu_kernels};
+    use gpu_gemm::{Choice, gpu_kernels};
     use host::cpu;
 
     fn place() -> Place {
-        let device = Device::open(DeviceChoice::Simulator).unwrap().device;
         Place {
-            chooser: Arc::new(Chooser::of(&device).0),
-            device: Arc::new(device),
+            device: Arc::new(Device::simulator()),
             team: Arc::new(Team::new(cpu::Settings::default()).unwrap()),
+            ranks_on_these_cores: 1,
         }
     }
 
+    /// Two products are added up, of factors that are parts of larger matrices.
+    fn sums(local: &dyn LocalProduct<f32>) -> [f32; 6] {
+        let (a, b) = ([1.0, 2.0, 9.0, 3.0, 4.0], [5.0, 6.0, 9.0, 7.0, 8.0]);
+        let factors = (View::new(&a, 2, 2, 3), View::new(&b, 2, 2, 3));
+        let mut c = [0.0, 0.0, 10.0, 0.0, 0.0, 10.0];
+        let clock = Clock::default();
+        local.begin(2, 2).unwrap();
+        for _ in 0..2 {
+            let c = ViewMut::new(&mut c, 2, 2, 3);
+            local.add(&clock, Phase::Wait, factors, c, None).unwrap();
+        }
+        local.fetch(&clock, ViewMut::new(&mut c, 2, 2, 3)).unwrap();
+        c
+    }
+
     #[test]
-    fn every_kind_adds_to_the_part_of_c_and_to_nothing_else() {
+    fn every_kind_adds_to_the_block_of_c_and_to_nothing_else_and_begins_a_new_one() {
         let naive = Choice::even(&gpu_kernels::naive::KERNEL.variants[0]);
         for asked in [
             Asked::Rung(Rung::Cpu(&cpu::ikj::RUNG)),
             Asked::Rung(Rung::Gpu(naive)),
             Asked::Auto,
         ] {
-            let local = local_product::<f32>(asked, &place()).unwrap();
-            let (a, b) = ([1.0, 2.0, 3.0, 4.0], [5.0, 6.0, 7.0, 8.0]);
-            let mut c = [10.0; 6];
-            let (a, b) = (View::new(&a, 2, 2, 2), View::new(&b, 2, 2, 2));
-            local
-                .add_product(a, b, ViewMut::new(&mut c, 2, 2, 3))
-                .unwrap();
-            assert_eq!(c, [29.0, 32.0, 10.0, 53.0, 60.0, 10.0], "{asked:?}");
+            let place = place();
+            let local = local_product::<f32>(asked, &place).unwrap();
+            for _ in 0..2 {
+                let found = sums(&*local);
+                assert_eq!(found, [38.0, 44.0, 10.0, 86.0, 100.0, 10.0], "{asked:?}");
+            }
         }
     }
 
     #[test]
     fn a_rung_that_does_not_multiply_the_type_has_no_product() {
         let library = Asked::Rung(Rung::Cpu(&cpu::library::RUNG));
-        assert!(local_product::<i32>(library, &place()).is_none());
+        let none = local_product::<i32>(library, &place()).err();
+        assert!(matches!(none, Some(LocalError::WrongType)));
     }
 }

@@ -13,7 +13,7 @@ use std::io;
 use std::process::ExitCode;
 
 use clap::Parser;
-use gpu_gemm::{Bf16, DataType, Device, ElementType, F16};
+use gpu_gemm::{Bf16, DataType, ElementType, F16};
 use host::bench::Provenance;
 use host::cli::exit::{FAILED, PROVEN, Stop, USAGE, failed, finish, note, usage};
 use host::cli::matrices::Matrices;
@@ -225,7 +225,7 @@ fn predict<T: Element>(
         ..
     } = arguments.model;
     let is_described = latency.is_some() && bandwidth.is_some() && flops.is_some();
-    let is_on_gpu = matches!(&*place.device, Device::Cuda(_)) && !request.asked.is_native();
+    let is_on_gpu = place.device.gpu().is_some() && !request.asked.is_native();
     let measured = match (is_described, world.size()) {
         (true, _) => Machine::default(),
         (false, 1) => {
@@ -234,8 +234,8 @@ fn predict<T: Element>(
             return usage(why).tell(&mut io::stderr());
         }
         (false, _) => {
-            let (gpu, local) = multiplier::<T>(request, place);
-            let measured = model::measure(world, shape, &*local, gpu.as_ref());
+            let local = multiplier::<T>(request, place);
+            let measured = model::measure(world, shape, &*local);
             measured.unwrap_or_else(|error| end_the_job(error))
         }
     };

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use gpu_gemm::device::driver;
 use gpu_gemm::text::plural;
 use gpu_gemm::{Chooser, Device, DeviceChoice, DeviceError, Opened};
-use host::cli::exit::{Stop, failed, noted};
+use host::cli::exit::{Stop, failed, noted, usage};
 use host::cpu::Team;
 use host::prove::NATIVE;
 
@@ -21,7 +21,7 @@ use crate::local::Place;
 ///
 /// # Errors
 ///
-/// On all ranks, if one cannot multiply.
+/// On all ranks, if one cannot multiply, or the device is several.
 pub(super) fn place(
     world: &Ranks,
     arguments: &Arguments,
@@ -36,17 +36,22 @@ pub(super) fn place(
         false => open_device(arguments.device.clone()),
     };
     let opened = by_all(world, opened, "open its device")?;
+    if opened.device.several().is_some() {
+        return Err(usage(
+            "A rank multiplies on one device: leave --device out, and each gets a GPU of its own.",
+        ));
+    }
     let team = by_all(world, Team::new(settings(arguments)), "start its threads")?;
     let mut unheard = Vec::new();
-    let chooser = noted(Chooser::of(&opened.device), &mut unheard);
+    noted(Chooser::of(&opened.device), &mut unheard);
     if world.rank() == 0 {
         // Nobody may be there to read it.
         let _ = io::stderr().write_all(&unheard);
     }
     let place = Place {
         device: Arc::new(opened.device),
-        chooser: Arc::new(chooser),
         team: Arc::new(team),
+        ranks_on_these_cores: Ranks::on_this_host().on_these_cores(),
     };
     Ok((place, opened.reason))
 }

@@ -56,6 +56,10 @@ pub fn what_does_not_exist_is_refused_once_with_the_exit_code_for_usage() {
         ("--m 3000000000", "more than MPI can count"),
         ("--batch 2", "leave --batch out"),
         (
+            "--kernel naive --device sim+sim",
+            "multiplies on one device",
+        ),
+        (
             "--layout all --out c.npy",
             "--out takes one C, but 5 are computed",
         ),

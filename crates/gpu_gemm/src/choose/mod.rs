@@ -40,6 +40,8 @@ pub struct Chooser {
     tuned: Option<Tuned>,
     /// How kernels may round f32, besides as IEEE 754 says.
     allowed: &'static [Rounding],
+    /// What runs whatever the call, of matrices of its types.
+    only: Option<Choice>,
     /// Earlier choices, each by the types of the matrices, the call and the size of the workspace:
     /// choosing takes longer than a small product.
     known: Mutex<HashMap<(DataType, Call, usize), Arc<Plan>>>,
@@ -81,6 +83,7 @@ impl Chooser {
             facts,
             tuned: None,
             allowed: &[],
+            only: None,
             known: Mutex::default(),
         }
     }
@@ -102,6 +105,12 @@ impl Chooser {
     /// Allows kernels that round in these ways.
     pub(crate) fn allow(&mut self, allowed: &'static [Rounding]) {
         self.allowed = allowed;
+        self.known = Mutex::default();
+    }
+
+    /// Chooses nothing else for matrices of its types.
+    pub(crate) fn fix(&mut self, choice: Choice) {
+        self.only = Some(choice);
         self.known = Mutex::default();
     }
 
@@ -147,16 +156,22 @@ impl Chooser {
         call: Call,
         workspace_bytes: usize,
     ) -> Result<Plan, usize> {
-        let mut plans = self.candidates(data_type, call);
+        let of_types = |only: &Choice| only.variant.types.data_type() == data_type;
+        let only = self.only.filter(of_types);
+        let mut plans = match only {
+            Some(_) => Vec::new(),
+            None => self.candidates(data_type, call),
+        };
         if plans.is_empty() {
-            let least = least_demanding(data_type).map(Choice::even);
-            let plan = least.and_then(|choice| choice.plan(call, &self.facts).ok());
+            let one = only.or_else(|| least_demanding(data_type).map(Choice::even));
+            let plan = one.and_then(|choice| choice.plan(call, &self.facts).ok());
             plans.extend(plan.map(|plan| (plan, 0.0)));
         }
         let needed = plans.iter().map(|(plan, _)| plan.workspace_bytes()).min();
         let fits = |plan: &Plan| plan.workspace_bytes() <= workspace_bytes;
         let fastest = plans.into_iter().find(|(plan, _)| fits(plan));
-        let tuned = self.tuned.as_ref().filter(|_| data_type == DataType::F32);
+        let has_tuned = only.is_none() && data_type == DataType::F32;
+        let tuned = self.tuned.as_ref().filter(|_| has_tuned);
         let Some(tuned) = tuned.and_then(|tuned| tuned.plan(call)).filter(fits) else {
             let fastest = fastest.map(|(plan, _)| plan);
             return fastest.ok_or(needed.unwrap_or(usize::MAX));

@@ -2,6 +2,7 @@
 //! these.
 
 pub mod compiled;
+mod copies;
 pub mod cuda;
 #[cfg(feature = "opencl")]
 pub mod opencl;
@@ -12,6 +13,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use crate::error::DeviceError;
+pub use copies::Copies;
 pub use cuda::{CudaDevice, CudaStream, Link, driver, ptx};
 #[cfg(feature = "opencl")]
 pub use opencl::OpenClDevice;
@@ -113,8 +115,11 @@ impl fmt::Display for DeviceChoice {
     }
 }
 
-/// Where kernels run.
-pub enum Device {
+/// Where kernels run: the simulator, a GPU, a device of OpenCL, or several of these. Which one it is
+/// only its methods know.
+pub struct Device(Kind);
+
+enum Kind {
     /// On the CPU, one coroutine per GPU thread.
     Simulator(Simulator),
     /// On an NVIDIA GPU, through its driver.
@@ -126,6 +131,31 @@ pub enum Device {
     Several(Box<Devices>),
 }
 
+impl From<Simulator> for Device {
+    fn from(simulator: Simulator) -> Device {
+        Device(Kind::Simulator(simulator))
+    }
+}
+
+impl From<CudaDevice> for Device {
+    fn from(gpu: CudaDevice) -> Device {
+        Device(Kind::Cuda(Box::new(gpu)))
+    }
+}
+
+#[cfg(feature = "opencl")]
+impl From<OpenClDevice> for Device {
+    fn from(device: OpenClDevice) -> Device {
+        Device(Kind::OpenCl(Box::new(device)))
+    }
+}
+
+impl From<Devices> for Device {
+    fn from(devices: Devices) -> Device {
+        Device(Kind::Several(Box::new(devices)))
+    }
+}
+
 /// A device, and why it was chosen.
 pub struct Opened {
     pub device: Device,
@@ -134,6 +164,11 @@ pub struct Opened {
 }
 
 impl Device {
+    /// The simulator, which every machine has.
+    pub fn simulator() -> Device {
+        Simulator::default().into()
+    }
+
     /// Opens the requested device.
     ///
     /// # Errors
@@ -142,11 +177,11 @@ impl Device {
     /// GPU, not if a GPU misbehaves.
     pub fn open(choice: DeviceChoice) -> Result<Opened, DeviceError> {
         let simulator = |reason| Opened {
-            device: Device::Simulator(Simulator::default()),
+            device: Device::simulator(),
             reason,
         };
         let gpu = |ordinal, reason| {
-            let device = Device::Cuda(Box::new(CudaDevice::open(ordinal)?));
+            let device = CudaDevice::open(ordinal)?.into();
             Ok(Opened { device, reason })
         };
         let chosen = "chosen with --device".to_string();
@@ -159,7 +194,7 @@ impl Device {
             }),
             #[cfg(feature = "opencl")]
             DeviceChoice::OpenCl(ordinal) => Ok(Opened {
-                device: Device::OpenCl(Box::new(OpenClDevice::open(ordinal)?)),
+                device: OpenClDevice::open(ordinal)?.into(),
                 reason: chosen,
             }),
             DeviceChoice::AllGpus => {
@@ -195,7 +230,7 @@ impl Device {
             let named = |error| DeviceError::of_device(index, choice.to_string(), error);
             members.push(opened.map_err(named)?.device);
         }
-        Ok(Device::Several(Box::new(Devices::of(members)?)))
+        Ok(Devices::of(members)?.into())
     }
 
     /// What allocates, copies and launches on it; a GPU on its own stream. `cta_done` is called
@@ -208,57 +243,67 @@ impl Device {
         &'a self,
         cta_done: &'a (dyn Fn() + Sync),
     ) -> Result<Box<dyn Backend + 'a>, DeviceError> {
-        match self {
-            Device::Simulator(simulator) => Ok(Box::new(simulator.observed(cta_done))),
-            Device::Cuda(device) => Ok(Box::new(CudaStream::of(device))),
+        match &self.0 {
+            Kind::Simulator(simulator) => Ok(Box::new(simulator.observed(cta_done))),
+            Kind::Cuda(device) => Ok(Box::new(CudaStream::of(device))),
             #[cfg(feature = "opencl")]
-            Device::OpenCl(device) => Ok(Box::new(&**device)),
-            Device::Several(_) => Err(DeviceError::SeveralForOne),
+            Kind::OpenCl(device) => Ok(Box::new(&**device)),
+            Kind::Several(_) => Err(DeviceError::SeveralForOne),
         }
     }
 
     /// The device itself; of several, the first.
     pub fn first(&self) -> &Device {
-        match self {
-            Device::Several(devices) => devices.device(0),
-            device => device,
-        }
+        self.several().map_or(self, |devices| devices.device(0))
     }
 
     /// The GPU; of several, the first. `None` for other devices.
     pub fn gpu(&self) -> Option<&CudaDevice> {
-        match self {
-            Device::Cuda(gpu) => Some(gpu),
-            Device::Several(devices) => devices.gpu(0),
+        self.several()
+            .map_or(self.one_gpu(), |devices| devices.gpu(0))
+    }
+
+    /// The GPU, if it is one alone.
+    pub fn one_gpu(&self) -> Option<&CudaDevice> {
+        match &self.0 {
+            Kind::Cuda(gpu) => Some(gpu),
+            _ => None,
+        }
+    }
+
+    /// The devices that are joined in it, if it is several.
+    pub fn several(&self) -> Option<&Devices> {
+        match &self.0 {
+            Kind::Several(devices) => Some(devices),
             _ => None,
         }
     }
 
     /// Whether it is the simulator, alone.
     pub fn is_simulator(&self) -> bool {
-        matches!(self, Device::Simulator(_))
+        matches!(self.0, Kind::Simulator(_))
     }
 
     /// `cuda`, `opencl` or `simulator`.
     pub fn backend(&self) -> &'static str {
-        match self {
-            Device::Simulator(_) => "simulator",
-            Device::Cuda(_) => "cuda",
+        match &self.0 {
+            Kind::Simulator(_) => "simulator",
+            Kind::Cuda(_) => "cuda",
             #[cfg(feature = "opencl")]
-            Device::OpenCl(_) => "opencl",
-            Device::Several(_) if self.gpu().is_some() => "cuda",
-            Device::Several(_) => "simulator",
+            Kind::OpenCl(_) => "opencl",
+            Kind::Several(_) if self.gpu().is_some() => "cuda",
+            Kind::Several(_) => "simulator",
         }
     }
 
     /// Its name and its resources.
     pub fn description(&self) -> String {
-        match self {
-            Device::Simulator(simulator) => simulator.description(),
-            Device::Cuda(device) => device.properties().to_string(),
+        match &self.0 {
+            Kind::Simulator(simulator) => simulator.description(),
+            Kind::Cuda(device) => device.properties().to_string(),
             #[cfg(feature = "opencl")]
-            Device::OpenCl(device) => device.properties().to_string(),
-            Device::Several(devices) => devices.description(),
+            Kind::OpenCl(device) => device.properties().to_string(),
+            Kind::Several(devices) => devices.description(),
         }
     }
 
@@ -267,9 +312,9 @@ impl Device {
         if let Some(error) = self.lacks_tensor_cores(variant) {
             return Some(error);
         }
-        match self {
+        match &self.0 {
             #[cfg(feature = "opencl")]
-            Device::OpenCl(device) => device.why_not(variant),
+            Kind::OpenCl(device) => device.why_not(variant),
             _ => None,
         }
     }
@@ -282,12 +327,12 @@ impl Device {
 
     /// What plans and predictions need to know about it; of several devices, about the first.
     pub fn facts(&self) -> DeviceFacts {
-        match self {
-            Device::Several(devices) => devices.device(0).facts(),
-            Device::Simulator(_) => DeviceFacts::simulator(),
-            Device::Cuda(device) => DeviceFacts::of(device.properties()),
+        match &self.0 {
+            Kind::Several(devices) => devices.device(0).facts(),
+            Kind::Simulator(_) => DeviceFacts::simulator(),
+            Kind::Cuda(device) => DeviceFacts::of(device.properties()),
             #[cfg(feature = "opencl")]
-            Device::OpenCl(device) => (&**device).facts(),
+            Kind::OpenCl(device) => (&**device).facts(),
         }
     }
 }

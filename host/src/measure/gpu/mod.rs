@@ -21,13 +21,13 @@
 //! - A time that cannot be true is an error ([`Limits`]).
 
 mod contender;
+mod gate;
 mod room;
-mod span;
 
 use std::cell::Cell;
 use std::time::Instant;
 
-use gpu_gemm::{Allocated, Backend, CudaDevice, DeviceError, Plan};
+use gpu_gemm::{Allocated, Backend, CudaDevice, DeviceError, Mark, Plan};
 use thiserror::Error;
 
 use super::cublas::{CublasError, Prepared};
@@ -40,9 +40,8 @@ use crate::data::{Matrix, Number};
 use crate::run::{Resident, RunError};
 use crate::statistics;
 pub use contender::Contender;
-use room::Room;
-use span::{Gate, Span};
-pub(super) use span::{mark, seconds};
+use gate::Gate;
+use room::copies;
 
 /// Runs of each algorithm that a library proposes, to find the fastest.
 const TRIALS: u32 = 5;
@@ -116,7 +115,8 @@ pub fn measure<T: Number>(
     let (device, problem) = (resident.device, resident.problem);
     let backend = &*device.as_backend(&|| ())?;
     backend.enter()?;
-    let (gpu, room) = (device.gpu(), Room::of(device)?);
+    let gpu = device.one_gpu();
+    let pace = if gpu.is_some() { ON_GPU } else { BY_OPENCL };
     let mut numbers = Vec::new();
     for contender in contenders {
         numbers.push(resident.allocated(backend, contender.allocation())?);
@@ -125,7 +125,8 @@ pub fn measure<T: Number>(
         .iter()
         .map(|&number| resident.copies(number).bytes())
         .max();
-    let count = room.copies(problem.bytes(), largest.unwrap_or(0));
+    let count = copies(backend.capacity()?, problem.bytes(), largest.unwrap_or(0));
+    let count = count.min(pace.most_copies);
     for &number in &numbers {
         resident.copies_mut(number).make(backend, count)?;
     }
@@ -156,7 +157,7 @@ pub fn measure<T: Number>(
         resident,
         backend,
         gpu,
-        pace: if gpu.is_some() { ON_GPU } else { BY_OPENCL },
+        pace,
         probe: gpu.and_then(|gpu| Probe::new(gpu.properties().ordinal)),
         workspace: backend.allocate(needed.max().unwrap_or(0).max(1))?,
         count,
@@ -180,6 +181,11 @@ pub fn measure<T: Number>(
         }
     }
     Ok(measured)
+}
+
+/// Seconds from one mark to another, once both have been reached.
+fn seconds((start, end): &(Mark, Mark)) -> Result<f64, DeviceError> {
+    end.seconds_since(start)
 }
 
 /// State that the launches of all contenders share.
@@ -215,25 +221,26 @@ impl<T: Number> Bench<'_, '_, T> {
         Ok(())
     }
 
-    /// Times this many launches: on a GPU between two events, elsewhere until the last has ended.
-    fn launch_timed(&self, runner: &Runner<'_>, launches: u32) -> Result<Span, MeasureError> {
-        let Some(gpu) = self.gpu else {
-            let start = Instant::now();
-            for _ in 0..launches {
-                self.launch(runner)?;
-            }
-            self.backend.synchronize()?;
-            return Ok(Span::Seconds(start.elapsed().as_secs_f64()));
-        };
-        let stream = gpu.stream();
-        let gate = (launches > 1).then(|| Gate::close(stream)).transpose()?;
-        let start = mark(stream)?;
+    /// The point after what has been launched.
+    pub fn mark(&self) -> Result<Mark, DeviceError> {
+        self.backend.mark()
+    }
+
+    /// Marks before and after this many launches.
+    fn launch_timed(
+        &self,
+        runner: &Runner<'_>,
+        launches: u32,
+    ) -> Result<(Mark, Mark), MeasureError> {
+        let gated = self.gpu.filter(|_| launches > 1);
+        let gate = gated.map(|gpu| Gate::close(gpu.stream())).transpose()?;
+        let start = self.mark()?;
         for _ in 0..launches {
             self.launch(runner)?;
         }
-        let end = mark(stream)?;
+        let end = self.mark()?;
         drop(gate);
-        Ok(Span::Events(start, end))
+        Ok((start, end))
     }
 
     fn measure(
@@ -250,15 +257,15 @@ impl<T: Number> Bench<'_, '_, T> {
             self.launch(&runner)?;
             let span = self.launch_timed(&runner, 1)?;
             self.backend.synchronize()?;
-            plans.push((runner, Repeats::new(self.pace, effort, span.seconds()?)));
+            plans.push((runner, Repeats::new(self.pace, effort, seconds(&span)?)));
         }
         let (timings, state) = self.in_turns(&plans)?;
         let mut sustained = Vec::new();
-        if let (Some(seconds), Some(gpu)) = (effort.sustained, self.gpu) {
+        if let Some(seconds) = effort.sustained.filter(|_| self.gpu.is_some()) {
             let runners: Vec<&Runner<'_>> = plans.iter().map(|(runner, _)| runner).collect();
             let medians: Vec<f64> = timings.iter().map(Timing::median).collect();
             let doing = |index: usize| doing(format!("{}: back to back", runners[index].name));
-            sustained = sustained::measure((self, gpu), &runners, &medians, seconds, &doing)?;
+            sustained = sustained::measure(self, &runners, &medians, seconds, &doing)?;
         }
         for (index, (runner, _)) in plans.iter().enumerate() {
             let next = (self.launches.get() + 1) % self.count;
@@ -291,7 +298,7 @@ impl<T: Number> Bench<'_, '_, T> {
             }
             let span = self.launch_timed(runner, 1)?;
             self.backend.synchronize()?;
-            fitting.push((algorithm, span.seconds()?, Vec::new()));
+            fitting.push((algorithm, seconds(&span)?, Vec::new()));
         }
         // In turns, so that they have the same clocks.
         for _ in 0..TRIALS {
@@ -303,7 +310,7 @@ impl<T: Number> Bench<'_, '_, T> {
         self.backend.synchronize()?;
         let mut fastest: Option<(usize, f64)> = None;
         for (algorithm, seconds, spans) in fitting {
-            let times: Result<Vec<f64>, DeviceError> = spans.iter().map(Span::seconds).collect();
+            let times: Result<Vec<f64>, DeviceError> = spans.iter().map(self::seconds).collect();
             let median =
                 statistics::median(&times?) / f64::from(self.pace.launches_per_run(seconds));
             if fastest.is_none_or(|(_, time)| median < time) {
@@ -325,7 +332,7 @@ impl<T: Number> Bench<'_, '_, T> {
                 self.launch(runner)?;
             }
         }
-        let mut spans: Vec<Vec<Span>> = plans.iter().map(|_| Vec::new()).collect();
+        let mut spans: Vec<Vec<(Mark, Mark)>> = plans.iter().map(|_| Vec::new()).collect();
         let mut state = None;
         for apart in [false, true] {
             let runs = plans.iter().map(|(runner, plan)| {
@@ -348,7 +355,7 @@ impl<T: Number> Bench<'_, '_, T> {
         for ((_, plan), spans) in plans.iter().zip(spans) {
             let mut samples = Vec::with_capacity(spans.len());
             for span in spans {
-                samples.push(span.seconds()? / f64::from(plan.launches_per_run));
+                samples.push(seconds(&span)? / f64::from(plan.launches_per_run));
             }
             timings.push(Timing::new(samples, plan.warmup, plan.launches_per_run));
         }

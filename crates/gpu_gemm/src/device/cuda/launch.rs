@@ -1,7 +1,6 @@
 //! Launches on a stream of a GPU.
 
 use std::ffi::c_void;
-use std::time::Duration;
 
 use cuda_std::tma::TensorMap;
 
@@ -16,7 +15,7 @@ use cust::sys::{
 use super::device::CudaDevice;
 use super::extended::{Attribute, Config};
 use super::status::{checked, during, is_sticky};
-use crate::backend::{Allocated, Backend, Space, Way};
+use crate::backend::{Allocated, Backend, Capacity, Mark, Space, Way};
 use crate::error::DeviceError;
 use crate::gpu::DeviceFacts;
 use crate::launch::{Bindings, Launch, Map, NO_MAP, Waits};
@@ -62,6 +61,13 @@ unsafe impl Backend for CudaStream<'_> {
         Ok(Allocated::new(start, memory))
     }
 
+    fn capacity(&self) -> Result<Capacity, DeviceError> {
+        Ok(Capacity {
+            cache: self.device.properties().l2_bytes,
+            free: self.device.memory()?.0,
+        })
+    }
+
     unsafe fn copy(
         &self,
         from: *const u8,
@@ -103,26 +109,16 @@ unsafe impl Backend for CudaStream<'_> {
             .map_err(during("Waiting for the GPU"))
     }
 
-    /// By events of the stream.
-    fn time(
-        &self,
-        kernel: &str,
-        launch: &mut dyn FnMut() -> Result<(), DeviceError>,
-    ) -> Result<Duration, DeviceError> {
-        let event = || Event::new(EventFlags::DEFAULT).map_err(during("Making an event"));
-        let (start, end) = (event()?, event()?);
-        let recorded = start.record(self.stream);
+    fn finish(&self, kernel: &str) -> Result<(), DeviceError> {
+        let finished = self.stream.synchronize();
+        finished.map_err(self.device.after(kernel))
+    }
+
+    fn mark(&self) -> Result<Mark, DeviceError> {
+        let event = Event::new(EventFlags::DEFAULT).map_err(during("Making an event"))?;
+        let recorded = event.record(self.stream);
         recorded.map_err(during("Recording an event"))?;
-        let launched = launch();
-        let recorded = end.record(self.stream);
-        self.stream
-            .synchronize()
-            .map_err(self.device.after(kernel))?;
-        launched?;
-        recorded.map_err(during("Recording an event"))?;
-        let milliseconds = end.elapsed_time_f32(&start);
-        let milliseconds = milliseconds.map_err(during("Reading a time"))?;
-        Ok(Duration::from_secs_f64(f64::from(milliseconds) / 1e3))
+        Ok(Mark::new(Some(event)))
     }
 
     unsafe fn launch(&self, launch: &Launch, bindings: &Bindings) -> Result<(), DeviceError> {

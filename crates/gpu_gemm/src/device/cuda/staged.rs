@@ -69,12 +69,10 @@ impl Staging {
 /// ```no_run
 /// use cust::stream::{Stream, StreamFlags};
 /// use gpu_gemm::device::cuda::{Direction, Stage, Staging, Transfer};
-/// use gpu_gemm::{Device, DeviceChoice};
+/// use gpu_gemm::CudaDevice;
 ///
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// let Device::Cuda(gpu) = Device::open(DeviceChoice::Cuda(0))?.device else {
-///     unreachable!("it is a GPU");
-/// };
+/// let gpu = CudaDevice::open(0)?;
 /// gpu.enter()?;
 /// let stream = Stream::new(StreamFlags::NON_BLOCKING, None)?;
 /// let (rows, columns) = (8192, 4096);
@@ -84,7 +82,7 @@ impl Staging {
 /// let transfer = Transfer {
 ///     direction: Direction::ToDevice,
 ///     host: (a.as_ptr().cast_mut().cast(), 4 * columns),
-///     device: (on_gpu.as_device_ptr().as_raw(), 4 * columns),
+///     device: (on_gpu.as_device_ptr().as_mut_ptr().cast(), 4 * columns),
 ///     width: 4 * columns,
 ///     height: rows,
 /// };
@@ -118,7 +116,7 @@ pub struct Transfer {
     /// Where the first row begins, and the bytes from there to the next.
     pub host: (*mut u8, usize),
     /// The same on the device.
-    pub device: (CUdeviceptr, usize),
+    pub device: (*mut u8, usize),
     /// Bytes of a row.
     pub width: usize,
     /// Rows.
@@ -132,7 +130,7 @@ pub enum Direction {
     ToHost,
 }
 
-// SAFETY: the pointer is an address; `Stage::copy` says what its uses need.
+// SAFETY: the pointers are addresses; `Stage::copy` says what their uses need.
 unsafe impl Send for Transfer {}
 // SAFETY: as above.
 unsafe impl Sync for Transfer {}
@@ -188,7 +186,7 @@ impl Stage {
         }
         gpu.enter()?;
         let host = Side::Host(transfer.host.0, transfer.host.1);
-        let device = Side::Device(transfer.device.0, transfer.device.1);
+        let device = Side::Device(transfer.device.0 as CUdeviceptr, transfer.device.1);
         let (from, to) = match transfer.direction {
             Direction::ToDevice => (host, device),
             Direction::ToHost => (device, host),
@@ -371,8 +369,8 @@ impl Job<'_> {
     /// Where rows lie in the device's memory.
     fn device(&self, rows: Rows) -> Side {
         let (start, pitch) = self.transfer.device;
-        let first = (rows.first.0 * pitch + rows.first.1) as CUdeviceptr;
-        Side::Device(start + first, pitch)
+        let first = start.wrapping_add(rows.first.0 * pitch + rows.first.1);
+        Side::Device(first as CUdeviceptr, pitch)
     }
 }
 
@@ -427,7 +425,7 @@ mod tests {
             let transfer = Transfer {
                 direction: Direction::ToDevice,
                 host: (std::ptr::null_mut(), width),
-                device: (0, width),
+                device: (std::ptr::null_mut(), width),
                 width,
                 height,
             };

@@ -6,7 +6,7 @@ use opencl3::kernel::Kernel;
 use opencl3::types::{CL_BLOCKING, cl_uint};
 
 use super::device::{Compiled, Field, OpenClDevice, OpenClProperties, WorkGroup};
-use crate::backend::{Allocated, Backend, Space, Way};
+use crate::backend::{Allocated, Backend, Capacity, Space, Way};
 use crate::buffer::Buffer;
 use crate::error::DeviceError;
 use crate::gpu::DeviceFacts;
@@ -30,6 +30,13 @@ unsafe impl Backend for &OpenClDevice {
 
     fn allocate(&self, bytes: usize) -> Result<Allocated, DeviceError> {
         self.room(bytes)
+    }
+
+    fn capacity(&self) -> Result<Capacity, DeviceError> {
+        Ok(Capacity {
+            cache: self.properties().cache_bytes,
+            free: self.properties().memory_bytes,
+        })
     }
 
     unsafe fn copy(

@@ -15,11 +15,10 @@
 
 use std::collections::{BTreeSet, VecDeque};
 use std::panic::resume_unwind;
-use std::sync::PoisonError;
 use std::thread;
 use std::time::Instant;
 
-use super::product::{A, Area, B, C, Product, Rows, copy_in_host};
+use super::product::{A, Area, B, C, Product, Rows};
 use super::{Devices, Done, HostProblem, Planner, Start};
 use crate::call::{Shape, Transpose, extent};
 use crate::device::cuda::staged::{Direction, Transfer};
@@ -142,53 +141,42 @@ impl<T: Element, S: Element> Product<'_, T, S> {
         copies: Vec<(usize, Area, Host)>,
         direction: Direction,
     ) -> Result<(), DeviceError> {
-        let mut transfers = Vec::new();
-        for (device, area, host) in copies {
+        let transfers = copies.into_iter().map(|(device, area, host)| {
             let (on_device, in_host) = (self.at(device, &area), self.in_host(&area, host));
-            match (self.devices.gpu(device), direction) {
-                (Some(_), _) => transfers.push((device, transfer(on_device, in_host, direction))),
-                // SAFETY: the caller vouches for the host's rows; the others are this product's.
-                (None, Direction::ToDevice) => unsafe { copy_in_host(in_host, on_device) },
-                // SAFETY: as above.
-                (None, Direction::ToHost) => unsafe { copy_in_host(on_device, in_host) },
-            }
-        }
-        // SAFETY: the same; the memory of devices is this product's, which waits before it frees
-        // it.
+            (device, transfer(on_device, in_host, direction))
+        });
+        let transfers: Vec<_> = transfers.collect();
+        // SAFETY: the caller vouches for the host's rows; the memory of devices is this product's,
+        // which waits before it frees it.
         unsafe { self.devices.stage(&transfers) }
     }
 }
 
-/// A copy between memory of a GPU and of the host.
+/// A copy between memory of a device and of the host.
 fn transfer(device: Rows, host: Rows, direction: Direction) -> Transfer {
     Transfer {
         direction,
         host: (host.start, host.pitch),
-        device: (device.start as u64, device.pitch),
+        device: (device.start, device.pitch),
         width: device.width,
         height: device.height,
     }
 }
 
 impl Devices {
-    /// Carries out copies between host and GPUs, of all GPUs at the same time; those to GPUs are
-    /// on the streams for copies when it returns.
+    /// Carries out copies between the host and devices, of all devices at the same time; those to
+    /// GPUs are on the streams for copies when it returns.
     ///
     /// # Safety
     ///
-    /// As [`Stage::copy`](crate::device::cuda::Stage::copy), for each.
+    /// As [`Copies::copy`](crate::device::Copies::copy), for each.
     unsafe fn stage(&self, transfers: &[(usize, Transfer)]) -> Result<(), DeviceError> {
         // A device has one set of buffers, and so one copy after the other.
         let copy = |device: usize| {
             let part = &self.parts[device];
-            let (Some(gpu), Some(stream)) = (part.gpu(), &part.copies) else {
-                return Ok(());
-            };
-            // Buffers are as good as before even if a thread that held the lock panicked.
-            let mut stage = part.stage.lock().unwrap_or_else(PoisonError::into_inner);
             let mut own = transfers.iter().filter(|(of, _)| *of == device);
             // SAFETY: as the caller vouches.
-            let copied = own.try_for_each(|(_, of)| unsafe { stage.copy((gpu, stream), *of) });
+            let copied = own.try_for_each(|(_, of)| unsafe { part.copies.copy(&part.device, *of) });
             copied.map_err(self.named(device))
         };
         let devices: BTreeSet<usize> = transfers.iter().map(|(device, _)| *device).collect();

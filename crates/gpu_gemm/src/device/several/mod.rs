@@ -24,15 +24,10 @@ mod part;
 mod product;
 
 use std::collections::BTreeSet;
-use std::sync::Mutex;
 use std::time::Duration;
 
-use cust::stream::{Stream, StreamFlags};
-
-use super::Device;
-use super::cuda::staged::Stage;
-use super::cuda::status::during;
 use super::cuda::{CudaDevice, Link, Staging};
+use super::{Copies, Device};
 use crate::call::{Call, Shape, Transpose};
 use crate::error::DeviceError;
 use crate::launch::{Element, Scalar};
@@ -94,18 +89,11 @@ impl Devices {
         let staging = Staging::of(devices.len());
         let mut parts = Vec::with_capacity(devices.len());
         for device in devices {
-            let copies = match &device {
-                Device::Simulator(_) => None,
-                Device::Cuda(gpu) => {
-                    gpu.enter()?;
-                    let stream = Stream::new(StreamFlags::DEFAULT, None);
-                    Some(stream.map_err(during("Making a stream"))?)
-                }
-                _ => return Err(DeviceError::NotJoined),
-            };
+            if device.one_gpu().is_none() && !device.is_simulator() {
+                return Err(DeviceError::NotJoined);
+            }
             parts.push(Part {
-                copies,
-                stage: Mutex::new(Stage::new(staging)),
+                copies: Copies::of(&device, staging)?,
                 device,
             });
         }
@@ -130,7 +118,7 @@ impl Devices {
     pub fn with_staging(mut self, staging: Staging) -> Devices {
         self.parts
             .iter_mut()
-            .for_each(|part| part.stage = Mutex::new(Stage::new(staging)));
+            .for_each(|part| part.copies.stage_as(staging));
         Devices { staging, ..self }
     }
 

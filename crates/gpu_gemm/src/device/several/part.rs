@@ -1,25 +1,20 @@
 //! One of several devices: its memory, its two streams, and what waits for what.
 
-use std::sync::Mutex;
-
 use cust::context::CurrentContext;
 use cust::event::{Event, EventFlags};
 use cust::stream::{Stream, StreamWaitEventFlags};
 
 use super::product::Step;
 use crate::backend::{Allocated, run};
-use crate::device::Device;
 use crate::device::cuda::CudaDevice;
-use crate::device::cuda::staged::Stage;
 use crate::device::cuda::status::during;
+use crate::device::{Copies, Device};
 use crate::error::DeviceError;
 
 /// One of the devices.
 pub(super) struct Part {
-    /// The stream on which panels arrive, of a GPU. It is dropped before its device, and so are the
-    /// buffers.
-    pub(super) copies: Option<Stream>,
-    pub(super) stage: Mutex<Stage>,
+    /// Between it and the host. Panels of other GPUs arrive on the same stream.
+    pub(super) copies: Copies,
     pub(super) device: Device,
 }
 
@@ -69,7 +64,7 @@ impl Part {
 
     /// Copies that are started from now on wait for an event, of this device or another.
     pub(super) fn copies_wait_for(&self, event: Option<Event>) -> Result<(), DeviceError> {
-        self.wait_on(self.copies.as_ref(), event)
+        self.wait_on(self.copies.stream(), event)
     }
 
     /// An event after what has been launched; none on a simulator, where that has ended.
@@ -79,7 +74,7 @@ impl Part {
 
     /// The same after the copies that were started.
     pub(super) fn after_copies(&self) -> Result<Option<Event>, DeviceError> {
-        self.event_on(self.copies.as_ref())
+        self.event_on(self.copies.stream())
     }
 
     /// The stream of launches, of a GPU.

@@ -379,7 +379,7 @@ impl<T: Element, S: Element> Product<'_, T, S> {
         let (source, target) = (self.at(from, area), self.at(to, area));
         let gpus = (self.devices.gpu(from), self.devices.gpu(to));
         let part = &self.devices.parts[of];
-        if let ((Some(from), Some(to)), Some(stream)) = (gpus, &part.copies) {
+        if let ((Some(from), Some(to)), Some(stream)) = (gpus, part.copies.stream()) {
             part.enter()?;
             let from = (from, source.start, source.pitch);
             let to = (to, target.start, target.pitch);
@@ -421,7 +421,7 @@ impl<T: Element, S: Element> Product<'_, T, S> {
 ///
 /// Both sides are memory of this process with these rows, and do not overlap; nothing else uses
 /// them meanwhile.
-pub(super) unsafe fn copy_in_host(from: Rows, to: Rows) {
+unsafe fn copy_in_host(from: Rows, to: Rows) {
     for row in 0..from.height {
         let at = |rows: Rows| rows.start.wrapping_add(row * rows.pitch);
         // SAFETY: as the caller vouches.

@@ -1,0 +1,90 @@
+//! Copies of rows between memory of the host and of a device: on a GPU beside what is launched there,
+//! on a stream of their own and by several threads ([`Stage`]).
+
+use std::sync::{Mutex, PoisonError};
+
+use cust::stream::{Stream, StreamFlags};
+
+use super::Device;
+use super::cuda::status::during;
+use super::cuda::{CudaDevice, Direction, Stage, Staging, Transfer};
+use crate::backend::Way;
+use crate::error::DeviceError;
+
+/// What copies rows between memory of the host and of one device. It is dropped before the device,
+/// whose context is then current.
+pub struct Copies {
+    /// Of a GPU.
+    stream: Option<Stream>,
+    stage: Mutex<Stage>,
+}
+
+impl Copies {
+    /// For a device.
+    ///
+    /// # Errors
+    ///
+    /// The driver fails.
+    pub fn of(device: &Device, staging: Staging) -> Result<Copies, DeviceError> {
+        let stream = |gpu: &CudaDevice| {
+            gpu.enter()?;
+            Stream::new(StreamFlags::DEFAULT, None).map_err(during("Making a stream"))
+        };
+        Ok(Copies {
+            stream: device.one_gpu().map(stream).transpose()?,
+            stage: Mutex::new(Stage::new(staging)),
+        })
+    }
+
+    /// Stages copies in this way from now on.
+    pub(super) fn stage_as(&mut self, staging: Staging) {
+        self.stage = Mutex::new(Stage::new(staging));
+    }
+
+    /// The stream of a GPU on which it copies.
+    pub(super) fn stream(&self) -> Option<&Stream> {
+        self.stream.as_ref()
+    }
+
+    /// Copies rows. A copy to the host is done when it returns; one to a GPU when the stream gets
+    /// there ([`Copies::wait`]).
+    ///
+    /// # Errors
+    ///
+    /// There is no memory for the buffers, or the device fails.
+    ///
+    /// # Safety
+    ///
+    /// `device` is the one that this was made for. Both sides have these rows until the copy is
+    /// done, and meanwhile nothing writes the source or touches the target.
+    pub unsafe fn copy(&self, device: &Device, transfer: Transfer) -> Result<(), DeviceError> {
+        if let (Some(gpu), Some(stream)) = (device.one_gpu(), &self.stream) {
+            // Buffers are as good as before even if a thread that held the lock panicked.
+            let mut stage = self.stage.lock().unwrap_or_else(PoisonError::into_inner);
+            // SAFETY: as the caller vouches.
+            return unsafe { stage.copy((gpu, stream), transfer) };
+        }
+        let backend = device.as_backend(&|| ())?;
+        for row in 0..transfer.height {
+            let at = |(start, pitch): (*mut u8, usize)| start.wrapping_add(row * pitch);
+            let (host, on_device) = (at(transfer.host), at(transfer.device));
+            let (from, to, way) = match transfer.direction {
+                Direction::ToDevice => (host, on_device, Way::ToDevice),
+                Direction::ToHost => (on_device, host, Way::ToHost),
+            };
+            // SAFETY: as the caller vouches.
+            unsafe { backend.copy(from, to, transfer.width, way)? };
+        }
+        Ok(())
+    }
+
+    /// Waits for all copies.
+    ///
+    /// # Errors
+    ///
+    /// The GPU fails.
+    pub fn wait(&self) -> Result<(), DeviceError> {
+        let waited = self.stream.as_ref().map_or(Ok(()), Stream::synchronize);
+        waited.map_err(during("Waiting for a copy"))
+    }
+}
