@@ -9,8 +9,6 @@
 mod native;
 mod on_device;
 
-use std::sync::Arc;
-
 use gpu_gemm::{Device, DeviceError, GemmError};
 use host::cpu::Team;
 use host::cpu::view::{View, ViewMut};
@@ -103,10 +101,9 @@ pub fn are_all_on_gpus<T: Element>(ranks: &Ranks, own: &dyn LocalProduct<T>) -> 
 }
 
 /// Where products are computed.
-#[derive(Clone)]
 pub struct Place {
-    pub device: Arc<Device>,
-    pub team: Arc<Team>,
+    pub device: Device,
+    pub team: Team,
     /// The ranks of this host that may run on the cores of this one, with it.
     pub ranks_on_these_cores: usize,
 }
@@ -124,7 +121,7 @@ pub fn local_product<T: Element>(
         let multiply = T::multiply_natively(&algorithm.functions);
         return Ok(Box::new(Native {
             multiply: multiply.ok_or(LocalError::WrongType)?,
-            team: place.team.clone(),
+            team: &place.team,
         }));
     }
     let choice = match asked {
@@ -142,8 +139,8 @@ mod tests {
 
     fn place() -> Place {
         Place {
-            device: Arc::new(Device::simulator()),
-            team: Arc::new(Team::new(cpu::Settings::default()).unwrap()),
+            device: Device::simulator(),
+            team: Team::new(cpu::Settings::default()).unwrap(),
             ranks_on_these_cores: 1,
         }
     }

@@ -1,7 +1,5 @@
 //! A rung of the CPU's ladder: the block of C lies in the host's memory, where it is.
 
-use std::sync::Arc;
-
 use host::cpu::Team;
 use host::cpu::view::{View, ViewMut};
 
@@ -10,15 +8,15 @@ use crate::clock::{Clock, Phase};
 use crate::{Element, MultiplyNatively};
 
 /// A rung, and the threads that it multiplies on.
-pub(super) struct Native<T: Element> {
+pub(super) struct Native<'p, T: Element> {
     pub multiply: MultiplyNatively<T>,
-    pub team: Arc<Team>,
+    pub team: &'p Team,
 }
 
 /// The rows of C that a rung multiplies about as well as many.
 const STRIP: usize = 512;
 
-impl<T: Element> LocalProduct<T> for Native<T> {
+impl<T: Element> LocalProduct<T> for Native<'_, T> {
     fn add(
         &self,
         clock: &Clock,
@@ -38,7 +36,7 @@ impl<T: Element> LocalProduct<T> for Native<T> {
             c = below;
             if this.columns() > 0 && a.columns() > 0 {
                 let a = a.part(of_strip, 0..a.columns());
-                clock.time(Phase::Compute, || (self.multiply)(a, b, this, &self.team));
+                clock.time(Phase::Compute, || (self.multiply)(a, b, this, self.team));
             }
             if let Some(progress) = &mut progress {
                 clock.time(Phase::Wait, progress);

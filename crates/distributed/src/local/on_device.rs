@@ -50,7 +50,7 @@ struct State<'p, T: Element> {
 impl<'p, T: Element> OnDevice<'p, T> {
     /// Multiplies by this kernel, or for `None` by the one that suits each shape.
     pub fn new(place: &'p Place, choice: Option<Choice>) -> Result<Self, DeviceError> {
-        let device = &*place.device;
+        let device = &place.device;
         let context = Context::new(device, 0)?;
         let context = match choice {
             Some(choice) => context.with_kernel(choice),

@@ -2,7 +2,6 @@
 
 use std::fmt::Display;
 use std::io::{self, Write};
-use std::sync::Arc;
 
 use gpu_gemm::device::driver;
 use gpu_gemm::text::plural;
@@ -49,8 +48,8 @@ pub(super) fn place(
         let _ = io::stderr().write_all(&unheard);
     }
     let place = Place {
-        device: Arc::new(opened.device),
-        team: Arc::new(team),
+        device: opened.device,
+        team,
         ranks_on_these_cores: Ranks::on_this_host().on_these_cores(),
     };
     Ok((place, opened.reason))

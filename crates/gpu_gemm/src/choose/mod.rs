@@ -21,9 +21,9 @@ pub mod tuned;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use gpu_kernels::spec::{DataType, Kernel, Rounding, Variant};
+use gpu_kernels::spec::{DataType, Rounding, Variant};
 
-use crate::call::{Call, Factor, Shape, Transpose};
+use crate::call::{Call, Shape, Transpose};
 use crate::device::Device;
 use crate::gpu::{DeviceFacts, Properties};
 use crate::plan::Plan;
@@ -232,22 +232,6 @@ impl Chooser {
             candidates,
         })
     }
-}
-
-/// The variant of a kernel for matrices of a type and a call: one that takes A and B as they lie,
-/// if there is one, else the type's default.
-pub fn kernel_for(
-    kernel: &Kernel,
-    data_type: impl Into<DataType>,
-    call: &Call,
-) -> Option<&'static Variant> {
-    let data_type = data_type.into();
-    let variants = kernel.variants.iter();
-    let mut of_type = variants.filter(|one| one.types.data_type() == data_type);
-    let lies = [Factor::A, Factor::B].map(|factor| call.operand(factor).major(factor));
-    let as_they_lie = |one: &&Variant| [one.a.major, one.b.major] == lies;
-    let default = of_type.clone().next();
-    of_type.find(as_they_lie).or(default)
 }
 
 /// A choice, and why it was made.
