@@ -10,6 +10,7 @@ use std::io::{self, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 
 use gpu_gemm::ElementType;
+use serde_json::Value;
 use thiserror::Error;
 
 use crate::data::{Matrix, Number, Placement, ProblemError};
@@ -17,7 +18,7 @@ use crate::output::clause;
 
 mod header;
 
-use header::{Header, quoted};
+use header::Header;
 
 /// A matrix in a file: what its header says, which agrees with the length of the file.
 #[derive(Clone, Debug, PartialEq)]
@@ -59,26 +60,8 @@ enum Refusal {
     Version(u8, u8),
     #[error("ends within its header: it is not the whole file.")]
     ShortHeader,
-    #[error(
-        "has a header of {0} bytes, but that of a matrix has at most {LONGEST_HEADER}: it is damaged."
-    )]
-    LongHeader(u64),
-    #[error(
-        "has a header that is not a Python dictionary as `numpy.save` writes it: it is damaged."
-    )]
-    NoDictionary,
-    #[error(
-        "has a header that lacks one of the keys `descr`, `fortran_order` and `shape`: it is damaged."
-    )]
-    MissingKey,
-    #[error(
-        "has a header with the key {0}, but only `descr`, `fortran_order` and `shape` are known."
-    )]
-    ExtraKey(String),
-    #[error("has {1} for the key `{0}` of its header: it is damaged.")]
-    Value(String, String),
-    #[error("has the shape {0}, but only integers from 0 to 2^64 - 1 can be sizes: it is damaged.")]
-    Sizes(String),
+    #[error("has a header that is not as `numpy.save` writes it: it is damaged.")]
+    Header,
     #[error(
         "is big-endian ({0}), and only little-endian files are read; save it again, with `numpy.save(path, a.astype('{1}'))`."
     )]
@@ -276,11 +259,10 @@ fn examine(path: &Path) -> Result<(NpyFile, BufReader<File>), Refusal> {
     let length = file.metadata()?.len();
     let mut reader = BufReader::new(file);
     let (bytes, start) = header_bytes(&mut reader, length)?;
-    let header = Header::parse(&bytes[start..])?;
-    let data_type = data_type(header.descr)?;
-    let shape = header.shape()?;
-    let [rows, columns] = shape[..] else {
-        return Err(Refusal::Dimensions(shape.len()));
+    let header = Header::parse(&bytes[start..]).ok_or(Refusal::Header)?;
+    let data_type = data_type(&header.descr)?;
+    let [rows, columns] = header.shape[..] else {
+        return Err(Refusal::Dimensions(header.shape.len()));
     };
     let contents = format!("{rows} x {columns} elements of {data_type}");
     let count = (rows as u64).checked_mul(columns as u64);
@@ -307,7 +289,7 @@ fn examine(path: &Path) -> Result<(NpyFile, BufReader<File>), Refusal> {
         data_type,
         rows,
         columns,
-        fortran_order: header.fortran_order()?,
+        fortran_order: header.fortran_order,
         is_transposed: false,
     };
     Ok((described, reader))
@@ -344,7 +326,7 @@ fn header_bytes(reader: &mut impl Read, length: u64) -> Result<(Vec<u8>, usize),
         return Err(Refusal::ShortHeader);
     }
     if size > LONGEST_HEADER {
-        return Err(Refusal::LongHeader(size));
+        return Err(Refusal::Header);
     }
     let start = bytes.len();
     extend(&mut bytes, size)?;
@@ -363,10 +345,11 @@ fn descriptor(data_type: ElementType) -> &'static str {
     }
 }
 
-/// The element type that a header names, by the Python expression for it.
-fn data_type(expression: &str) -> Result<ElementType, Refusal> {
-    let unknown = || Refusal::Type(expression.to_string());
-    let text = quoted(expression).ok_or_else(unknown)?;
+/// The element type that a header names.
+fn data_type(descr: &Value) -> Result<ElementType, Refusal> {
+    let Value::String(text) = descr else {
+        return Err(Refusal::Type(descr.to_string()));
+    };
     let named = |text: &str| {
         ElementType::ALL
             .into_iter()
@@ -378,11 +361,11 @@ fn data_type(expression: &str) -> Result<ElementType, Refusal> {
     if let Some(swapped) = text.strip_prefix('>')
         && let Some(data_type) = named(&format!("<{swapped}"))
     {
-        return Err(Refusal::BigEndian(text.to_string(), descriptor(data_type)));
+        return Err(Refusal::BigEndian(text.clone(), descriptor(data_type)));
     }
-    match text {
+    match &text[..] {
         "|O" | "O" => Err(Refusal::Objects),
-        _ => Err(unknown()),
+        _ => Err(Refusal::Type(format!("'{text}'"))),
     }
 }
 

@@ -64,8 +64,7 @@ fn assert_refused(bytes: &[u8], expected: &str) {
 #[test]
 fn a_file_that_holds_no_matrix_is_refused_by_its_own_sentence() {
     let none = "is not a .npy file: it does not begin with \\x93";
-    let damaged = "has a header that is not a Python dictionary";
-    let lacks = "has a header that lacks one of the keys";
+    let damaged = "has a header that is not as `numpy.save` writes it";
     for bytes in [
         &b""[..],
         b"1,2,3\n",
@@ -85,46 +84,35 @@ fn a_file_that_holds_no_matrix_is_refused_by_its_own_sentence() {
     bytes[8..12].copy_from_slice(&u32::MAX.to_le_bytes());
     assert_refused(&bytes, "ends within its header");
     let long = of_shape("(1, 1)") + &" ".repeat(10_000);
-    assert_refused(&version(2, &long, &[0; 4]), "has a header of 10");
+    assert_refused(&version(2, &long, &[0; 4]), damaged);
     let mut unended = file(&of_shape("(1, 1)"), &[0; 4]);
     let newline = unended.len() - 5;
     unended[newline] = b' ';
     assert_refused(&unended, damaged);
-    for (header, expected) in [
-        ("", damaged),
-        ("nonsense", damaged),
-        ("[1, 2]", damaged),
-        ("{'descr': '<f4'", damaged),
-        (&(of_shape("(1, 1)") + " trailing"), damaged),
-        (&of_shape("(1, 1),\u{e9}"), damaged),
-        (&"(".repeat(800), damaged),
-        (&"{'descr':".repeat(800), damaged),
-        ("{}", lacks),
-        ("{'descr': '<f4', 'fortran_order': False}", lacks),
-        ("{'descr': '<f4', 'shape': (1, 1)}", lacks),
-        ("{'fortran_order': False, 'shape': (1, 1)}", lacks),
-        (
-            &of_shape("(1, 1), 'comment': 'mine'"),
-            "has a header with the key 'comment', but only",
-        ),
-        (
-            &header_line("'<f4'", "1", "(1, 1)"),
-            "has 1 for the key `fortran_order`",
-        ),
+    for header in [
+        "",
+        "nonsense",
+        "[1, 2]",
+        "{'descr': '<f4'",
+        &(of_shape("(1, 1)") + " trailing"),
+        &of_shape("(1, 1),\u{e9}"),
+        &"(".repeat(800),
+        &"{'descr':".repeat(800),
+        "{}",
+        "{'descr': '<f4', 'fortran_order': False}",
+        "{'descr': '<f4', 'shape': (1, 1)}",
+        "{'fortran_order': False, 'shape': (1, 1)}",
+        &of_shape("(1, 1), 'comment': 'mine'"),
+        &header_line("'<f4'", "1", "(1, 1)"),
     ] {
-        assert_refused(&file(header, &[0; 4]), expected);
+        assert_refused(&file(header, &[0; 4]), damaged);
     }
-    let no_size = "but only integers from 0 to 2^64 - 1 can be sizes";
     for (shape, expected) in [
-        ("3", "has the shape "),
-        ("'3x4'", "has the shape "),
-        ("(1.5, 2)", "has the shape "),
-        ("[1, 1]", "has the shape "),
-        ("(-1, 4)", &format!("has the shape (-1, 4), {no_size}")),
-        (
-            "(18446744073709551616, 1)",
-            &format!("has the shape (18446744073709551616, 1), {no_size}"),
-        ),
+        ("3", damaged),
+        ("'3x4'", damaged),
+        ("(1.5, 2)", damaged),
+        ("(-1, 4)", damaged),
+        ("(18446744073709551616, 1)", damaged),
         ("()", "is of dimension 0, but a matrix is of dimension 2"),
         ("(1, 2, 1)", "is of dimension 3, but a matrix is of"),
     ] {
@@ -150,7 +138,7 @@ fn types_that_kernels_do_not_multiply_are_named() {
         ("'<i8'", &format!("{other}'<i8', but kernels multiply f32")),
         ("'f4'", &format!("{other}'f4', but kernels multiply f32")),
         ("''", &format!("{other}'', but kernels multiply f32")),
-        ("[('x', '<f4')]", &format!("{other}[(")),
+        ("[('x', '<f4')]", &format!("{other}[[")),
         ("7", &format!("{other}7, but")),
     ] {
         let header = header_line(descr, "False", "(1, 1)");
