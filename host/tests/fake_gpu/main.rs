@@ -1,6 +1,7 @@
 //! The whole path of a GPU, without one: the program runs on a fake driver and a fake cuBLAS
 //! (`library/`), whose clock is known exactly, and whose log says what was launched on what.
 
+mod built;
 #[allow(dead_code)] // this does not need all of it
 #[path = "../program/common/mod.rs"]
 mod common;

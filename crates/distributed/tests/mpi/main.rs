@@ -1,6 +1,8 @@
 //! The real program under a real `mpirun`, with more ranks than this machine has cores.
 
 mod apart;
+#[path = "../../../../host/tests/fake_gpu/built.rs"]
+mod fake_gpu;
 mod faults;
 mod job;
 mod on_gpus;

@@ -1,14 +1,13 @@
 //! Ranks with a GPU, without a GPU: on the fake driver of `host/tests/fake_gpu/library`. All ranks
 //! share its one GPU, in processes of their own.
 
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::path::PathBuf;
 use std::sync::LazyLock;
-use std::{env, fs};
 
 use gpu_gemm::device::compiled;
 use serde_json::Value;
 
+use crate::fake_gpu;
 use crate::job::{Ended, PROGRAM, end, mpirun};
 
 /// Why these tests cannot run here, if they cannot.
@@ -16,26 +15,8 @@ pub fn why_not() -> Option<&'static str> {
     compiled::why_absent()
 }
 
-/// A folder with the driver.
-static FOLDER: LazyLock<PathBuf> = LazyLock::new(|| {
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../host/tests/fake_gpu/library");
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("fake_gpu_of_ranks");
-    fs::create_dir_all(&folder).unwrap();
-    let building = tempfile::tempdir_in(&folder).unwrap();
-    let compiled = building.path().join(DRIVER);
-    let mut rustc = Command::new(env::var_os("RUSTC").unwrap_or_else(|| "rustc".into()));
-    rustc
-        .current_dir(&source)
-        .args(["lib.rs", "--crate-name=fake_gpu", "--crate-type=cdylib"])
-        .args(["--edition=2024", "-Copt-level=3", "-Dwarnings"])
-        .arg("-o")
-        .arg(&compiled);
-    assert!(rustc.status().expect("rustc starts").success());
-    fs::rename(&compiled, folder.join(DRIVER)).unwrap();
-    folder
-});
-
-const DRIVER: &str = "libcuda.so.1";
+static FOLDER: LazyLock<PathBuf> =
+    LazyLock::new(|| fake_gpu::folder("../../host/tests/fake_gpu/library"));
 
 /// Runs the program on `with` ranks that have a GPU and `without` ranks that find no driver.
 /// `settings` are those of the fake (`library/gpu.rs`).
