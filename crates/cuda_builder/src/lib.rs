@@ -155,6 +155,13 @@ impl CudaBuilder {
         self
     }
 
+    /// Compiles the kernels of these names alone, which takes less time than all of the crate. Their
+    /// PTX is the same.
+    pub fn only(mut self, names: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        self.only = names.into_iter().map(Into::into).collect();
+        self
+    }
+
     /// Where to put the PTX; into `OUT_DIR` unless set.
     pub fn copy_to(mut self, path: impl AsRef<Path>) -> Self {
         self.ptx_file_copy_path = Some(path.as_ref().to_owned());

@@ -108,7 +108,7 @@ pub fn all() -> Result<Vec<Generated>, String> {
     for Chapter { file, text, .. } in chapters::all()? {
         let path = format!("{}/{file}", chapters::FOLDER);
         all.push(page(path.clone(), Origin::Sources));
-        if ["llvm", "nvvm", "ptx", "opencl"]
+        if listings::KINDS
             .iter()
             .any(|kind| text.contains(&format!("<!-- {kind} ")))
         {
@@ -159,7 +159,7 @@ fn from_sources(part: Part<'_>) -> Result<Option<String>, String> {
         "traffic" => traffic::table(part.arguments).map(Some),
         "source" => excerpts::quote(part.arguments).map(Some),
         "ranks" => many_ranks::figure(part.arguments).map(Some),
-        "by-opencl" => by_opencl::table(part.arguments).map(Some),
+        "by-opencl" => by_opencl::table().map(Some),
         "divided" => divided::table().map(Some),
         "halves" => halves::table(part.arguments).map(Some),
         "many-ranks" => many_ranks::table().map(Some),
@@ -168,7 +168,7 @@ fn from_sources(part: Part<'_>) -> Result<Option<String>, String> {
         "ladder" => Ok(Some(overviews::ladder())),
         "overview" => overviews::overview().map(Some),
         "report" => overviews::report().map(Some),
-        "llvm" | "nvvm" | "ptx" | "opencl" => Ok(None),
+        kind if listings::KINDS.contains(&kind) => Ok(None),
         kind => Err(format!("`{kind}` is not a kind of part")),
     }
 }

@@ -31,7 +31,7 @@
 //! | `ladder`, `steps`, `overview`, `report` | tables of all kernels | `overviews.rs` |
 //! | `divided` | products in rounds and divided, beside cuBLAS | `divided.rs` |
 //! | `halves KERNEL` | a kernel's layouts beside cuBLAS, of 16 bits or tf32 | `halves.rs` |
-//! | `by-opencl WHAT` | kernels by OpenCL beside CUDA or the simulator | `by_opencl.rs` |
+//! | `by-opencl` | kernels by OpenCL beside the simulator | `by_opencl.rs` |
 //!
 //! `parts.rs` finds such parts, and `generated.rs` lists the files that have them.
 

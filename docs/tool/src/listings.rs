@@ -10,6 +10,8 @@ use std::sync::LazyLock;
 
 use cuda_builder::{CudaBuilder, DebugInfo, NvvmArch};
 
+use crate::chapters::{self, Chapter};
+use crate::machine_code;
 use crate::parts::Part;
 use crate::repository::read;
 
@@ -19,7 +21,23 @@ pub fn why_absent() -> Option<&'static str> {
     REASON.as_deref()
 }
 
-/// A file that the compilers make of the ladder for one architecture: its IR, PTX or OpenCL C.
+/// Kinds of parts that show compiled kernels.
+pub const KINDS: [&str; 4] = ["llvm", "nvvm", "ptx", "opencl"];
+
+/// The kernels that the chapters show: `<!-- ptx tiled_32: .. -->`.
+fn shown(chapters: &[Chapter]) -> impl Iterator<Item = &str> {
+    chapters.iter().flat_map(|chapter| {
+        let comments = chapter.text.split("<!-- ").skip(1);
+        comments.filter_map(|comment| {
+            let (kind, arguments) = comment.split_once(' ')?;
+            let (entry, _) = arguments.split_once(": ")?;
+            KINDS.contains(&kind).then_some(entry)
+        })
+    })
+}
+
+/// A file that the compilers make of the ladder for one architecture: its IR, PTX or OpenCL C, of
+/// the kernels that are shown or counted. All would take three times as long.
 ///
 /// # Errors
 ///
@@ -28,8 +46,10 @@ pub fn compiled(file: &str) -> Result<String, String> {
     static FOLDER: LazyLock<Result<&Path, String>> = LazyLock::new(|| {
         let out = Path::new(env!("OUT_DIR"));
         let kernels = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../gpu-kernels");
+        let chapters = chapters::all()?;
         let built = CudaBuilder::new(kernels)
             .arch(NvvmArch::Compute90)
+            .only(shown(&chapters).chain(machine_code::counted().map(|one| one.entry.name)))
             .copy_to(out.join("kernels.ptx"))
             .opencl_to(out.join("opencl"))
             .emit_llvm_ir(true)

@@ -3,9 +3,11 @@
 //! The host keeps the counts in [`record::FILE`]. Where ptxas and nvdisasm are, `cargo run -p book`
 //! writes that file, and the tests compare it.
 
+use std::path::PathBuf;
+
 use gpu_gemm::device::ptx::with_one_kernel;
 use gpu_kernels::KERNELS;
-use gpu_kernels::spec::{Kernel, Unit};
+use gpu_kernels::spec::{Kernel, Unit, Variant};
 use host::listing::record::{self, Counts};
 use host::listing::sass;
 use host::listing::statistics::Statistics;
@@ -26,43 +28,49 @@ const ALSO: [&str; 5] = [
     "double-buffer-sn16",
 ];
 
-/// Counts again, where that is possible: `None` where ptxas or nvdisasm is missing, or is that of
-/// an SDK, which may be of another version than the wheel and count otherwise.
+/// What counts: not ptxas of an SDK, which may be of another version than the wheel and count
+/// otherwise.
+fn tools() -> Option<(Toolkit, PathBuf)> {
+    let (toolkit, nvdisasm) = (Toolkit::find()?, nvdisasm::find()?);
+    let is_of_sdk = matches!(toolkit.origin, Origin::Variable(_) | Origin::Folder(_));
+    (toolkit.ptxas.is_some() && !is_of_sdk).then_some((toolkit, nvdisasm))
+}
+
+/// Counts again, where that is possible; `None` where it is not.
 ///
 /// # Errors
 ///
 /// A kernel is missing, or one of the two programs fails.
 pub fn count() -> Result<Option<String>, String> {
-    let (Some(toolkit), Some(nvdisasm)) = (Toolkit::find(), nvdisasm::find()) else {
+    let Some((toolkit, nvdisasm)) = tools() else {
         return Ok(None);
     };
-    let is_of_sdk = matches!(toolkit.origin, Origin::Variable(_) | Origin::Folder(_));
-    if toolkit.ptxas.is_none() || is_of_sdk {
-        return Ok(None);
-    }
     let ptx = compiled("kernels.ptx")?;
     let mut counts = Vec::new();
-    for kernel in on_cuda_cores() {
-        for variant in of_floats(kernel) {
-            let entry = variant.entry.name;
-            let alone =
-                with_one_kernel(&ptx, entry).ok_or_else(|| format!("there is no `{entry}`"))?;
-            let assembled = ptxas::assemble(&toolkit, &alone, NvvmArch::Compute90);
-            let assembled = assembled.map_err(|error| error.to_string())?;
-            let code = nvdisasm::disassemble(&nvdisasm, &assembled.cubin);
-            let code = sass::parse(&code.map_err(|error| error.to_string())?, entry);
-            let main_loop = Statistics::of(&code).main_loop;
-            let main_loop = main_loop.ok_or_else(|| format!("`{entry}` has no mainloop"))?;
-            let mut reports = assembled.kernels.iter();
-            let report = reports
-                .find(|report| report.entry == entry)
-                .ok_or_else(|| format!("ptxas reports nothing about `{entry}`"))?;
-            counts.push(Counts::of(variant.name, report.registers, &main_loop));
-        }
+    for variant in counted() {
+        let entry = variant.entry.name;
+        let alone = with_one_kernel(&ptx, entry).ok_or_else(|| format!("there is no `{entry}`"))?;
+        let assembled = ptxas::assemble(&toolkit, &alone, NvvmArch::Compute90);
+        let assembled = assembled.map_err(|error| error.to_string())?;
+        let code = nvdisasm::disassemble(&nvdisasm, &assembled.cubin);
+        let code = sass::parse(&code.map_err(|error| error.to_string())?, entry);
+        let main_loop = Statistics::of(&code).main_loop;
+        let main_loop = main_loop.ok_or_else(|| format!("`{entry}` has no mainloop"))?;
+        let mut reports = assembled.kernels.iter();
+        let report = reports
+            .find(|report| report.entry == entry)
+            .ok_or_else(|| format!("ptxas reports nothing about `{entry}`"))?;
+        counts.push(Counts::of(variant.name, report.registers, &main_loop));
     }
     record::write(&counts)
         .map(Some)
         .map_err(|error| error.to_string())
+}
+
+/// The variants whose machine code is counted; none where that is not possible.
+pub fn counted() -> impl Iterator<Item = &'static Variant> {
+    let kernels = tools().map(|_| on_cuda_cores());
+    kernels.into_iter().flatten().flat_map(of_floats)
 }
 
 /// The kernels that the law is about.
