@@ -8,8 +8,8 @@ use std::process::ExitCode;
 use cuda_builder::NvvmArch;
 use differential::alone::Module;
 use differential::check;
-use differential::compile::{Batch, Config, play_build_script};
-use differential::ptx::Approximate;
+use differential::compile::{Config, play_build_script};
+use differential::ptx::{self, Approximate};
 use libtest_mimic::{Arguments, Failed, Trial};
 use nvvm::{Toolkit, ptxas};
 
@@ -23,18 +23,14 @@ fn main() -> ExitCode {
     if toolkit.is_none() {
         eprintln!("The tests of ptxas are ignored: no CUDA toolkit or wheel with it was found.");
     }
-    let tests = FUNCTIONS.map(|(name, rust)| {
-        let is_ignored = toolkit.is_none();
-        let toolkit = toolkit.clone();
-        let assembles = move || match &toolkit {
-            Some(toolkit) => assembles(toolkit, name, rust),
-            None => Err("no ptxas".into()),
-        };
-        Trial::test(format!("{name}_assembles"), assembles).with_ignored_flag(is_ignored)
-    });
-    let mut tests = Vec::from(tests);
+    let is_ignored = toolkit.is_none();
+    let assemble = move || assemble(&toolkit.ok_or("no ptxas")?);
+    let recursion = "recursion_that_is_not_reached_assembles";
     let alone = "a_kernel_comes_with_what_it_reaches_alone";
-    tests.push(Trial::test(alone, comes_with_what_it_reaches_alone));
+    let tests = vec![
+        Trial::test(recursion, assemble).with_ignored_flag(is_ignored),
+        Trial::test(alone, comes_with_what_it_reaches_alone),
+    ];
     libtest_mimic::run(&arguments, tests).exit_code()
 }
 
@@ -76,21 +72,39 @@ const FUNCTIONS: [(&str, &str); 3] = [
     ),
 ];
 
-fn assembles(toolkit: &Toolkit, name: &str, rust: &str) -> Result<(), Failed> {
-    let functions = [(name.to_owned(), rust.to_owned())];
+fn assemble(toolkit: &Toolkit) -> Result<(), Failed> {
+    let mut functions = FUNCTIONS
+        .map(|(name, rust)| (name.to_owned(), rust.to_owned()))
+        .to_vec();
     let configs = [NvvmArch::Compute75, NvvmArch::Compute100].map(|arch| Config {
         arch,
         optimized: false,
     });
+    let mut refused = Vec::new();
+    let compiled = check::compile(&mut functions, &configs, &mut refused)?;
+    assert_eq!(refused, []);
+    let (batch, ptx) = compiled.ok_or("none is compiled")?;
     let inputs = differential::generate::inputs(1);
-    let outcome = check::functions_on_cpu(&functions, &inputs, &configs, &[Approximate(0)])?;
-    assert_eq!((outcome.compared, outcome.differences.len()), (1, 0));
-    let batch = Batch::new(&functions)?;
-    for (config, on) in [(0, "sm_75"), (0, "sm_90"), (0, "sm_100"), (1, "sm_100")] {
-        let ptx = batch.ptx(configs[config])?;
-        ptxas::assemble_for(toolkit, &ptx, on)?;
-        let alone = Module::of(&ptx).kernel(&format!("k_{name}"));
-        ptxas::assemble_for(toolkit, &alone, on)?;
+    let on_host = batch.on_host()?;
+    for (config, ptx) in configs.into_iter().zip(&ptx) {
+        let module = ptx::Module::parse(ptx)?;
+        let machines = match config.arch {
+            NvvmArch::Compute75 => &["sm_75", "sm_90", "sm_100"][..],
+            _ => &["sm_100"],
+        };
+        for name in batch.names() {
+            let expected = on_host.expected(name, &inputs)?;
+            let both = (&inputs[..], &expected[..]);
+            let difference = check::compare(name, both, (config, &module), Approximate(0));
+            assert!(difference.is_none(), "{difference:?}");
+            let alone = Module::of(ptx).kernel(&format!("k_{name}"));
+            for sm in machines {
+                ptxas::assemble_for(toolkit, &alone, sm)?;
+            }
+        }
+        for sm in machines {
+            ptxas::assemble_for(toolkit, ptx, sm)?;
+        }
     }
     Ok(())
 }
