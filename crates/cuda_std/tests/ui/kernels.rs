@@ -1,5 +1,6 @@
 //! Everything that a kernel may be, without a warning.
 
+#![allow(dead_code, clippy::all, clippy::undocumented_unsafe_blocks)]
 #![deny(unused_braces)]
 
 use cuda_std::prelude::*;
@@ -90,7 +91,8 @@ pub unsafe fn scale<'a, T: Copy, const N: usize>(
 {
 }
 
-fn main() {
+#[test]
+fn instances_of_generic_kernels_have_their_types() {
     let _: unsafe fn(u32) = bounded;
     let _: unsafe fn(&[f32], [f32; 4], &[f32; 4], f32) = scale_f32;
     let _: unsafe fn(&[(u8, u8)], [(u8, u8); 4], &[(u8, u8); 4], (u8, u8)) = scale_pairs;
