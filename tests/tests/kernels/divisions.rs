@@ -8,22 +8,33 @@ use gpu_gemm::{Bf16, Choice, DataType, Device, ElementType, F16, KERNELS, Shape}
 use host::data::{Layout, Number, Problem};
 use host::verify::{self, Coverage, small_integers};
 use libtest_mimic::Trial;
+use tests::Tier;
+use tests::devices::Backend;
 
 pub fn trials() -> Vec<Trial> {
-    let trial = |types: &str, test: fn()| {
-        tests::on_simulator(format!("divisions::of_{types}"), move || {
-            test();
+    type Test = fn(Tier);
+    let tests: [(&str, Test); 4] = [
+        ("f32", |tier| all_are_exact::<f32>(ElementType::F32, tier)),
+        ("bf16", |tier| {
+            all_are_exact::<Bf16>(ElementType::Bf16, tier)
+        }),
+        ("f16", |tier| all_are_exact::<F16>(ElementType::F16, tier)),
+        ("bf16_with_a_c_of_f32", |tier| {
+            all_are_exact::<f32>(ElementType::Bf16, tier)
+        }),
+    ];
+    let tiers = [Tier::Quick, Tier::Exhaustive].into_iter();
+    let trial = |tier, types, test: Test| {
+        let name = format!("divisions::of_{types}");
+        tests::trial(tier, Backend::Simulator, name, move || {
+            test(tier);
             Ok(())
         })
     };
-    vec![
-        trial("f32", || all_are_exact::<f32>(ElementType::F32)),
-        trial("bf16", || all_are_exact::<Bf16>(ElementType::Bf16)),
-        trial("f16", || all_are_exact::<F16>(ElementType::F16)),
-        trial("bf16_with_a_c_of_f32", || {
-            all_are_exact::<f32>(ElementType::Bf16)
-        }),
-    ]
+    tiers
+        .flat_map(|tier| tests.map(|(types, test)| trial(tier, types, test)))
+        .flatten()
+        .collect()
 }
 
 /// Tiles along m, n and k, and how they are divided.
@@ -68,16 +79,14 @@ fn is_exact<C: Number>(variant: &'static Variant) {
     }
 }
 
-/// Of each stream-K kernel for these types, every variant.
-fn all_are_exact<C: Number>(inputs: ElementType) {
+/// Of each stream-K kernel for these types, every variant, or those that stand for them.
+fn all_are_exact<C: Number>(inputs: ElementType, tier: Tier) {
     let types = DataType { inputs, c: C::TYPE };
     let variants = KERNELS.iter().flat_map(|kernel| kernel.variants);
-    let divided =
-        variants.filter(|variant| variant.grid.is_stream_k() && variant.types.data_type() == types);
-    let mut number = 0;
-    for variant in divided {
-        is_exact::<C>(variant);
-        number += 1;
-    }
+    let divided = variants.filter(|variant| {
+        let is_tried = tier == Tier::Exhaustive || tests::stands_for_itself(variant);
+        variant.grid.is_stream_k() && variant.types.data_type() == types && is_tried
+    });
+    let number = divided.map(is_exact::<C>).count();
     assert!(number > 0, "no stream-K kernel multiplies {types}");
 }

@@ -343,7 +343,7 @@ impl Bench<'_> {
     }
 
     /// Gates 2 and 3: within the bound, and below the alarm.
-    fn proven<T: Number>(&self, problem: &Problem<T>, data: Data) -> Result<(), Failed> {
+    fn proven<T: Number>(&self, problem: &Problem<T>, data: Data) -> Result<Matrix<T>, Failed> {
         let problem = &*self.as_read(problem);
         let c = self.run(problem)?;
         let (tile, model) = (self.rung.tile(), self.rung.error_model(&self.team));
@@ -352,7 +352,7 @@ impl Bench<'_> {
         let coverage = coverage.unwrap_or(Coverage::of(problem.shape(), 1));
         verify::general(problem, &c, tile, data, coverage, model)
             .map_err(|failure| format!("{}, {data:?}: {failure}", problem.shape()))?;
-        Ok(())
+        Ok(c)
     }
 
     /// All three gates on compact matrices.
@@ -689,20 +689,21 @@ fn overflows_to_infinity<T: Number>(bench: &Bench) -> Result<(), Failed> {
     };
     let largest = T::from_scalar(-largest).ok_or("not a number of this type")?;
     // The last product, or the sum of the first two.
-    for (in_b, places) in [(2, shape.k - 1..shape.k), (1, 0..2)] {
-        for row in [0, tile.m - 1, tile.m] {
-            let mut a = matrix(shape.m, shape.k, 1)?;
-            a.row_mut(row)[places.clone()].fill(largest);
-            let (b, c) = (
-                matrix(shape.k, shape.n, in_b)?,
-                matrix(shape.m, shape.n, 0)?,
-            );
-            let problem = Problem::new(T::from_integer(1), T::default(), a, b, c)?;
-            bench.proven(&problem, Data::Uniform)?;
-            let first = bench.run(&problem)?.row(row)[0].to_f64();
-            let is_infinite = first == f64::NEG_INFINITY;
-            assert_eq!(is_infinite, overflows, "{first}, row {row}, times {in_b}");
-        }
+    let cases = [(2, shape.k - 1..shape.k), (1, 0..2)].into_iter();
+    let cases = cases.flat_map(|case| [0, tile.m - 1, tile.m].map(|row| (case.clone(), row)));
+    // Either kind, and each row.
+    for ((in_b, places), row) in cases.step_by(bench.tier.step(2)) {
+        let mut a = matrix(shape.m, shape.k, 1)?;
+        a.row_mut(row)[places].fill(largest);
+        let (b, c) = (
+            matrix(shape.k, shape.n, in_b)?,
+            matrix(shape.m, shape.n, 0)?,
+        );
+        let problem = Problem::new(T::from_integer(1), T::default(), a, b, c)?;
+        let c = bench.proven(&problem, Data::Uniform)?;
+        let first = c.row(row)[0].to_f64();
+        let is_infinite = first == f64::NEG_INFINITY;
+        assert_eq!(is_infinite, overflows, "{first}, row {row}, times {in_b}");
     }
     Ok(())
 }
