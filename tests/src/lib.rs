@@ -8,6 +8,7 @@ pub mod probes;
 
 use std::process::ExitCode;
 
+use cuda_std::simulator::{Launch, Report, ThreadOrder};
 use devices::Backend;
 use gpu_gemm::ElementType;
 use gpu_gemm::gpu_kernels::spec::{DataType, Grid, Major, Unit, Variant};
@@ -122,6 +123,25 @@ macro_rules! simulated {
             Ok(())
         })),*]
     };
+}
+
+/// Without any one barrier of a launch, some order of the threads changes the result: `differs` says
+/// whether it does in a launch that is configured so.
+///
+/// # Safety
+///
+/// No address depends on what the barriers protect.
+pub unsafe fn assert_barriers_are_needed(
+    report: &Report,
+    differs: impl Fn(&dyn Fn(Launch) -> Launch) -> bool,
+) {
+    for site in report.barriers.keys() {
+        let is_seen = ThreadOrder::ALL.into_iter().any(|order| {
+            // SAFETY: the caller vouches for it.
+            differs(&move |launch| unsafe { launch.thread_order(order).without_barrier(*site) })
+        });
+        assert!(is_seen, "nothing changes without the barrier at {site}");
+    }
 }
 
 /// The elements as bits, which are equal only where NaNs are, too.

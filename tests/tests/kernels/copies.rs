@@ -12,8 +12,7 @@ use libtest_mimic::Trial;
 pub fn trials() -> Vec<Trial> {
     tests::simulated!(
         "copies",
-        a_transposed_copy_has_every_element_and_zeros_around_them,
-        a_padded_copy_has_every_element_and_zeros_around_them,
+        copies_have_every_element_and_zeros_around_them,
         without_either_barrier_a_block_that_copies_several_tiles_is_wrong,
         halves_and_scales_give_each_element_to_2_to_the_minus_23,
         the_largest_element_of_a_row_counts_wherever_it_stands,
@@ -92,22 +91,20 @@ fn expected(target: Target, of: impl Fn(usize, usize) -> (usize, usize)) -> Vec<
     elements.collect()
 }
 
-fn a_transposed_copy_has_every_element_and_zeros_around_them() {
-    for target in targets(COLS + 5, 72) {
-        let expected = expected(target, |row, col| (col, row));
-        for order in ThreadOrder::ALL {
-            let (found, _) = copied(transpose, target, |launch| launch.thread_order(order));
-            assert!(found == expected, "{target:?}, {order:?}");
-        }
-    }
-}
-
-fn a_padded_copy_has_every_element_and_zeros_around_them() {
-    for target in targets(ROWS + 9, 304) {
-        let expected = expected(target, |row, col| (row, col));
-        for order in ThreadOrder::ALL {
-            let (found, _) = copied(pad, target, |launch| launch.thread_order(order));
-            assert!(found == expected, "{target:?}, {order:?}");
+fn copies_have_every_element_and_zeros_around_them() {
+    type Kernel = unsafe fn(Matrices<'_, f32>);
+    type Place = fn(usize, usize) -> (usize, usize);
+    let kernels: [(Kernel, _, _, Place); 2] = [
+        (transpose, COLS + 5, 72, |row, col| (col, row)),
+        (pad, ROWS + 9, 304, |row, col| (row, col)),
+    ];
+    for (kernel, rows, leading, place) in kernels {
+        for target in targets(rows, leading) {
+            let expected = expected(target, place);
+            for order in ThreadOrder::ALL {
+                let (found, _) = copied(kernel, target, |launch| launch.thread_order(order));
+                assert!(found == expected, "{target:?}, {order:?}");
+            }
         }
     }
 }
@@ -116,14 +113,11 @@ fn without_either_barrier_a_block_that_copies_several_tiles_is_wrong() {
     let target = targets(COLS + 5, 72).next().expect("a target");
     let (right, report) = copied(transpose, target, |launch| launch);
     assert_eq!(report.barriers.len(), 2);
-    for site in report.barriers.keys() {
-        let differs = |order: &ThreadOrder| {
-            // SAFETY: what the barriers protect are elements, no addresses.
-            let without =
-                |launch: Launch| unsafe { launch.thread_order(*order).without_barrier(*site) };
-            copied(transpose, target, without).0 != right
-        };
-        assert!(ThreadOrder::ALL.iter().any(differs), "{site}");
+    // SAFETY: the barriers protect elements.
+    unsafe {
+        tests::assert_barriers_are_needed(&report, |change| {
+            copied(transpose, target, change).0 != right
+        });
     }
 }
 
@@ -281,14 +275,11 @@ fn without_a_barrier_halves_are_wrong() {
         let report = right.2.clone();
         let right = Some(bits(right));
         assert_eq!(report.barriers.len(), if is_transposed { 3 } else { 1 });
-        for site in report.barriers.keys() {
-            let differs = |order: &ThreadOrder| {
-                // SAFETY: what the barriers protect are elements, no addresses.
-                let without =
-                    |launch: Launch| unsafe { launch.thread_order(*order).without_barrier(*site) };
-                split(of, SPLIT, to_split(), without).map(bits) != right
-            };
-            assert!(ThreadOrder::ALL.iter().any(differs), "{site}");
+        // SAFETY: the barriers protect elements.
+        unsafe {
+            tests::assert_barriers_are_needed(&report, |change| {
+                split(of, SPLIT, to_split(), change).map(bits) != right
+            });
         }
     }
 }
