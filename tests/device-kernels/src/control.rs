@@ -4,7 +4,7 @@ use cuda_std::prelude::*;
 use cuda_std::unroll;
 
 #[cfg(not(cuda_device))]
-use crate::probe::{Probe, probe, scrambled};
+use crate::probe::{Probe, of_words, probe, scrambled};
 use crate::write;
 
 #[cfg(not(cuda_device))]
@@ -26,27 +26,22 @@ pub(crate) static PROBES: &[Probe] = &[
     probe!(
         integers,
         input: scrambled,
-        expected: |_, input| {
-            input
-                .iter()
-                .flat_map(|&word| {
-                    let signed = i64::from(word as i32);
-                    [
-                        (i128::from(word) * 3 % 1000) as u32,
-                        (signed.rem_euclid(7)) as u32,
-                        (signed.clamp(-5, 5)) as u32,
-                        (u64::from(word) + 4_000_000_000).min(u64::from(u32::MAX)) as u32,
-                        word.leading_zeros() ^ word.count_ones() ^ word.trailing_zeros(),
-                        (u64::from(word) << 32 | u64::from(word)).rotate_left(word % 64) as u32,
-                        u64::from(word).rotate_right(word % 64) as u32,
-                        word.rotate_left(word % 32),
-                        u32::from((word as u16).rotate_right(word % 16)),
-                        u32::from_be_bytes(word.to_le_bytes()),
-                        u32::from((word as i32) < 0),
-                    ]
-                })
-                .collect()
-        },
+        expected: |_, input| of_words(input, |word| {
+            let signed = i64::from(word as i32);
+            [
+                (i128::from(word) * 3 % 1000) as u32,
+                (signed.rem_euclid(7)) as u32,
+                (signed.clamp(-5, 5)) as u32,
+                (u64::from(word) + 4_000_000_000).min(u64::from(u32::MAX)) as u32,
+                word.leading_zeros() ^ word.count_ones() ^ word.trailing_zeros(),
+                (u64::from(word) << 32 | u64::from(word)).rotate_left(word % 64) as u32,
+                u64::from(word).rotate_right(word % 64) as u32,
+                word.rotate_left(word % 32),
+                u32::from((word as u16).rotate_right(word % 16)),
+                u32::from_be_bytes(word.to_le_bytes()),
+                u32::from((word as i32) < 0),
+            ]
+        }),
     ),
     probe!(
         matches_and_options,

@@ -4,7 +4,7 @@ use cuda_std::prelude::*;
 use cuda_std::shared_array;
 
 #[cfg(not(cuda_device))]
-use crate::probe::{Probe, probe, scrambled};
+use crate::probe::{Probe, of_threads, probe, scrambled};
 use crate::write;
 
 #[cfg(not(cuda_device))]
@@ -12,15 +12,11 @@ pub(crate) static PROBES: &[Probe] = &[
     probe!(
         collections,
         input: scrambled,
-        expected: |_, input| {
-            (0..64usize)
-                .flat_map(|i| {
-                    let sum = input[..i % 16].iter().fold(0, |sum: u32, &word| sum.wrapping_add(word));
-                    let digits = (0..i % 7).map(|_| 'x' as u32).sum::<u32>() + 'é'.len_utf8() as u32;
-                    [sum, (i % 16) as u32, input[i], 3, digits, 0]
-                })
-                .collect()
-        },
+        expected: |_, input| of_threads(|i| {
+            let sum = input[..i % 16].iter().fold(0, |sum: u32, &word| sum.wrapping_add(word));
+            let digits = (0..i % 7).map(|_| 'x' as u32).sum::<u32>() + 'é'.len_utf8() as u32;
+            [sum, (i % 16) as u32, input[i], 3, digits, 0]
+        }),
     ),
     probe!(
         boxes_handed_over,

@@ -6,7 +6,7 @@ use cuda_std::{FloatExt, intrinsics};
 #[cfg(not(cuda_device))]
 use crate::on_paper::{bessel_j, bessel_y, erf, ln_gamma, rounded};
 #[cfg(not(cuda_device))]
-use crate::probe::{Probe, probe, scrambled};
+use crate::probe::{Probe, of_words, probe, scrambled};
 use crate::write;
 
 /// 64 numbers from 1/32 to 2, as bits.
@@ -38,19 +38,14 @@ pub(crate) static PROBES: &[Probe] = &[
     probe!(
         exact_functions_of_floats,
         input: numbers,
-        expected: |_, input| {
-            input
-                .iter()
-                .flat_map(|&bits| {
-                    let x = f32::from_bits(bits);
-                    let exponent = x.log2().floor() as i32;
-                    let fraction = x / 2_f32.powi(exponent + 1);
-                    let floats = [fraction, 32.0 * x, x / 8.0, (x - 0.5).clamp(0.0, 1.0)];
-                    let ints = [exponent as u32, (exponent + 1) as u32];
-                    floats.map(f32::to_bits).into_iter().chain(ints)
-                })
-                .collect()
-        },
+        expected: |_, input| of_words(input, |bits| {
+            let x = f32::from_bits(bits);
+            let exponent = x.log2().floor() as i32;
+            let fraction = x / 2_f32.powi(exponent + 1);
+            let floats = [fraction, 32.0 * x, x / 8.0, (x - 0.5).clamp(0.0, 1.0)];
+            let ints = [exponent as u32, (exponent + 1) as u32];
+            floats.map(f32::to_bits).into_iter().chain(ints)
+        }),
     ),
     probe!(
         rounded_arithmetic,
@@ -95,35 +90,30 @@ pub(crate) static PROBES: &[Probe] = &[
     probe!(
         odd_integer_operations,
         input: scrambled,
-        expected: |_, input| {
-            input
-                .iter()
-                .flat_map(|&word| {
-                    let (x, y) = (i64::from(word as i32), i64::from(!word as i32 / 3));
-                    let (u, v) = (u64::from(word), u64::from(y as u32));
-                    let bytes = [word.to_le_bytes(), (y as u32).to_le_bytes()].concat();
-                    let first = word.trailing_zeros();
-                    [
-                        word.reverse_bits(),
-                        word.leading_zeros(),
-                        if word == 0 { 0 } else { first + 1 },
-                        word.count_ones(),
-                        u32::from_le_bytes([bytes[3], bytes[7], bytes[0], bytes[4]]),
-                        (x + y).div_euclid(2) as u32,
-                        (x + y + 1).div_euclid(2) as u32,
-                        ((u + v) / 2) as u32,
-                        ((u + v).div_ceil(2)) as u32,
-                        (x.abs_diff(y) as u32).wrapping_add(5),
-                        (u.abs_diff(v) as u32).wrapping_add(5),
-                        ((x * y) >> 32) as u32,
-                        ((u * v) >> 32) as u32,
-                        (u & 0xFF_FFFF).wrapping_mul(v & 0xFF_FFFF) as u32,
-                        ((i128::from(x << 31) * i128::from(y << 31)) >> 64) as u32,
-                        (u as u32).min(v as u32),
-                    ]
-                })
-                .collect()
-        },
+        expected: |_, input| of_words(input, |word| {
+            let (x, y) = (i64::from(word as i32), i64::from(!word as i32 / 3));
+            let (u, v) = (u64::from(word), u64::from(y as u32));
+            let bytes = [word.to_le_bytes(), (y as u32).to_le_bytes()].concat();
+            let first = word.trailing_zeros();
+            [
+                word.reverse_bits(),
+                word.leading_zeros(),
+                if word == 0 { 0 } else { first + 1 },
+                word.count_ones(),
+                u32::from_le_bytes([bytes[3], bytes[7], bytes[0], bytes[4]]),
+                (x + y).div_euclid(2) as u32,
+                (x + y + 1).div_euclid(2) as u32,
+                ((u + v) / 2) as u32,
+                ((u + v).div_ceil(2)) as u32,
+                (x.abs_diff(y) as u32).wrapping_add(5),
+                (u.abs_diff(v) as u32).wrapping_add(5),
+                ((x * y) >> 32) as u32,
+                ((u * v) >> 32) as u32,
+                (u & 0xFF_FFFF).wrapping_mul(v & 0xFF_FFFF) as u32,
+                ((i128::from(x << 31) * i128::from(y << 31)) >> 64) as u32,
+                (u as u32).min(v as u32),
+            ]
+        }),
     ),
 ];
 

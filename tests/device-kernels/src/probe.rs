@@ -58,6 +58,19 @@ pub fn scrambled() -> Vec<u32> {
     (1..=64u32).map(|i| i.wrapping_mul(2_654_435_761)).collect()
 }
 
+/// The words that each of 64 threads writes.
+pub fn of_threads<W: IntoIterator<Item = u32>>(words: impl FnMut(usize) -> W) -> Vec<u32> {
+    (0..64).flat_map(words).collect()
+}
+
+/// The words that are written for each word of the input.
+pub fn of_words<W: IntoIterator<Item = u32>>(
+    input: &[u32],
+    words: impl FnMut(u32) -> W,
+) -> Vec<u32> {
+    input.iter().copied().flat_map(words).collect()
+}
+
 impl Launch {
     /// Every thread as (CTA index, thread index), CTAs in order, x fastest.
     pub fn threads(&self) -> impl Iterator<Item = ([u32; 3], [u32; 3])> + '_ {

@@ -4,7 +4,7 @@ use cuda_std::prelude::*;
 use cuda_std::warp::{self, WarpReductionOp};
 
 #[cfg(not(cuda_device))]
-use crate::probe::{Probe, probe, scrambled};
+use crate::probe::{Probe, of_threads, probe, scrambled};
 use crate::write;
 
 const ALL: u32 = u32::MAX;
@@ -15,86 +15,62 @@ pub(crate) static PROBES: &[Probe] = &[
         shuffles,
         input: scrambled,
         ptx: &["shfl.sync.up.b32", "shfl.sync.down.b32", "shfl.sync.idx.b32", "shfl.sync.bfly.b32"],
-        expected: |_, input| {
-            (0..64usize)
-                .flat_map(|i| {
-                    let (first, lane) = (i / 32 * 32, i % 32);
-                    let up = if lane >= 3 { lane - 3 } else { lane };
-                    let down = if lane + 5 < 32 { lane + 5 } else { lane };
-                    let in_eight = lane / 8 * 8 + 2;
-                    [up, down, in_eight, lane ^ 9].map(|source| input[first + source])
-                })
-                .collect()
-        },
+        expected: |_, input| of_threads(|i| {
+            let (first, lane) = (i / 32 * 32, i % 32);
+            let up = if lane >= 3 { lane - 3 } else { lane };
+            let down = if lane + 5 < 32 { lane + 5 } else { lane };
+            let in_eight = lane / 8 * 8 + 2;
+            [up, down, in_eight, lane ^ 9].map(|source| input[first + source])
+        }),
     ),
     probe!(
         wide_and_float_shuffles,
         input: scrambled,
-        expected: |_, input| {
-            (0..64usize)
-                .flat_map(|i| {
-                    let other = (i ^ 1) as u32;
-                    [(f32::from_bits(0x3F80_0000 | other)).to_bits(), input[i ^ 1], input[i ^ 1] ^ ALL]
-                })
-                .collect()
-        },
+        expected: |_, input| of_threads(|i| {
+            let other = (i ^ 1) as u32;
+            [(f32::from_bits(0x3F80_0000 | other)).to_bits(), input[i ^ 1], input[i ^ 1] ^ ALL]
+        }),
     ),
     probe!(
         votes,
         input: scrambled,
         ptx: &["vote.sync.all.pred", "vote.sync.any.pred", "vote.sync.ballot.b32"],
-        expected: |_, input| {
-            (0..64usize)
-                .flat_map(|i| {
-                    let warp = &input[i / 32 * 32..][..32];
-                    let ballot = (0..32).filter(|&lane| warp[lane] % 3 == 0).map(|lane| 1 << lane).sum();
-                    [1, 0, 1, 0, ballot]
-                })
-                .collect()
-        },
+        expected: |_, input| of_threads(|i| {
+            let warp = &input[i / 32 * 32..][..32];
+            let ballot = (0..32).filter(|&lane| warp[lane] % 3 == 0).map(|lane| 1 << lane).sum();
+            [1, 0, 1, 0, ballot]
+        }),
     ),
     probe!(
         halves_of_a_warp,
         input: scrambled,
         ptx: &["bar.warp.sync"],
-        expected: |_, input| {
-            (0..64usize)
-                .flat_map(|i| {
-                    let mask: u32 = if i % 32 < 16 { 0xFFFF } else { 0xFFFF_0000 };
-                    [i as u32 % 32, 1, mask, input[i ^ 15]]
-                })
-                .collect()
-        },
+        expected: |_, input| of_threads(|i| {
+            let mask: u32 = if i % 32 < 16 { 0xFFFF } else { 0xFFFF_0000 };
+            [i as u32 % 32, 1, mask, input[i ^ 15]]
+        }),
     ),
     probe!(
         narrow_and_wide_shuffles,
         input: scrambled,
-        expected: |_, input| {
-            (0..64usize)
-                .flat_map(|i| {
-                    let word = input[i / 32 * 32 + (i + 1) % 32];
-                    let half = (word as i16) as u32;
-                    [word & 0xFF, (word as i8) as u32, word & 0xFFFF, half, word, !word, word / 3, word ^ 5]
-                })
-                .collect()
-        },
+        expected: |_, input| of_threads(|i| {
+            let word = input[i / 32 * 32 + (i + 1) % 32];
+            let half = (word as i16) as u32;
+            [word & 0xFF, (word as i8) as u32, word & 0xFFFF, half, word, !word, word / 3, word ^ 5]
+        }),
     ),
     probe!(
         matches,
         input: scrambled,
         ptx: &["match.any.sync.b32", "match.any.sync.b64", "match.all.sync.b32", "match.all.sync.b64"],
-        expected: |_, input| {
-            (0..64usize)
-                .flat_map(|i| {
-                    let warp = &input[i / 32 * 32..][..32];
-                    let own = input[i];
-                    let same = |key: fn(u32) -> u32| {
-                        (0..32).filter(|&lane| key(warp[lane]) == key(own)).map(|lane| 1u32 << lane).sum::<u32>()
-                    };
-                    [same(|word| word >> 29), same(|word| word % 5), same(|word| word & 3), ALL, 0, ALL, 0]
-                })
-                .collect()
-        },
+        expected: |_, input| of_threads(|i| {
+            let warp = &input[i / 32 * 32..][..32];
+            let own = input[i];
+            let same = |key: fn(u32) -> u32| {
+                (0..32).filter(|&lane| key(warp[lane]) == key(own)).map(|lane| 1u32 << lane).sum::<u32>()
+            };
+            [same(|word| word >> 29), same(|word| word % 5), same(|word| word & 3), ALL, 0, ALL, 0]
+        }),
     ),
     probe!(
         reductions,
@@ -104,24 +80,20 @@ pub(crate) static PROBES: &[Probe] = &[
             "redux.sync.max.s32", "redux.sync.and.b32", "redux.sync.or.b32", "redux.sync.xor.b32",
         ],
         ptx_since: "compute_80",
-        expected: |_, input| {
-            (0..64usize)
-                .flat_map(|i| {
-                    let warp = &input[i / 32 * 32..][..32];
-                    let fold = |combine: fn(u32, u32) -> u32| warp.iter().copied().reduce(combine).unwrap_or(0);
-                    [
-                        fold(u32::wrapping_add),
-                        fold(u32::min),
-                        fold(u32::max),
-                        fold(|left, right| (left as i32).min(right as i32) as u32),
-                        fold(|left, right| (left as i32).max(right as i32) as u32),
-                        fold(|left, right| left & right),
-                        fold(|left, right| left | right),
-                        fold(|left, right| left ^ right),
-                    ]
-                })
-                .collect()
-        },
+        expected: |_, input| of_threads(|i| {
+            let warp = &input[i / 32 * 32..][..32];
+            let fold = |combine: fn(u32, u32) -> u32| warp.iter().copied().reduce(combine).unwrap_or(0);
+            [
+                fold(u32::wrapping_add),
+                fold(u32::min),
+                fold(u32::max),
+                fold(|left, right| (left as i32).min(right as i32) as u32),
+                fold(|left, right| (left as i32).max(right as i32) as u32),
+                fold(|left, right| left & right),
+                fold(|left, right| left | right),
+                fold(|left, right| left ^ right),
+            ]
+        }),
     ),
     probe!(
         float_reductions,
