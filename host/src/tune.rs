@@ -59,7 +59,7 @@ pub fn gpu_of(opened: &Opened) -> Result<&CudaDevice, String> {
         Some(_) => "`rust-gemm tune` measures one GPU at a time: name it, as in `--device cuda:1`."
             .to_string(),
         None => format!(
-            "`rust-gemm tune` measures GPUs, and this is the {}: {}.",
+            "`rust-gemm tune` measures GPUs, and this is not one ({}): {}.",
             device.backend(),
             for_gpus(&opened.reason)
         ),
