@@ -67,8 +67,8 @@ const FUNCTIONS: [(&str, &str); 3] = [
             if n == 0 { x[1] } else { even(x, n - 1).wrapping_mul(5) ^ n }
         }
         #[inline(never)]
-        fn of(x: &[u64; 8], n: u64) -> u64 { if n % 8 == 7 { odd(x, n) } else { x[1] ^ n } }
-        pub fn mutual_recursion_that_is_not_reached(x: &[u64; 8]) -> u64 { of(x, 3) }",
+        fn of_odd(x: &[u64; 8], n: u64) -> u64 { if n % 8 == 7 { odd(x, n) } else { x[1] ^ n } }
+        pub fn mutual_recursion_that_is_not_reached(x: &[u64; 8]) -> u64 { of_odd(x, 3) }",
     ),
 ];
 
