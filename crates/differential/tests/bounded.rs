@@ -152,7 +152,7 @@ impl Claim {
                 }
                 let kernel = alone::Module::of(ptx).kernel(&format!("k_{name}"));
                 if let Some(line) = kernel.lines().find(|line| (self.is_wrong)(line.trim())) {
-                    return Err(format!("{config}: {line} in {kernel}").into());
+                    return Err(format!("{config}: {line} in {name}").into());
                 }
             }
         }
