@@ -37,7 +37,7 @@ fn shown(chapters: &[Chapter]) -> impl Iterator<Item = &str> {
 }
 
 /// A file that the compilers make of the ladder for one architecture: its IR, PTX or OpenCL C, of
-/// the kernels that are shown or counted. All would take three times as long.
+/// the kernels that are shown or counted. All take twice as long and more.
 ///
 /// # Errors
 ///
