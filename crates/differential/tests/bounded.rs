@@ -871,14 +871,46 @@ fn overlapping_copies() -> Claim {
             ),
         ));
         // By a number that libNVVM finds out, in an array that it aligns.
+        let number =
+            "(2..9_u32).chain(1..4).rev().fold(32, |p: u32, e| p.wrapping_mul(5).wrapping_add(e))";
         functions.push(function(
             &format!("found_{ty}"),
             &format!(
-                "{{ #[inline(never)] fn number() -> u32 {{ (2..9_u32).chain(1..4).rev().fold(32, |p: u32, e| p.wrapping_mul(5).wrapping_add(e)) }}                  let mut a = [x[3] as {ty}, 1, 1, x[3] as {ty}, 1, x[3] as {ty}, 1, 1, 1]; a.rotate_left(number() as usize % 9);                  a.iter().fold(0, |s: {ty}, e| s.wrapping_mul(7) ^ *e) }}"
+                "{{ #[inline(never)] fn number() -> u32 {{ {number} }} \
+                 let (p, q) = (1, x[3] as {ty}); let mut a = [q, p, p, q, p, q, p, p, p]; \
+                 a.rotate_left(number() as usize % 9); \
+                 a.iter().fold(0, |s: {ty}, e| s.wrapping_mul(7) ^ *e) }}"
             ),
         ));
     }
-    let inputs = generate::inputs(3);
+    // With more than 16 bytes of alignment, accesses are wider, too.
+    for (align, length, to) in [(32, 48, 32), (64, 80, 64), (64, 176, 8), (128, 144, 24)] {
+        for (known, length) in [
+            ("known", length.to_string()),
+            ("open", format!("(x[0] as usize % {})", length + 1)),
+        ] {
+            functions.push(function(
+                &format!("aligned_{align}_{to}_{known}"),
+                &format!(
+                    "{{ #[repr(align({align}))] struct A([u8; 256]); \
+                     let mut a = A(core::array::from_fn(|k| (x[k % 8] >> (k / 8)) as u8)); \
+                     a.0.copy_within(..{length}, {to}); \
+                     a.0.iter().fold(0, |s: u64, e| s.wrapping_mul(7) ^ u64::from(*e)) }}"
+                ),
+            ));
+        }
+    }
+    functions.push(function(
+        "halves_in_an_array",
+        "{ let (v2, v3) = (x[0] as i16, x[1] as u32); let mut r: [i16; 5] = [v2; 5]; \
+         r.reverse(); r.copy_within(1.., 0); r.rotate_left((v3 % 5) as usize); \
+         r.iter().fold(0, |p: i16, q| p.wrapping_mul(7) ^ *q) }",
+    ));
+    let mut inputs = generate::inputs(3);
+    // With these an H200 was wrong about `halves_in_an_array`.
+    for (v2, v3) in [(-1_i64, 0xffff_ffff), (1, 0), (-1, 0x7fff_ffff)] {
+        inputs.push([v2 as u64, v3, 0, 0, 0, 0, 0, 0]);
+    }
     claim(
         "overlapping_copies_of_any_length_are_right",
         functions,

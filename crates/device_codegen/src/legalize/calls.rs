@@ -31,7 +31,7 @@ enum Rule {
     Overflow,
     /// Both dialects have it for 32 bits; else it is written out.
     Funnel,
-    /// Both dialects have it, but are wrong about what is left over of a known length.
+    /// Both dialects have it, but are wrong where the target begins within the source.
     Overlapping,
 }
 

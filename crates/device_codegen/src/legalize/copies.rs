@@ -1,62 +1,74 @@
 //! Copies between places that may overlap.
 //!
-//! libNVVM 12.9 writes a `memmove` of known length as accesses as wide as the alignment allows, and
-//! what is left over as narrower ones, which come last in both directions: where the target lies
-//! behind the source, they read what the wide ones have overwritten. (`[u32; 5]`, rotated right by
-//! two: the last element is that which the copy of the first two has just written. It is so for
-//! `compute_75`, `compute_90` and `compute_100`, at opt levels 0 and 3.) So what is left over is
-//! read before the copy and written after it.
+//! libNVVM 12.9 is wrong about a `memmove` in two ways, for `compute_75`, `compute_90` and
+//! `compute_100`, at opt levels 0 and 3:
+//! - It copies by accesses as wide as the alignment allows, and by narrower ones what they leave
+//!   over. These come last in both directions: where the target lies behind the source, they read
+//!   what the wide ones have overwritten. (`[u32; 5]`, rotated right by two: the last element is
+//!   that which the copy of the first two has just written.) It takes the alignment from the call,
+//!   or from the variable, and finds lengths that the IR does not have as constants.
+//! - Of a known length it finds the direction by the lower halves of the addresses, which is wrong
+//!   where the lower halves overflow between them.
 //!
-//! It does the same with a length that it does not know, where it knows an alignment: nine bytes
-//! on the stack, which it has aligned to four, rotated left by a number that is not constant. There
-//! a function copies what would be left over first, if the target lies behind the source.
+//! So few bytes are all loaded before the first is stored. Where there are more, or nobody knows
+//! how many, a function copies from the last to the first if the target begins within the source;
+//! what is left to libNVVM is forward, and of a length that it does not see.
 
 use super::Outcome;
 use super::division::moved;
 use super::editor::Editor;
 use crate::ir::{Call, Callee, FunctionType, Operand, Operation, Type, Value};
 
-/// The widest access, in bytes: none of a multiple of it is left over.
-const WIDEST: u64 = 16;
+/// The most bytes that are loaded before the first is stored.
+const FEW: u64 = 64;
 
-/// What copies the end of a range first.
-const END: &str = "__nvvm_memmove_end";
+/// What copies from the last byte to the first.
+const BACKWARD: &str = "__nvvm_memmove_backward";
 
-/// The function of this name. It returns the length that is still to be copied: where the target
-/// begins within the source, a multiple of 16 bytes.
+/// The function of this name. It copies if the target begins within the source, and returns the
+/// length that is still to be copied: nothing then, else all.
 pub(super) fn definition(symbol: &str) -> Option<String> {
-    (symbol == END).then(|| {
+    let copy = |part: &str, ty: &str, bytes: u32| {
         format!(
-            "define internal i64 @{END}(ptr %to, ptr %from, i64 %length) {{\n\
+            "{part}:\n  \
+               %{part}.end = phi i64 [ %length, %width ], [ %{part}.at, %{part} ]\n  \
+               %{part}.at = sub i64 %{part}.end, {bytes}\n  \
+               %{part}.from = getelementptr i8, ptr %from, i64 %{part}.at\n  \
+               %{part}.to = getelementptr i8, ptr %to, i64 %{part}.at\n  \
+               %{part}.value = load {ty}, ptr %{part}.from, align {bytes}\n  \
+               store {ty} %{part}.value, ptr %{part}.to, align {bytes}\n  \
+               %{part}.more = icmp ne i64 %{part}.at, 0\n  \
+               br i1 %{part}.more, label %{part}, label %end\n"
+        )
+    };
+    (symbol == BACKWARD).then(|| {
+        format!(
+            "define internal i64 @{BACKWARD}(ptr %to, ptr %from, i64 %length) {{\n\
              start:\n  \
                %to.at = ptrtoint ptr %to to i64\n  \
                %from.at = ptrtoint ptr %from to i64\n  \
                %distance = sub i64 %to.at, %from.at\n  \
                %is.within = icmp ult i64 %distance, %length\n  \
-               %whole = and i64 %length, -{WIDEST}\n  \
-               %is.more = icmp ugt i64 %length, %whole\n  \
-               %is.needed = and i1 %is.within, %is.more\n  \
-               br i1 %is.needed, label %copy, label %end\n\
-             copy:\n  \
-               %after = phi i64 [ %length, %start ], [ %at, %copy ]\n  \
-               %at = sub i64 %after, 1\n  \
-               %source = getelementptr i8, ptr %from, i64 %at\n  \
-               %target = getelementptr i8, ptr %to, i64 %at\n  \
-               %byte = load i8, ptr %source, align 1\n  \
-               store i8 %byte, ptr %target, align 1\n  \
-               %goes.on = icmp ugt i64 %at, %whole\n  \
-               br i1 %goes.on, label %copy, label %end\n\
+               br i1 %is.within, label %width, label %end\n\
+             width:\n  \
+               %both = or i64 %to.at, %from.at\n  \
+               %all = or i64 %both, %length\n  \
+               %odd = and i64 %all, 7\n  \
+               %are.words = icmp eq i64 %odd, 0\n  \
+               br i1 %are.words, label %words, label %bytes\n\
+             {}{}\
              end:\n  \
-               %rest = phi i64 [ %length, %start ], [ %whole, %copy ]\n  \
+               %rest = phi i64 [ %length, %start ], [ 0, %words ], [ 0, %bytes ]\n  \
                ret i64 %rest\n\
-             }}\n"
+             }}\n",
+            copy("words", "i64", 8),
+            copy("bytes", "i8", 1),
         )
     })
 }
 
-/// Writes a `memmove` of known length out as one of a multiple of 16 bytes, if any, and loads
-/// before and stores behind it. Of any other length the end is copied first, and the rest is put
-/// out of sight, since libNVVM may find it out.
+/// Writes a `memmove` of few bytes out as loads and stores. Any other is left to libNVVM only as
+/// far as it is forward, with a length that is put out of sight.
 pub(super) fn rewrite(editor: &mut Editor<'_>, call: &mut Call) -> Outcome {
     let ([to, from, length, volatile], [_, _, ty, _]) =
         (call.arguments.as_slice(), call.ty.parameters.as_slice())
@@ -64,29 +76,26 @@ pub(super) fn rewrite(editor: &mut Editor<'_>, call: &mut Call) -> Outcome {
         return Outcome::Keep;
     };
     let known = length.as_integer();
-    let Some(bytes) = known.and_then(|bytes| u64::try_from(bytes).ok()) else {
-        let callee = Callee::Symbol(END.into());
+    let known = known.and_then(|bytes| u64::try_from(bytes).ok());
+    let bytes = known.filter(|bytes| *bytes <= FEW && volatile.as_integer() == Some(0));
+    let Some(bytes) = bytes else {
         let function = FunctionType {
             result: ty.clone(),
             parameters: call.ty.parameters[..3].to_vec(),
         };
-        let rest = match &function.parameters[..] {
-            [to, from, Type::Integer(64)]
-                if *to == Type::GENERIC_POINTER && *from == Type::GENERIC_POINTER =>
-            {
-                let arguments = call.arguments[..3].to_vec();
-                let call = Call::plain(callee, function, arguments);
-                editor.value(ty.clone(), Operation::Call(Box::new(call)))
+        const GENERIC: Type = Type::GENERIC_POINTER;
+        let rest = match function.parameters[..] {
+            [GENERIC, GENERIC, Type::Integer(64)] => {
+                let callee = Callee::Symbol(BACKWARD.into());
+                let backward = Call::plain(callee, function, call.arguments[..3].to_vec());
+                editor.value(ty.clone(), Operation::Call(Box::new(backward)))
             }
+            // rustc's pointers are generic, and its lengths have 64 bits.
             _ => length.clone(),
         };
         call.arguments[2] = moved(editor, ty, &rest);
         return Outcome::Keep;
     };
-    let whole = bytes - bytes % WIDEST;
-    if whole == bytes || volatile.as_integer() != Some(0) {
-        return Outcome::Keep;
-    }
     let align = call.align_of(0).min(call.align_of(1));
     let at = |editor: &mut Editor<'_>, position: usize, base: &Value, offset: u64| {
         let ty = call.ty.parameters[position].clone();
@@ -106,7 +115,7 @@ pub(super) fn rewrite(editor: &mut Editor<'_>, call: &mut Call) -> Outcome {
         Operand { ty, value }
     };
     let mut parts = Vec::new();
-    let mut offset = whole;
+    let mut offset = 0;
     while offset < bytes {
         let widths = [8, 4, 2];
         let fits = |width: &u64| *width <= align && *width <= bytes - offset;
@@ -123,11 +132,6 @@ pub(super) fn rewrite(editor: &mut Editor<'_>, call: &mut Call) -> Outcome {
         let value = editor.value(ty.clone(), load);
         parts.push((offset, width, Operand { ty, value }));
         offset += width;
-    }
-    if whole > 0 {
-        let mut call = call.clone();
-        call.arguments[2] = Value::integer(whole.into());
-        editor.effect(Operation::Call(Box::new(call)));
     }
     for (offset, width, value) in parts {
         let pointer = at(editor, 0, to, offset);
