@@ -16,7 +16,7 @@ pub struct Module<'p> {
 
 struct Part<'p> {
     text: &'p str,
-    /// Of what function; the head and variables are of none.
+    /// The function it belongs to; `None` for the head of the module and its variables.
     function: Option<&'p str>,
 }
 

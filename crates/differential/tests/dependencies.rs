@@ -1,15 +1,18 @@
 //! Kernels may depend on crates from a registry that have code of a CPU, if a `cfg` chooses other
-//! code: their PTX, run on this CPU, returns what the host returns.
+//! code: their PTX, run on this CPU and on a GPU, returns what the host returns.
 //!
-//! Where no libNVVM is found the tests are shown as ignored.
+//! Where no libNVVM is found, or no GPU, the tests that need it are shown as ignored.
 
 use std::env;
 use std::error::Error;
 use std::fs;
 use std::path::Path;
 use std::process::{Command, ExitCode, Stdio};
+use std::sync::LazyLock;
 
 use cuda_builder::{CudaBuilder, NvvmArch};
+use cust::memory::{CopyDestination, DeviceBuffer};
+use cust::stream::{Stream, StreamFlags};
 use differential::ptx::{Approximate, Module, run};
 use libtest_mimic::{Arguments, Failed, Trial};
 
@@ -52,8 +55,17 @@ fn main() -> ExitCode {
         eprintln!("The tests are ignored. {error}");
     }
     let name = "aes_and_curve25519_dalek_return_what_the_host_returns";
-    let trial = Trial::test(name, dependencies).with_ignored_flag(missing.is_some());
-    libtest_mimic::run(&arguments, vec![trial]).exit_code()
+    let no_gpu = cust::quick_init().err();
+    if let Some(error) = &no_gpu {
+        eprintln!("The test on a GPU is ignored: there is none ({error}).");
+    }
+    let is_missing = missing.is_some();
+    let trials = vec![
+        Trial::test(name, || compare(on_cpu)).with_ignored_flag(is_missing),
+        Trial::test(format!("gpu::{name}"), || compare(on_gpu))
+            .with_ignored_flag(is_missing || no_gpu.is_some()),
+    ];
+    libtest_mimic::run(&arguments, trials).exit_code()
 }
 
 /// What the build script of a user says. It runs in the folder of the kernels.
@@ -68,31 +80,38 @@ fn build(optimized: bool) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Compiles the functions in a folder of their own, optimised and not, and runs them.
-fn dependencies() -> Result<(), Failed> {
-    let folder = tempfile::tempdir()?;
-    let own = Path::new(env!("CARGO_MANIFEST_DIR"));
-    fs::create_dir(folder.path().join("src"))?;
-    fs::copy(
-        own.join("tests/dependencies/functions.rs"),
-        folder.path().join("src/lib.rs"),
-    )?;
-    fs::copy(
-        own.join("../../Cargo.lock"),
-        folder.path().join("Cargo.lock"),
-    )?;
-    fs::write(folder.path().join("Cargo.toml"), MANIFEST)?;
-    let host = Command::new("rustc")
-        .args(["--print", "host-tuple"])
-        .output()?;
-    let host = String::from_utf8(host.stdout)?;
-    for optimized in ["true", "false"] {
-        run_from(folder.path(), host.trim(), optimized)?;
-    }
-    Ok(())
-}
+/// What runs a kernel of some PTX with an input: it returns that many bytes.
+type Run = fn(ptx: &str, kernel: &str, input: &Input, length: usize) -> Result<Vec<u8>, Failed>;
 
-fn run_from(folder: &Path, host: &str, optimized: &str) -> Result<(), Failed> {
+/// The PTX, optimised and not. It is compiled once.
+static PTX: LazyLock<Result<[String; 2], String>> = LazyLock::new(|| {
+    let compiled = || -> Result<[String; 2], Box<dyn Error>> {
+        let folder = tempfile::tempdir()?;
+        let own = Path::new(env!("CARGO_MANIFEST_DIR"));
+        fs::create_dir(folder.path().join("src"))?;
+        fs::copy(
+            own.join("tests/dependencies/functions.rs"),
+            folder.path().join("src/lib.rs"),
+        )?;
+        fs::copy(
+            own.join("../../Cargo.lock"),
+            folder.path().join("Cargo.lock"),
+        )?;
+        fs::write(folder.path().join("Cargo.toml"), MANIFEST)?;
+        let host = Command::new("rustc")
+            .args(["--print", "host-tuple"])
+            .output()?;
+        let host = String::from_utf8(host.stdout)?;
+        Ok([
+            compiled_in(folder.path(), host.trim(), "true")?,
+            compiled_in(folder.path(), host.trim(), "false")?,
+        ])
+    };
+    compiled().map_err(|error| error.to_string())
+});
+
+/// The PTX of the functions in a folder.
+fn compiled_in(folder: &Path, host: &str, optimized: &str) -> Result<String, Box<dyn Error>> {
     let output = Command::new(env::current_exe()?)
         .current_dir(folder)
         .env(OPTIMIZED, optimized)
@@ -104,26 +123,46 @@ fn run_from(folder: &Path, host: &str, optimized: &str) -> Result<(), Failed> {
         .stdin(Stdio::null())
         .output()?;
     if !output.status.success() {
-        return Err(String::from_utf8_lossy(&output.stderr).into_owned().into());
+        return Err(String::from_utf8_lossy(&output.stderr).into());
     }
-    let module = Module::parse(&fs::read_to_string(folder.join("functions.ptx"))?)?;
-    // The second is beyond the order of the base point.
-    for input in [
-        [0x5A; 32],
-        [0xFF; 32],
-        std::array::from_fn(|at| 7 * at as u8),
-    ] {
-        let on_device = |name, length| run(&module, name, &input, length, 1, Approximate(0));
-        let input: &Input = &input;
-        assert_eq!(
-            on_device("k_encrypted", 16)?,
-            encrypted(input),
-            "{optimized}"
-        );
-        assert_eq!(
-            on_device("k_base_point_product", 32)?,
-            base_point_product(input)
-        );
+    Ok(fs::read_to_string(folder.join("functions.ptx"))?)
+}
+
+/// Compares what kernels return with what the host returns.
+fn compare(run: Run) -> Result<(), Failed> {
+    for ptx in PTX.as_ref()? {
+        // The second is beyond the order of the base point.
+        for input in [
+            [0x5A; 32],
+            [0xFF; 32],
+            std::array::from_fn(|at| 7 * at as u8),
+        ] {
+            assert_eq!(run(ptx, "k_encrypted", &input, 16)?, encrypted(&input));
+            let product = run(ptx, "k_base_point_product", &input, 32)?;
+            assert_eq!(product, base_point_product(&input));
+        }
     }
     Ok(())
+}
+
+fn on_cpu(ptx: &str, kernel: &str, input: &Input, length: usize) -> Result<Vec<u8>, Failed> {
+    let module = Module::parse(ptx)?;
+    Ok(run(&module, kernel, input, length, 1, Approximate(0))?)
+}
+
+fn on_gpu(ptx: &str, kernel: &str, input: &Input, length: usize) -> Result<Vec<u8>, Failed> {
+    let _context = cust::quick_init()?;
+    let stream = Stream::new(StreamFlags::NON_BLOCKING, None)?;
+    let module = cust::module::Module::from_ptx(ptx, &[])?;
+    let function = module.get_function(kernel)?;
+    let input = DeviceBuffer::from_slice(input)?;
+    let mut found = vec![0; length];
+    let output = DeviceBuffer::from_slice(&found)?;
+    // SAFETY: the kernel reads an input and writes an output of this length, by one thread.
+    unsafe {
+        cust::launch!(function<<<1, 1, 0, stream>>>(input.as_device_ptr(), output.as_device_ptr()))?;
+    }
+    stream.synchronize()?;
+    output.copy_to(&mut found)?;
+    Ok(found)
 }

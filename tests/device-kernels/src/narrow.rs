@@ -61,7 +61,52 @@ pub(crate) static PROBES: &[Probe] = &[
                 .collect()
         },
     ),
+    // What an H200 gave before libNVVM's errors were avoided: 083a, ffff; 083a, fff8; 0936, ffff.
+    probe!(
+        halves_in_an_array_and_rotated_bytes_are_right,
+        launch: one_block(3),
+        input: || {
+            vec![
+                -1_i32 as u32, u32::MAX, -2_i32 as u32, 1,
+                1, 0, -32_i32 as u32, 0x8000_0000,
+                -1_i32 as u32, 0x7FFF_FFFF, -2_i32 as u32, u32::MAX,
+            ]
+        },
+        expected: |_, _| {
+            vec![
+                0xF7CB, 0xBFFF, 0,
+                0x0835, 0x3FF8, 0x7FFF_FFFF,
+                0xF7CB, 0xBFFF, 0xFFFF_FFFE,
+            ]
+        },
+    ),
 ];
+
+/// Halves are reversed, copied within an array and rotated; a byte is extended with its sign, and
+/// rotated as a half; the high word of a product of 128 bits is one less than its factor.
+#[kernel]
+pub unsafe fn halves_in_an_array_and_rotated_bytes_are_right(input: &[u32], output: *mut u32) {
+    let thread = thread::thread_idx_x() as usize;
+    let [half, number, byte, factor] = [0, 1, 2, 3].map(|at| input[4 * thread + at]);
+    let mut halves = [half as i16; 5];
+    halves.reverse();
+    halves.copy_within(1.., 0);
+    halves.rotate_left((number % 5) as usize);
+    let hash = halves
+        .iter()
+        .fold(0, |hash: i16, half| hash.wrapping_mul(7) ^ *half);
+    let rotated = (1..=5u32)
+        .chain(0..(factor >> 8 & 7))
+        .filter(|_| false)
+        .fold((byte as i8 as u16).rotate_right(2), |hash, number| {
+            hash.wrapping_mul(5).wrapping_add(number as u16)
+        });
+    let (_, high) = u128::from(factor).carrying_mul(u128::MAX, 0);
+    let words = [u32::from(hash as u16), u32::from(rotated), high as u32];
+    for (at, word) in words.into_iter().enumerate() {
+        *output.add(3 * thread + at) = word;
+    }
+}
 
 #[kernel]
 pub unsafe fn parts_of_words_are_updated_together(_input: &[u32], output: *mut u32) {
