@@ -578,8 +578,9 @@ pub enum Rounding {
     /// Elements of A and B to tf32 (11 bits), to nearest. Their products are exact; sums are cut
     /// off, at f32's last bit or below.
     Tf32,
-    /// Elements of A and B not at all; their products are exact, sums are cut off, or rounded to
-    /// nearest, at f32's last bit or below, and C is rounded to its own type, to nearest.
+    /// Elements of A and B are not rounded, and their products are exact. Sums are cut off, or
+    /// rounded to nearest, at f32's last bit or below, and C is rounded to its own type, to
+    /// nearest.
     Truncated,
     /// Elements of A and B to two f16 with a scale for each row of A and column of B (`split.rs`).
     /// Sums are cut off, at f32's last bit or below, but those of 128 products at a time rounded to

@@ -24,8 +24,8 @@ use crate::call::Shape;
 /// The unit in which matrices are cut, if they are large: a multiple of kernels' tiles.
 const UNIT: usize = 128;
 
-/// Panels have at least so many units, so that they are almost equal.
-const UNITS: usize = 8;
+/// The fewest units of a panel: with fewer, panels would differ too much.
+const MIN_UNITS: usize = 8;
 
 /// A product, divided.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -163,8 +163,8 @@ impl Split {
             .collect()
     }
 
-    /// The pieces in which the panels that a device begins with arrive from elsewhere, in order, each
-    /// of at least so many lines if the panel has as many: A's and B's alternate.
+    /// The pieces in which a device's own panels arrive, in order, A's and B's alternating; each
+    /// has at least `least_lines` lines, if the panel has.
     ///
     /// ```text
     ///              b0   b1   b2
@@ -205,8 +205,8 @@ impl Split {
         pieces
     }
 
-    /// What a device multiplies with panels of others after that, in order, in parts of at least
-    /// so many columns.
+    /// The pieces for which a device needs panels of others, which come after its own, in order;
+    /// each has at least `least_lines` columns.
     pub fn pieces_with_others(&self, device: usize, least_lines: usize) -> Vec<Piece> {
         let blocks = self.blocks(device).into_iter();
         let others = blocks.filter(|block| (block.a, block.b) != (device, device));
@@ -295,7 +295,7 @@ impl Split {
 /// that grows with the panels.
 fn cuts(size: usize, parts: usize) -> Vec<usize> {
     let mut unit = UNIT;
-    while unit > 1 && size / unit < UNITS * parts {
+    while unit > 1 && size / unit < MIN_UNITS * parts {
         unit /= 2;
     }
     let units = size.div_ceil(unit);

@@ -145,7 +145,7 @@ pub fn law() -> Result<String, String> {
     Ok(table + "\n")
 }
 
-/// Of the issue slots of a rung at 4096, what FMAs take and what other instructions do, by the law:
+/// The issue slots that FMAs take, and those that other instructions take, at 4096, by the law:
 /// for each kernel whose mainloop is counted whole, in its first variant.
 ///
 /// # Errors

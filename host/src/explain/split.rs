@@ -36,7 +36,7 @@ pub struct Divided {
 }
 
 impl Divided {
-    /// The split that several devices use, where each multiplies at most so fast.
+    /// The split that several devices use, each of which multiplies at `peak_flops_per_s` at most.
     pub fn of(split: &Split, element_bytes: usize, peak_flops_per_s: f64) -> Divided {
         let Shape { m, n, k } = split.shape();
         let received = (0..split.devices()).map(|device| split.received(device) * element_bytes);

@@ -1,8 +1,8 @@
 //! Control flow: loops and branches as C writes them, `goto` where it has no better word.
 //!
-//! A block that only one jump leads to stands where that jump would; one that several lead to
-//! stands behind the statement that they leave; one outside of a loop stands behind the loop. So
-//! the text follows the tree of dominators:
+//! A block with one predecessor is written in place of the jump to it; one with several, after the
+//! statement that encloses the jumps; one outside of a loop, after the loop. So the text follows
+//! the tree of dominators:
 //!
 //! ```text
 //!        A                 A
@@ -15,7 +15,7 @@
 //!                          D
 //! ```
 //!
-//! A jump to what stands next anyway is nothing; one out of a loop to what stands behind it is
+//! A jump to what comes next anyway needs no text; one out of a loop, to what follows it, is
 //! `break`; one to the head of the loop is `continue`; all others are `goto`. Whatever text comes
 //! of it, each jump leads where the IR's leads. A graph that is not reducible is an error: OpenCL
 //! compilers for CPUs refuse barriers in it.

@@ -52,10 +52,10 @@
 //! and 13.0 for `sm_75` and `sm_90`.) `ld.param.u8` and `ld.param.u16` do extend, so the sign is
 //! extended after them.
 //!
-//! Of the bits from 28 on, eight, of a 32-bit number, `bfe.s32` takes the four that there are and
-//! extends the sign. The newer libNVVM writes it at opt level 0 for `(x >> 28) as i8` also where x
-//! is unsigned. (Where x is signed, it writes `shr.s32`.) So such a field, which passes the last
-//! bit, is an unsigned shift, unless it is the programmer's own inline PTX.
+//! A field of eight bits from bit 28 on ends beyond bit 31: `bfe.s32` takes the four bits that
+//! there are and extends the sign. The newer libNVVM writes it at opt level 0 for `(x >> 28) as
+//! i8` also where x is unsigned. (Where x is signed, it writes `shr.s32`.) So such a field, which
+//! passes the last bit, is an unsigned shift, unless it is the programmer's own inline PTX.
 //!
 //! Where two neighbouring 16-bit halves are loaded, `ptxas` loads 32 bits. If one of them then
 //! gets another half above it by `bfi.b64`, and what comes out is the upper word of 64 bits, it is

@@ -1,4 +1,4 @@
-//! Of which floats of a function `ptxas` may know a range.
+//! The floats of a function whose range `ptxas` may know.
 
 use std::collections::{HashMap, HashSet};
 

@@ -12,14 +12,14 @@ use host::cpu::view::{View, ViewMut};
 
 use super::Transmissible;
 
-/// Where the elements of a message lie.
+/// Where the elements of a message are.
 pub(super) struct Message {
-    /// Of absolute addresses, to be used with `MPI_BOTTOM`.
+    /// With absolute addresses, to be used with `MPI_BOTTOM`.
     pub datatype: UserDatatype,
     pub elements: u64,
 }
 
-/// One part: where its first element is, as an address, and how the others lie.
+/// One part: the address of its first element, and its layout.
 struct Part {
     first: Address,
     rows: usize,
@@ -28,7 +28,7 @@ struct Part {
 }
 
 impl Message {
-    /// Of parts to read, one after the other; `None` if they have no elements.
+    /// A message that sends `parts`, in this order; `None` if they have no elements.
     pub fn reading<T: Transmissible>(parts: &[View<'_, T>]) -> Option<Message> {
         Message::of::<T>(parts.iter().map(|part| Part {
             first: part.elements().as_ptr() as Address,
@@ -38,7 +38,7 @@ impl Message {
         }))
     }
 
-    /// Of parts to write.
+    /// A message that is received into `parts`, in this order; `None` if they have no elements.
     pub fn writing<T: Transmissible>(parts: &mut [ViewMut<'_, T>]) -> Option<Message> {
         Message::of::<T>(parts.iter_mut().map(|part| Part {
             first: part.as_mut_ptr() as Address,

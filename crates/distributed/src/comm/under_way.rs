@@ -53,7 +53,7 @@ pub(crate) struct UnderWay<B> {
 }
 
 impl<B> UnderWay<B> {
-    /// Of a request that uses this buffer alone, which is a borrow or on the heap.
+    /// Wraps a request that uses no other buffer than this one, which is a borrow or on the heap.
     pub(super) fn new(request: Request, buffer: B) -> Self {
         UnderWay { request, buffer }
     }

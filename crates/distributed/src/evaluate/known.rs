@@ -253,7 +253,7 @@ impl<T: Element, C: Element> Known<T, C> {
     }
 }
 
-/// What a rank says of its block: all ranks the same way.
+/// A rank's verdict on its own block.
 pub(super) fn summary<T: Element, C: Element>(
     gate: Gate,
     shape: Shape,

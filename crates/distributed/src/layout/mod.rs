@@ -105,7 +105,7 @@ pub trait Layout: Sync {
         0.0
     }
 
-    /// What it should take, with elements of so many bytes.
+    /// The predicted cost, for elements of `bytes` bytes.
     fn cost(&self, case: &Case, machine: &Machine, bytes: Bytes) -> Cost {
         let Shape { m, n, k } = case.shape;
         let blocks = self.blocks(case);

@@ -1,7 +1,7 @@
-//! Which kernel whose tiles the copy engine brings multiplies elements of 16 bits fastest, and how
-//! its CTAs divide the tiles: how long each takes follows from its tile. Constants are clocks of an
-//! H200 at 1.98 GHz, fitted to 65 products of few tiles, of one or two rounds and of divided ones,
-//! and to products of few rows; they predicted most of them within a tenth. Since then kernels have
+//! The cost model of kernels in 16 bits that the copy engine feeds: how long each takes, and how
+//! its CTAs divide the tiles, by the size of its tile. Constants are clocks of an H200 at 1.98
+//! GHz, fitted to 65 products of few tiles, of one or two rounds and of divided ones, and to
+//! products of few rows; they predicted most of them within a tenth. Since then kernels have
 //! become faster, by up to a tenth (`docs/src/tuning.md`, "On tensor cores").
 
 use std::collections::BTreeSet;
@@ -42,7 +42,8 @@ const MEMORY_BYTES: f64 = 2700.0;
 const IN_FLIGHT_AT_HALF: f64 = 5.3e6;
 const L2: f64 = 25e6;
 
-/// The share of them that tiles of 64 columns get of a wide B, whose rows lie far apart.
+/// The share of that bandwidth which tiles of 64 columns get from a wide B, whose rows are far
+/// apart.
 const NARROW: f64 = 0.8;
 const WIDE: usize = 1024;
 
@@ -51,7 +52,7 @@ const WIDE: usize = 1024;
 /// along K.
 const L2_RESIDENT_BYTES: f64 = 50e6;
 
-/// Bytes of a matrix that is in the L2 when CTAs that are elsewhere along K read it again.
+/// Bytes of a matrix that is still in the L2 when CTAs at another k read it again.
 const REREAD: f64 = 10e6;
 
 /// `fix_up`: its launch; bytes of partial sums that are written and read in a clock; and how many
@@ -74,7 +75,7 @@ const COLUMN_CTAS: usize = 2;
 const OF_ROW: f64 = 2.4e-9;
 const ROW_CTAS: usize = 8;
 
-/// The seconds that a panel of a kernel whose tiles the copy engine brings takes.
+/// The seconds that a panel takes by a kernel which the copy engine feeds.
 pub(super) fn seconds(panel: &Panel, facts: &DeviceFacts) -> f64 {
     let variant = panel.variant();
     if variant.splits_operands {
@@ -175,7 +176,7 @@ fn reread(variant: &Variant, shape: Shape, stream_k: &StreamK) -> f64 {
     beyond * divided as f64 * bytes_of(1, 1) / bytes_a_clock(variant, shape, stream_k.ctas)
 }
 
-/// Bytes that so many CTAs get from memory in a clock.
+/// Bytes that `ctas` CTAs get from memory in a clock.
 fn bytes_a_clock(variant: &Variant, shape: Shape, ctas: usize) -> f64 {
     let [m, n] = [shape.m, shape.n].map(|size| size as f64);
     let (tile_m, tile_n) = (f64::from(variant.tile.m), f64::from(variant.tile.n));

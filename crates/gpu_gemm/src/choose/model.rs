@@ -12,8 +12,8 @@
 //!         + a launch for each, and all that for the N remainder, if another kernel computes it
 //! ```
 //!
-//! Of a batch, each sum is of all products that a launch computes, or the time that of one product
-//! as often as there are products.
+//! For a batch that is one launch, each term counts all of its products; else the time is that of
+//! one product, times their number.
 //!
 //! The prediction need not be accurate to a percent: it only has to rank the plans correctly.
 //! `rust-gemm tune` measures where the difference matters.

@@ -109,7 +109,7 @@ impl Plan {
         }
     }
 
-    /// What the launches leave open the time after so many others: the matrices lie further on.
+    /// The bindings of a later product of the batch: its matrices follow those of the first.
     pub fn bindings_of(&self, repeat: usize, first: &Bindings) -> Bindings {
         let (types, [a, b, c]) = (self.variant.types, self.call.batch.strides);
         let moved = |start: *mut u8, stride: usize, element: ElementType| {

@@ -49,8 +49,8 @@ pub struct Staging {
 }
 
 impl Staging {
-    /// For so many devices at once on this machine: together they have as many threads as it has
-    /// cores, up to eight each, which fill a bus of 50 GB/s.
+    /// For `devices` devices that copy at the same time on this machine: together they have as
+    /// many threads as it has cores, up to eight each, which fill a bus of 50 GB/s.
     pub fn of(devices: usize) -> Staging {
         let cores = thread::available_parallelism().map_or(1, NonZero::get);
         Staging {
