@@ -115,13 +115,17 @@ fn compile(
             .into_iter()
             .chain(types),
     );
+    let debug = match has_feature("lines") {
+        true => DebugInfo::LineTables,
+        false => DebugInfo::None,
+    };
     // libNVVM uses one core.
     let builds: Vec<_> = thread::scope(|scope| {
         let start = |arch: &NvvmArch| {
             let builder = CudaBuilder::new(kernels)
                 .arch(*arch)
                 .kernels_to(out.join(arch.to_string()))
-                .debug(DebugInfo::LineTables)
+                .debug(debug)
                 // No input makes these kernels panic, and each call is code that must be compiled.
                 .panic_messages(false)
                 .libnvvm_optional(true)
