@@ -141,18 +141,20 @@ impl<T: Element> Gemm<'_, T> {
     pub unsafe fn b_or_zero(&self, row: usize, col: usize) -> T {
         element_or_zero(self.b, row * self.ldb + col, row < self.k && col < self.n)
     }
+}
 
+impl<T, C: Element> Gemm<'_, T, C, C> {
     /// `C[row][col] = alpha * sum + beta * C[row][col]`, or nothing where C has no such element.
     ///
     /// # Safety
     ///
     /// No other thread touches `C[row][col]`.
     #[inline(always)]
-    pub unsafe fn update(&self, row: usize, col: usize, sum: T) {
+    pub unsafe fn update(&self, row: usize, col: usize, sum: C) {
         if row < self.m && col < self.n {
             let c = self.c_of_cta().add(row * self.ldc + col);
             let product = self.alpha.times(sum);
-            *c = if self.beta == T::ZERO {
+            *c = if self.beta == C::ZERO {
                 product
             } else {
                 self.beta.times_plus(*c, product)

@@ -9,6 +9,7 @@ use cuda_std::tma;
 
 use crate::compat::TensorMap;
 use crate::element::Element;
+use crate::gemm::Gemm;
 use crate::half::{self, Half};
 use crate::stream_k::Division;
 
@@ -21,35 +22,24 @@ pub struct MappedBlock<C = u16, Scalar = f32> {
     pub b: TensorMap,
     /// C, for the copy engine, if it can write it.
     pub c_boxes: TensorMap,
-    pub arguments: MappedArguments<C, Scalar>,
+    /// The product, as every kernel gets it, but without A and B. Where a stride of the batch is 0,
+    /// all products share the matrix, and the map has one.
+    pub gemm: Gemm<'static, (), C, Scalar>,
+    pub tiles: Tiles,
 }
 
-/// What follows the maps. Whatever the types, each field is one word of 8 bytes. As in
-/// [`Gemm`](crate::gemm::Gemm), `beta == 0` does not read `C`, and `alpha == 0` reads neither `A`
-/// nor `B`.
+/// What a kernel whose CTAs take one tile after the other has beside the product. Each field is one
+/// word of 8 bytes.
 #[derive(Clone, Copy)]
 #[repr(C)]
-pub struct MappedArguments<C = u16, Scalar = f32> {
-    pub m: usize,
-    pub n: usize,
-    pub k: usize,
-    pub alpha: Scalar,
-    pub c: *mut C,
-    pub ldc: usize,
-    pub beta: Scalar,
-    /// Where the CTAs of a stream-K kernel leave partial sums, `2 * G` block tiles, and its
-    /// data-parallel waves.
-    pub partials: *mut Scalar,
+pub struct Tiles {
+    /// The data-parallel waves of a stream-K kernel.
     pub data_parallel_waves: usize,
-    /// Of an f32 that `split.rs` has split into two f16: a scale for each row of A, and for each
-    /// column of B.
-    pub a_scales: *const f32,
-    pub b_scales: *const f32,
     /// Products of the batch. A grid's CTAs divide the tiles of all of them.
     pub products: usize,
-    /// From the matrices of a product to those of the next: elements of A, B and C. Where it is 0,
-    /// all products share the matrix, and the map has one.
-    pub batch_strides: [usize; 3],
+    /// Of f32 that `split.rs` has split into two f16: a scale for each row of A, and for each column
+    /// of B.
+    pub scales: [*const f32; 2],
 }
 
 impl<C: Copy, Scalar: Copy> MappedBlock<C, Scalar> {
@@ -61,7 +51,8 @@ impl<C: Copy, Scalar: Copy> MappedBlock<C, Scalar> {
             a: &self.a,
             b: &self.b,
             c_boxes: &self.c_boxes,
-            arguments: self.arguments,
+            gemm: self.gemm,
+            tiles: self.tiles,
         }
     }
 }
@@ -72,15 +63,16 @@ pub struct MappedGemm<'a, C = u16, Scalar = f32> {
     a: &'a TensorMap,
     b: &'a TensorMap,
     c_boxes: &'a TensorMap,
-    arguments: MappedArguments<C, Scalar>,
+    gemm: Gemm<'static, (), C, Scalar>,
+    tiles: Tiles,
 }
 
 impl<C, Scalar> Deref for MappedGemm<'_, C, Scalar> {
-    type Target = MappedArguments<C, Scalar>;
+    type Target = Gemm<'static, (), C, Scalar>;
 
     #[inline(always)]
     fn deref(&self) -> &Self::Target {
-        &self.arguments
+        &self.gemm
     }
 }
 
@@ -115,6 +107,12 @@ impl Boxes<'_> {
 }
 
 impl<'a, C, Scalar> MappedGemm<'a, C, Scalar> {
+    /// Products of the batch.
+    #[inline(always)]
+    pub fn products(&self) -> usize {
+        self.tiles.products
+    }
+
     /// A of a product.
     #[inline(always)]
     pub fn a_of(&self, product: usize) -> Boxes<'a> {
@@ -146,22 +144,13 @@ impl<C: Copy, Scalar: Copy> MappedGemm<'_, C, Scalar> {
     pub fn of_product(&self, product: usize) -> Self {
         let mut of_product = *self;
         let first = product * self.batch_strides[2];
-        of_product.arguments.c = self.c.wrapping_add(first);
+        of_product.gemm.c = self.c.wrapping_add(first);
+        of_product.gemm.batch_strides = [0; 3];
         of_product
     }
 }
 
 impl<C, Scalar: Element> MappedGemm<'_, C, Scalar> {
-    /// The depth of the product: `k`, or 0 where `alpha` makes it irrelevant.
-    #[inline(always)]
-    pub fn depth(&self) -> usize {
-        if self.alpha == Scalar::ZERO {
-            0
-        } else {
-            self.k
-        }
-    }
-
     /// Whether the copy engine stores the columns of C up to `end`: it does not read them, and
     /// writes only rows that begin, and if they end before `end` also end, at multiples of 16
     /// bytes.
@@ -201,34 +190,14 @@ impl<C> MappedGemm<'_, C> {
     pub fn division(&self) -> Division {
         Division {
             partials: self.partials,
-            data_parallel_waves: self.data_parallel_waves,
-            products: self.products,
-        }
-    }
-}
-
-impl<T: Element> MappedGemm<'_, T, T> {
-    /// As for 16 bits.
-    ///
-    /// # Safety
-    ///
-    /// No other thread touches `C[row][col]`.
-    #[inline(always)]
-    pub unsafe fn update(&self, row: usize, col: usize, sum: T) {
-        if row < self.m && col < self.n {
-            let c = self.c.add(row * self.ldc + col);
-            let product = self.alpha.times(sum);
-            *c = if self.beta == T::ZERO {
-                product
-            } else {
-                self.beta.times_plus(*c, product)
-            };
+            data_parallel_waves: self.tiles.data_parallel_waves,
+            products: self.tiles.products,
         }
     }
 }
 
 impl MappedGemm<'_, f32> {
-    /// [`Self::update`] of a sum of products of split elements, each of which is to be multiplied
+    /// [`Gemm::update`] of a sum of products of split elements, each of which is to be multiplied
     /// by the scales of its row and its column.
     ///
     /// # Safety
@@ -241,15 +210,15 @@ impl MappedGemm<'_, f32> {
                 sum
             } else {
                 // The smaller factor first: a product with the larger one might overflow.
-                let of_row = *self.a_scales.add(row);
-                let of_col = *self.b_scales.add(col);
+                let of_row = *self.tiles.scales[0].add(row);
+                let of_col = *self.tiles.scales[1].add(col);
                 sum * of_row.min(of_col) * of_row.max(of_col)
             };
             self.update(row, col, sum);
         }
     }
 
-    /// [`Self::update`] of pairs: of an element at each place and the one to the right of it, by
+    /// [`Gemm::update`] of pairs: of an element at each place and the one to the right of it, by
     /// accesses of 8 bytes where C lies so that they can be. All of C is read before any of it is
     /// written, so that the reads are on their way together.
     ///
@@ -292,7 +261,7 @@ impl MappedGemm<'_, f32> {
 }
 
 impl MappedGemm<'_, f64, f64> {
-    /// [`Self::update`] of an element and the one to the right of it, by accesses of 16 bytes.
+    /// [`Gemm::update`] of an element and the one to the right of it, by accesses of 16 bytes.
     ///
     /// # Safety
     ///

@@ -86,7 +86,7 @@ unsafe fn multiply(
         if thread == 0 {
             let lower = (iterations * BK) as u32; // where a row's lower halves begin
             let mut at = Ring::PRODUCER;
-            while tile < gemm.products * rows * cols {
+            while tile < gemm.products() * rows * cols {
                 let Place { product, row, col } = raster::place(tile, rows, cols);
                 let (of_a, of_b) = (gemm.a_of(product), gemm.b_of(product));
                 let (row, col) = ((row * BM) as u32, (col * BN) as u32);
@@ -116,7 +116,7 @@ unsafe fn multiply(
     let hi_b = Descriptor::new(ring.add(2 * TILE_BYTES)).uniform();
     let lo_b = Descriptor::new(ring.add(3 * TILE_BYTES)).uniform();
     let mut at = Ring::CONSUMER;
-    while tile < gemm.products * rows * cols {
+    while tile < gemm.products() * rows * cols {
         let Place { product, row, col } = raster::place(tile, rows, cols);
         let mut sums = [0.0_f32; SUMS];
         let mut interval = wgmma::unset_64();

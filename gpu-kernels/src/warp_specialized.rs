@@ -115,7 +115,7 @@ unsafe fn multiply<T: Half, C: Output, A: Tiles, B: Tiles>(
         wgmma::decrease_registers::<24>();
         if thread == 0 {
             let mut at = Ring::PRODUCER;
-            while tile < gemm.products * rows * cols {
+            while tile < gemm.products() * rows * cols {
                 let place = raster::place(tile, rows, cols);
                 stages.load::<_, A, B>(&gemm, place, (0, iterations), &mut at);
                 tile += ctas;
@@ -127,7 +127,7 @@ unsafe fn multiply<T: Half, C: Output, A: Tiles, B: Tiles>(
     wgmma::increase_registers::<240>();
     let consumer = warpgroup - 1;
     let mut at = Ring::CONSUMER;
-    while tile < gemm.products * rows * cols {
+    while tile < gemm.products() * rows * cols {
         let sums = stages.products::<T, A, B>(iterations, consumer, thread, &mut at);
         let place = raster::place(tile, rows, cols);
         stages.store::<C>(&gemm, &sums, place, consumer, thread);

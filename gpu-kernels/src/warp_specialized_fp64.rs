@@ -110,7 +110,7 @@ impl<const WARPS_M: usize, const WARPS_N: usize, const STEPS_M: usize, const STE
             }
             if thread == 0 {
                 let mut at = Ring::PRODUCER;
-                while tile < gemm.products * rows * cols {
+                while tile < gemm.products() * rows * cols {
                     let Place { product, row, col } = raster::place(tile, rows, cols);
                     let (of_a, of_b) = (gemm.a_of(product), gemm.b_of(product));
                     let (row, col) = ((row * Self::BM) as u32, (col * Self::BN) as u32);
@@ -145,7 +145,7 @@ impl<const WARPS_M: usize, const WARPS_N: usize, const STEPS_M: usize, const STE
                 .map(|is_odd| Self::A_BYTES + warp_col / 16 * BOX_BYTES + in_b_tile(lane, is_odd)),
         };
         let mut at = Ring::CONSUMER;
-        while tile < gemm.products * rows * cols {
+        while tile < gemm.products() * rows * cols {
             let mut sums = [[[0.0_f64; 4]; STEPS_M]; STEPS_N];
             if iterations > 0 {
                 mbarrier::wait(full.add(at.stage), at.parity); // the first tiles have landed

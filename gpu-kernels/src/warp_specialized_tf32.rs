@@ -143,7 +143,7 @@ unsafe fn multiply<const BY_REGISTERS: bool, const TRANSPOSED: bool>(
         wgmma::decrease_registers::<24>();
         if thread == 0 {
             let mut at = Ring::PRODUCER;
-            while tile < gemm.products * rows * cols {
+            while tile < gemm.products() * rows * cols {
                 let (product, left, right) = corner(tile);
                 let operands = (gemm.a_of(product), gemm.b_of(product));
                 let (of_left, of_right) = swapped_if::<_, TRANSPOSED>(operands);
@@ -181,7 +181,7 @@ unsafe fn multiply<const BY_REGISTERS: bool, const TRANSPOSED: bool>(
     let left_tiles = Descriptor::new(ring.add(consumer * WM * BK * 4)).uniform();
     let right_tiles = Descriptor::new(ring.add(LEFT_BYTES)).uniform();
     let mut at = Ring::CONSUMER;
-    while tile < gemm.products * rows * cols {
+    while tile < gemm.products() * rows * cols {
         let mut sums = if iterations > 0 {
             wgmma::unset_128()
         } else {

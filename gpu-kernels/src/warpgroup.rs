@@ -91,7 +91,7 @@ unsafe fn multiply<T: Half, A: Tiles, B: Tiles>(
     let iterations = gemm.depth().div_ceil(BK);
     let mut tile = thread::block_idx_x() as usize;
     let mut number = 0; // of the tiles of A and B that have been multiplied, in all tiles of C
-    while tile < gemm.products * rows * cols {
+    while tile < gemm.products() * rows * cols {
         let Place { product, row, col } = raster::place(tile, rows, cols);
         let (row, col) = (row * BM, col * BN);
         let (of_a, of_b) = (gemm.a_of(product), gemm.b_of(product));

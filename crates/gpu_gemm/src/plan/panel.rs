@@ -377,7 +377,7 @@ impl Panel {
     /// The launch of some products by a kernel whose tiles the copy engine brings.
     fn mapped_launch(&self, a: View, b: View, part: Part) -> Launch {
         let (variant, Shape { m, n, k }) = (self.variant, self.call.shape);
-        let tile = variant.tile;
+        let (tile, stored) = (variant.tile, [a, b]);
         let rounds = variant.rounding == Rounding::Tf32;
         let map = |view: View, element: ElementType, (rows, columns), box_rows: u32| {
             let (stride, _) = self.stride(view.address.memory);
@@ -429,24 +429,14 @@ impl Panel {
             }
         };
         let stream_k = self.stream_k();
-        // A `MappedBlock`.
-        let mut arguments = vec![
-            a,
-            b,
-            map(c, variant.types.c, (m, n), rows_of_c),
-            Argument::Count(m),
-            Argument::Count(n),
-            Argument::Count(k),
-            Argument::Alpha,
-            Argument::Pointer(self.moved(c.address, part.first)),
-            Argument::Count(self.call.ldc),
-            Argument::Beta,
-            Argument::Pointer(self.partials()),
-            Argument::Count(stream_k.map_or(0, |stream_k| stream_k.data_parallel_waves)),
-        ];
+        // A `MappedBlock`: A and B are read through the maps alone.
+        let [stored_a, stored_b] = stored.map(|view| View { extent: 0, ..view });
+        let mut arguments = vec![a, b, map(c, variant.types.c, (m, n), rows_of_c)];
+        let c = self.moved(c.address, part.first);
+        arguments.extend(self.gemm_arguments(m, stored_a, stored_b, c));
+        let waves = stream_k.map_or(0, |stream_k| stream_k.data_parallel_waves);
+        arguments.extend([waves, part.batch.count].map(Argument::Count));
         arguments.extend(scales);
-        arguments.push(Argument::Count(part.batch.count));
-        arguments.extend(part.batch.strides.map(Argument::Count));
         let ctas = match stream_k {
             Some(stream_k) => stream_k.ctas,
             None => {

@@ -76,14 +76,15 @@ fn copy_operand(gpu: &mut Gpu, name: &str, launch: &Launch, element_bytes: u64) 
     ));
 }
 
-/// A kernel to which tensor maps describe A and B, as they are stored: it takes a `MappedBlock`.
+/// A kernel to which tensor maps describe A and B, as they are stored: it takes a `MappedBlock`, in
+/// which a `Gemm` is behind three maps.
 fn multiply_mapped<T: Element + Send + 'static>(gpu: &mut Gpu, name: &str, launch: &Launch) {
     let stream = launch.stream;
     let count = |index| launch.word::<u64>(index) as usize;
     let scalar = |index| launch.word::<T::Scalar>(index);
     let (m, n, k) = (count(48), count(49), count(50));
-    let (c, ldc) = (count(52) as u64, count(53));
-    let (products, stride_of_c) = (count(59), count(62));
+    let (c, ldc) = (count(59) as u64, count(60));
+    let (stride_of_c, products) = (count(63), count(66));
     // The matrix of one product, if the map describes several.
     let of_map = |map: TensorMap, product: u64| {
         let leading = map[1] as usize / size_of::<T::Input>();
@@ -108,7 +109,7 @@ fn multiply_mapped<T: Element + Send + 'static>(gpu: &mut Gpu, name: &str, launc
             alpha: scalar(51),
             a: of_map(a, product),
             b: of_map(b, product),
-            beta: scalar(54),
+            beta: scalar(58),
             c: Matrix::row_major(c + first_of_c, ldc),
             is_wrong: gpu.is_wrong("wrong_kernel_from", gpu.kernel_launches),
         };
