@@ -1,4 +1,4 @@
-//! Ctrl-C: the program ends at once, and leaves neither a temporary file nor half a progress bar.
+//! Ctrl-C: the program ends at once, and no half-drawn progress bar stays.
 //!
 //! It ends by the signal itself, as if the signal were not handled, so that a shell that runs the
 //! program in a loop ends the loop, too. The same goes for SIGTERM, and for SIGHUP, which a
@@ -11,7 +11,7 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use signal_hook::low_level;
 
-use crate::{output, progress};
+use crate::progress;
 
 /// What ends the program this way.
 pub const SIGNALS: [i32; 3] = [SIGINT, SIGTERM, SIGHUP];
@@ -46,7 +46,6 @@ pub fn is_ignored(signal: i32) -> bool {
 
 /// Ends the process by a signal.
 fn end(signal: i32) {
-    output::abandon_all();
     progress::clear_all();
     // There may be no reader.
     let _ = writeln!(io::stderr(), "interrupted");

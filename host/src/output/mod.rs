@@ -3,9 +3,8 @@
 //! An [`Output`] is a file without a name in the target's folder, made before the long run
 //! starts, so that a target that cannot be written is reported at once. [`Output::commit`] puts
 //! it in the target's place; until then the target stays as it is. A file without a name leaves
-//! nothing behind however the process ends. Where the file system has no such files (NFS), it is
-//! a temporary file with a name, which the signals of [`crate::interrupt`] remove (see
-//! [`abandon_all`]) and others leave behind.
+//! nothing behind however the process ends. Where the file system has no such files (NFS), it is a
+//! temporary file with a name, which a process that a signal ends leaves behind.
 //!
 //! A target that is no regular file (a pipe, a device, a standard stream such as `/dev/stdout`) is
 //! never replaced: [`Output::commit`] writes to it, behind what is there.
@@ -15,7 +14,6 @@ mod place;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, ErrorKind, Write};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use atomic_write_file::AtomicWriteFile;
 use thiserror::Error;
@@ -61,60 +59,10 @@ enum Sink {
     File {
         /// Its path without links.
         target: PathBuf,
-        writer: BufWriter<OpenFile>,
+        writer: BufWriter<AtomicWriteFile>,
     },
     /// Memory, since a stream takes nothing back.
     Stream { stream: File, held: Vec<u8> },
-}
-
-/// The files that are being written. The lock is held while one is made, written, removed, or
-/// put in its target's place.
-static OPEN_FILES: Mutex<Vec<Option<AtomicWriteFile>>> = Mutex::new(Vec::new());
-
-fn open_files() -> MutexGuard<'static, Vec<Option<AtomicWriteFile>>> {
-    // A list of files is intact, whatever panicked beside it.
-    OPEN_FILES.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// Gives up all outputs, for a process that is about to end: afterwards none can be opened,
-/// written or committed, and a thread that tries waits for the end.
-pub fn abandon_all() {
-    let mut files = open_files();
-    files.clear();
-    // Locked for good.
-    std::mem::forget(files);
-}
-
-/// The index of a file in [`OPEN_FILES`], where it stays until it is committed or dropped.
-#[derive(Debug)]
-struct OpenFile(usize);
-
-impl OpenFile {
-    fn with<T>(&self, act: impl FnOnce(&mut AtomicWriteFile) -> io::Result<T>) -> io::Result<T> {
-        match open_files().get_mut(self.0) {
-            Some(Some(file)) => act(file),
-            _ => Err(ErrorKind::NotFound.into()),
-        }
-    }
-}
-
-impl Write for OpenFile {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.with(|file| file.write(bytes))
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
-impl Drop for OpenFile {
-    fn drop(&mut self) {
-        if let Some(file) = open_files().get_mut(self.0) {
-            // To drop a file that was not committed discards it.
-            *file = None;
-        }
-    }
 }
 
 impl Output {
@@ -191,37 +139,23 @@ impl Sink {
             Err(error) if error.kind() != ErrorKind::NotFound => return Err(clause(&error)),
             _ => {}
         }
-        let mut files = open_files();
         let file = AtomicWriteFile::open(&target).map_err(|error| {
             let folder = target.parent().unwrap_or(&target).display();
             format!("no file can be made in `{folder}`: {}", clause(&error))
         })?;
-        files.push(Some(file));
-        Ok(Sink::File {
-            target,
-            writer: BufWriter::new(OpenFile(files.len() - 1)),
-        })
+        let writer = BufWriter::new(file);
+        Ok(Sink::File { target, writer })
     }
 }
 
-fn put_in_place(target: &Path, mut writer: BufWriter<OpenFile>) -> io::Result<()> {
-    writer.flush()?;
-    // The disk may take long, and an interrupt must not wait for it.
-    let written = writer.get_ref().with(|file| file.as_file().try_clone())?;
-    written.sync_all()?;
+fn put_in_place(target: &Path, writer: BufWriter<AtomicWriteFile>) -> io::Result<()> {
+    let file = writer.into_inner()?;
+    file.sync_all()?;
     // Something else may be there by now.
     match fs::symlink_metadata(target) {
-        Ok(there) if there.is_dir() => return Err(ErrorKind::IsADirectory.into()),
-        Ok(there) if !there.is_file() => {
-            return Err(io::Error::other("it is no longer a regular file"));
-        }
-        _ => {}
-    }
-    let mut files = open_files();
-    match files.get_mut(writer.get_ref().0).and_then(Option::take) {
-        // Under the lock: between its two steps, the file has a temporary name.
-        Some(file) => file.commit(),
-        None => Err(ErrorKind::NotFound.into()),
+        Ok(there) if there.is_dir() => Err(ErrorKind::IsADirectory.into()),
+        Ok(there) if !there.is_file() => Err(io::Error::other("it is no longer a regular file")),
+        _ => file.commit(),
     }
 }
 
