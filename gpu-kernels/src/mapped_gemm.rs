@@ -25,20 +25,20 @@ pub struct MappedBlock<C = u16, Scalar = f32> {
     /// The product, as every kernel gets it, but without A and B. Where a stride of the batch is 0,
     /// all products share the matrix, and the map has one.
     pub gemm: Gemm<'static, (), C, Scalar>,
-    pub tiles: Tiles,
+    pub persistent: PersistentArguments,
 }
 
 /// What a kernel whose CTAs take one tile after the other has beside the product. Each field is one
 /// word of 8 bytes.
 #[derive(Clone, Copy)]
 #[repr(C)]
-pub struct Tiles {
+pub struct PersistentArguments {
     /// The data-parallel waves of a stream-K kernel.
     pub data_parallel_waves: usize,
     /// Products of the batch. A grid's CTAs divide the tiles of all of them.
     pub products: usize,
-    /// Of f32 that `split.rs` has split into two f16: a scale for each row of A, and for each column
-    /// of B.
+    /// Of f32 that `split.rs` has split into two f16: a scale for each row of A, and for each
+    /// column of B.
     pub scales: [*const f32; 2],
 }
 
@@ -52,7 +52,7 @@ impl<C: Copy, Scalar: Copy> MappedBlock<C, Scalar> {
             b: &self.b,
             c_boxes: &self.c_boxes,
             gemm: self.gemm,
-            tiles: self.tiles,
+            persistent: self.persistent,
         }
     }
 }
@@ -64,7 +64,7 @@ pub struct MappedGemm<'a, C = u16, Scalar = f32> {
     b: &'a TensorMap,
     c_boxes: &'a TensorMap,
     gemm: Gemm<'static, (), C, Scalar>,
-    tiles: Tiles,
+    persistent: PersistentArguments,
 }
 
 impl<C, Scalar> Deref for MappedGemm<'_, C, Scalar> {
@@ -110,7 +110,7 @@ impl<'a, C, Scalar> MappedGemm<'a, C, Scalar> {
     /// Products of the batch.
     #[inline(always)]
     pub fn products(&self) -> usize {
-        self.tiles.products
+        self.persistent.products
     }
 
     /// A of a product.
@@ -190,8 +190,8 @@ impl<C> MappedGemm<'_, C> {
     pub fn division(&self) -> Division {
         Division {
             partials: self.partials,
-            data_parallel_waves: self.tiles.data_parallel_waves,
-            products: self.tiles.products,
+            data_parallel_waves: self.persistent.data_parallel_waves,
+            products: self.persistent.products,
         }
     }
 }
@@ -210,8 +210,8 @@ impl MappedGemm<'_, f32> {
                 sum
             } else {
                 // The smaller factor first: a product with the larger one might overflow.
-                let of_row = *self.tiles.scales[0].add(row);
-                let of_col = *self.tiles.scales[1].add(col);
+                let of_row = *self.persistent.scales[0].add(row);
+                let of_col = *self.persistent.scales[1].add(col);
                 sum * of_row.min(of_col) * of_row.max(of_col)
             };
             self.update(row, col, sum);

@@ -125,8 +125,8 @@ macro_rules! simulated {
     };
 }
 
-/// Without any one barrier of a launch, some order of the threads changes the result: `differs` says
-/// whether it does in a launch that is configured so.
+/// Without any one barrier of a launch, some order of the threads changes the result: `differs`
+/// says whether it does in a launch that is configured so.
 ///
 /// # Safety
 ///

@@ -155,8 +155,8 @@ impl CudaBuilder {
         self
     }
 
-    /// Compiles the kernels of these names alone, which takes less time than all of the crate. Their
-    /// PTX is the same.
+    /// Compiles the kernels of these names alone, which takes less time than all of the crate.
+    /// Their PTX is the same.
     pub fn only(mut self, names: impl IntoIterator<Item = impl Into<String>>) -> Self {
         self.only = names.into_iter().map(Into::into).collect();
         self

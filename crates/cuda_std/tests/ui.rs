@@ -4,7 +4,8 @@
 //! To accept a changed message: `TRYBUILD=overwrite cargo test -p stable_cuda_std --test ui`, then
 //! read the diff.
 
-// Here, and not among those of trybuild, which would then generate code for all that `cuda_std` uses.
+// Here, and not among those of trybuild, which would then generate code for all that `cuda_std`
+// uses.
 #[path = "ui/kernels.rs"]
 #[rustfmt::skip]
 mod kernels;

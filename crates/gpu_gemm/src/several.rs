@@ -39,8 +39,8 @@ impl Devices {
         }
     }
 
-    /// The plan of what the first of them multiplies first of this call: by the chosen kernel, or for
-    /// `None` by the one that suits it.
+    /// The plan of what the first of them multiplies first of this call: by the chosen kernel, or
+    /// for `None` by the one that suits it.
     ///
     /// # Errors
     ///

@@ -13,7 +13,7 @@
 //! | part | what it holds | file |
 //! | --- | --- | --- |
 //! | `figure SIZE VARIANT WHAT` | a figure measured at M = N = K | `figures.rs` |
-//! | `in FILE SIZE CONTENDER WHAT` | a figure of one file, also of back-to-back launches | `of_file.rs` |
+//! | `in FILE SIZE CONTENDER WHAT` | a figure of one file, sustained ones too | `of_file.rs` |
 //! | `range TABLE WHAT` | the least and the most in a table `halves` or `divided` | `halves.rs` |
 //! | `sample VARIANT` | the program's report on a kernel | `sample.rs` |
 //! | `stages` | how long proofs take | `sample.rs` |

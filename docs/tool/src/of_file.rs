@@ -1,5 +1,5 @@
-//! Figures in sentences, each of a kernel in one file of `results/`, beside the faster of cuBLAS and
-//! cublasLt in the same process.
+//! Figures in sentences, each of a kernel in one file of `results/`, beside the faster of cuBLAS
+//! and cublasLt in the same process.
 
 use host::bench::Size;
 use host::report::{Record, Sustained};

@@ -1,5 +1,5 @@
-//! What the program says of one kernel, for readers without a GPU, and how long proofs take; from what
-//! `rust-gemm bench` wrote to `results/`.
+//! What the program says of one kernel, for readers without a GPU, and how long proofs take; from
+//! what `rust-gemm bench` wrote to `results/`.
 
 use host::progress::Stage;
 use host::report::{Format, Report, Yardstick};
@@ -7,8 +7,8 @@ use host::report::{Format, Report, Yardstick};
 use crate::figures::{MAIN_SIZE, at};
 use crate::measured::{h200, h200_shapes};
 
-/// A report on a kernel at [`MAIN_SIZE`]. The lines `device` and `why` stay as they are on the page:
-/// the results do not have all of them.
+/// A report on a kernel at [`MAIN_SIZE`]. The lines `device` and `why` stay as they are on the
+/// page: the results do not have all of them.
 ///
 /// # Errors
 ///

@@ -1,5 +1,5 @@
-//! The fake driver, cuBLAS and NVML (`library/`), compiled. The tests of `distributed` have this file,
-//! too.
+//! The fake driver, cuBLAS and NVML (`library/`), compiled. The tests of `distributed` have this
+//! file, too.
 
 use std::io::ErrorKind;
 use std::os::unix::fs::symlink;
@@ -10,8 +10,8 @@ use std::{env, fs};
 /// The other names of the library.
 const LINKS: [&str; 2] = ["libcublas.so.12", "libnvidia-ml.so.1"];
 
-/// A folder with the fake as `libcuda.so.1` and under [`LINKS`]: one file, and so one GPU. `library`
-/// is where its source is, from the package that is tested.
+/// A folder with the fake as `libcuda.so.1` and under [`LINKS`]: one file, and so one GPU.
+/// `library` is where its source is, from the package that is tested.
 pub fn folder(library: &str) -> PathBuf {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join(library);
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("fake_gpu");

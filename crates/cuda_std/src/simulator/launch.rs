@@ -79,8 +79,8 @@ impl Launch {
     ///
     /// If the threads sleep, or wait for lanes of their warp, again and again, that is a
     /// [`Fault::NoProgress`](super::Fault::NoProgress). A thread that loops without waiting cannot
-    /// be stopped, so the process is aborted, after a sentence that names block, thread and the line
-    /// of its last wait.
+    /// be stopped, so the process is aborted, after a sentence that names block, thread and the
+    /// line of its last wait.
     pub fn time_limit(mut self, limit: Duration) -> Self {
         self.time_limit = limit;
         self

@@ -43,7 +43,7 @@ pub struct SharedStatic<T> {
 }
 
 impl<T> SharedStatic<T> {
-    /// Stands for a static that was declared with this initial value, which no block ever sees.
+    /// A static that was declared with this initial value, which no block ever sees.
     ///
     /// # Safety
     ///

@@ -194,7 +194,7 @@ fn run_block(
                 }
             }
         }
-        // Other threads have run since, so nobody knows which thread wrote far behind the end.
+        // Other threads have run since, so which thread wrote far past the end is not known.
         if let Some(overrun) = block.shared_memory.borrow().overrun_anywhere() {
             return Err(overrun_by(None, block, overrun));
         }

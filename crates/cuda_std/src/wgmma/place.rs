@@ -10,8 +10,8 @@ pub(crate) struct Tile {
 
 #[cfg(not(cuda_device))]
 impl Tile {
-    /// The address of a byte of the element at a row of A (a column of B) and at `k`, of so many
-    /// bytes each, in the bytes of shared memory.
+    /// Where byte `byte` of an element is in shared memory: of the element at a row of A (a column
+    /// of B) and at `k`. Elements have `element_bytes` bytes each.
     pub fn place(self, row: u32, k: u32, element_bytes: u32, byte: u32) -> usize {
         let field = |first: u32| (self.descriptor >> first & 0x3FFF) as u32 * 16;
         let offset = if self.is_transposed {

@@ -10,9 +10,9 @@
 //! - Of a known length it finds the direction by the lower halves of the addresses, which is wrong
 //!   where the lower halves overflow between them.
 //!
-//! So few bytes are all loaded before the first is stored. Where there are more, or nobody knows
-//! how many, a function copies from the last to the first if the target begins within the source;
-//! what is left to libNVVM is forward, and of a length that it does not see.
+//! So up to 64 bytes are all loaded before the first is stored. Where there are more, or the number
+//! is not known, a function copies from the last to the first if the target begins within the
+//! source; what is left to libNVVM is forward, and of a length that it does not see.
 
 use super::Outcome;
 use super::division::moved;

@@ -73,8 +73,8 @@ pub trait LocalProduct<T: Element> {
         Ok(())
     }
 
-    /// Waits for all products, and copies the block to `c`, unless it lies there. Without a product,
-    /// the elements stay as they are.
+    /// Waits for all products, and copies the block to `c`, unless it lies there. Without a
+    /// product, the elements stay as they are.
     ///
     /// # Errors
     ///

@@ -1,5 +1,5 @@
-//! A kernel on a rank's device: its block of C stays in the device's memory while products are added
-//! to it; factors come from the host's memory, to where MPI has brought them.
+//! A kernel on a rank's device: its block of C stays in the device's memory while products are
+//! added to it; factors come from the host's memory, to where MPI has brought them.
 //!
 //! There is room for two panels of each factor. On a GPU a launch returns at once, so while the GPU
 //! multiplies one panel, the host waits for the next in MPI and copies it to the other room:
@@ -10,7 +10,8 @@
 //!                                         ^ copy 2 overwrites panel 0: it waits for product 0
 //! ```
 //!
-//! Memory is kept for the next product: to get it from the driver takes longer than a small product.
+//! Memory is kept for the next product: to get it from the driver takes longer than a small
+//! product.
 
 use std::cell::RefCell;
 use std::time::Duration;

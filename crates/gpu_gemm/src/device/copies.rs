@@ -1,5 +1,5 @@
-//! Copies of rows between memory of the host and of a device: on a GPU beside what is launched there,
-//! on a stream of their own and by several threads ([`Stage`]).
+//! Copies of rows between memory of the host and of a device: on a GPU beside what is launched
+//! there, on a stream of their own and by several threads ([`Stage`]).
 
 use std::sync::{Mutex, PoisonError};
 

@@ -115,8 +115,8 @@ impl fmt::Display for DeviceChoice {
     }
 }
 
-/// Where kernels run: the simulator, a GPU, a device of OpenCL, or several of these. Which one it is
-/// only its methods know.
+/// Where kernels run: the simulator, a GPU, a device of OpenCL, or several of these. Which one it
+/// is only its methods know.
 pub struct Device(Kind);
 
 enum Kind {
@@ -259,8 +259,7 @@ impl Device {
 
     /// The GPU; of several, the first. `None` for other devices.
     pub fn gpu(&self) -> Option<&CudaDevice> {
-        self.several()
-            .map_or(self.one_gpu(), |devices| devices.gpu(0))
+        self.first().one_gpu()
     }
 
     /// The GPU, if it is one alone.
