@@ -2,7 +2,7 @@
 # Measures what the book and the README quote. Each line is one run of `rust-gemm bench`, and writes one file of
 # this folder: all contenders of a file alternate in one process. To be run on an idle machine, from a release build:
 #
-#     results/measure.sh fp32 16-bits tensor-cores others     # on one H200, about 15 minutes
+#     results/measure.sh fp32 16-bits tensor-cores others     # on one H200, about 25 minutes
 #     results/measure.sh h100                                 # the shapes, on one H100
 #     results/measure.sh two-gpus                             # on two GPUs of one host
 #     results/measure.sh cpu                                  # by OpenCL on a CPU, the simulator, ranks over MPI

@@ -1,6 +1,6 @@
 //! Double buffering: the next tiles travel from global memory while these are multiplied.
 //!
-//! Over `conflict-free` (two buffers are worth less than half of what all of these gain):
+//! Over `conflict-free` (two buffers are worth most of what all of these gain):
 //! - two buffers in shared memory: the loads of the next k-iteration are issued before the FMAs of
 //!   this one, and go to the buffer that nobody reads. A waits in registers while those run, since
 //!   it is transposed on its way; B is copied straight to shared memory (`cp.async`, from compute

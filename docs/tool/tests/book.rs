@@ -84,10 +84,8 @@ fn is_current(generated: Generated) -> Trial {
 /// What `results/measure.sh` writes is there, as that command wrote it, and on each GPU by one program.
 fn results_are_of_one_commit_and_of_the_scripts_commands(_: &[Chapter]) -> Result<(), Failed> {
     /// Measured on a machine of their own, or at other times: each names its own commit.
-    const APART: [&str; 10] = [
+    const APART: [&str; 8] = [
         "h100-shapes",
-        "h200-i32",
-        "h200-ideas",
         "mpi-2-cores",
         "simulator-2-cores",
         "opencl-2-cores",
@@ -97,18 +95,12 @@ fn results_are_of_one_commit_and_of_the_scripts_commands(_: &[Chapter]) -> Resul
         "h200-two-gpus-bf16-first-b",
     ];
     /// Options whose value was another, and is the script's from the next run on.
-    const ANOTHER: [(&str, &str); 9] = [
+    const ANOTHER: [(&str, &str); 4] = [
         // One process measured both starts, and wrote two files.
         ("h200-two-gpus", "--start spread,first-b"),
         ("h200-two-gpus-first-b", "--start spread,first-b"),
         ("h200-two-gpus-bf16", "--start spread,first-b"),
         ("h200-two-gpus-bf16-first-b", "--start spread,first-b"),
-        ("h200-bf16", "--sustained 4"),
-        // Cold only.
-        ("h200-bf16-tn", "--sustained"),
-        ("h200-bf16-tt", "--sustained"),
-        ("h200-tf32-tn", "--sustained"),
-        ("h200-tf32-tt", "--sustained"),
     ];
     let script = read(&at_root("results/measure.sh"))?;
     let mut commits: Vec<String> = Vec::new();
