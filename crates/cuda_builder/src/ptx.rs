@@ -229,6 +229,7 @@ pub(crate) fn lower(
     let options = Options {
         line_tables: debug == DebugInfo::LineTables,
         panic_messages,
+        rounds_to_bf16: arch >= NvvmArch::Compute80,
     };
     Ok(match opencl {
         Some(contraction) => device_codegen::compile_both(&sources, dialect, options, contraction)?,

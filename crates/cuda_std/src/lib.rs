@@ -57,13 +57,14 @@
 //!
 //! # Features
 //!
-//! `half` adds the 16-bit floats `f16` and `bf16`, and shuffles of them (the `f16` of Rust itself
-//! needs a nightly compiler). On a GPU its f16 is converted, added, subtracted and multiplied by the
-//! hardware. Results are rounded as IEEE 754 says, subnormal ones too; which NaN comes out is not
-//! promised. `from_f64` rounds to f32 first, as it does on x86 processors with F16C. A bf16 becomes
-//! an f32 by a shift, and is rounded by a few instructions on integers; [`mma::pair_of_bf16`] takes
-//! one for two numbers. `glam` adds vectors and matrices, without SIMD as a GPU has none. Neither is
-//! on by default.
+//! `half` adds the 16-bit floats `f16` and `bf16` and shuffles of them (the `f16` of Rust itself
+//! needs a nightly compiler), and pairs, `f16x2` and `bf16x2`, that one instruction multiplies and
+//! adds. On a GPU its f16 is converted, added, subtracted and multiplied by the hardware, and
+//! `bf16::from_f32` is one instruction from compute capability 8.0 on. Results are rounded as IEEE
+//! 754 says, subnormal ones too; which NaN comes out is not promised. `f16::from_f64` rounds to f32
+//! first, as it does on x86 processors with F16C. `bf16::from_f64` ignores the lower 32 bits, as no
+//! instruction does, so it is as long as on a CPU. A bf16 becomes an f32 by a shift. `glam` adds
+//! vectors and matrices, without SIMD as a GPU has none. Neither is on by default.
 
 #![cfg_attr(cuda_device, no_std)]
 
@@ -88,6 +89,8 @@ pub mod mbarrier;
 pub mod mem;
 pub mod misc;
 pub mod mma;
+#[cfg(feature = "half")]
+mod pair;
 #[cfg(not(cuda_device))]
 pub mod panic_record;
 mod parameter;
@@ -116,6 +119,8 @@ pub use float_ext::FloatExt;
 pub use glam;
 #[cfg(feature = "half")]
 pub use half::{self, bf16, f16};
+#[cfg(feature = "half")]
+pub use pair::{bf16x2, f16x2};
 pub use parameter::KernelParameter;
 #[cfg(cuda_device)]
 #[doc(hidden)]

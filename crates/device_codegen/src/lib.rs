@@ -15,6 +15,7 @@
 //!    read_only        loads of memory that nothing writes are marked
 //!   intrinsics        __nvvm_* become llvm.nvvm.*, inline PTX, kernel properties, unrolling
 //!   inline_ptx        asm! operands: x86's become PTX's
+//!      bf16           roundings to bf16 become an instruction
 //!  address_space      statics go to global, shared or constant memory
 //!        |
 //!    legalize         what the dialect lacks is said in what it has
@@ -41,6 +42,7 @@
 //! ```
 
 mod address_space;
+mod bf16;
 mod convergence;
 mod dead_code;
 mod error;
@@ -131,10 +133,13 @@ pub struct Options {
     /// Whether a panic says what and where, to a host that listens (see
     /// [`NvvmModule::panics`]); otherwise it is only a trap.
     pub panic_messages: bool,
+    /// Whether the device rounds an f32 to a bf16 by one instruction, as NVIDIA's do from compute
+    /// capability 8.0 on.
+    pub rounds_to_bf16: bool,
 }
 
 /// Compiles the modules of a kernel crate, and of the crates that it calls, into one module of
-/// NVVM IR, with line tables and without messages of panics.
+/// NVVM IR for any GPU, with line tables and without messages of panics.
 ///
 /// Kernels are the functions in the section `.nvvm.kernel`; what no kernel reaches is omitted.
 ///
@@ -147,6 +152,7 @@ pub fn compile(sources: &[Source<'_>], dialect: Dialect) -> Result<NvvmModule, E
     let options = Options {
         line_tables: true,
         panic_messages: false,
+        rounds_to_bf16: false,
     };
     compile_with(sources, dialect, options)
 }
@@ -286,12 +292,15 @@ fn check(module: &mut Module, panic_messages: bool) -> Result<Vec<String>, Error
 }
 
 /// Says in what the target has what stands in the module.
-fn translate(module: &mut Module, dialect: Dialect) -> Result<(), Error> {
+fn translate(module: &mut Module, dialect: Dialect, rounds_to_bf16: bool) -> Result<(), Error> {
     read_only::mark_loads(module);
     intrinsics::lower_intrinsics(module)?;
     parameter_memory::make_loads_plain(module);
     unroll::apply_marks(module)?;
     inline_ptx::translate(module)?;
+    if rounds_to_bf16 {
+        bf16::round_by_hardware(module);
+    }
     address_space::assign(module)?;
     link::export_variables(module);
     legalize::legalize(module, dialect)?;
@@ -305,7 +314,7 @@ fn lower(mut module: Module, dialect: Dialect, options: Options) -> Result<NvvmM
     if !options.line_tables {
         module.forget_lines();
     }
-    translate(&mut module, dialect)?;
+    translate(&mut module, dialect, options.rounds_to_bf16)?;
     let kernels = module
         .functions
         .iter()
@@ -329,7 +338,7 @@ fn lower(mut module: Module, dialect: Dialect, options: Options) -> Result<NvvmM
 /// OpenCL C has names for more than LLVM 7 has, so that the modern dialect is nearer to it.
 fn lower_opencl(mut module: Module, contraction: Contraction) -> Result<OpenClKernels, Error> {
     let panics = check(&mut module, true)?;
-    translate(&mut module, Dialect::OpaquePointers)?;
+    translate(&mut module, Dialect::OpaquePointers, false)?;
     opencl::fields::become_parameters(&mut module);
     Ok(opencl::print(&module, &panics, contraction))
 }

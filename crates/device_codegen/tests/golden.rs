@@ -49,7 +49,9 @@ fn check_output(case: &Case) -> Result<(), Failed> {
     let mut found = String::new();
     let mut said = Vec::new();
     for (dialect, name) in DIALECTS {
-        let module = case.compile(dialect).map_err(|error| error.to_string())?;
+        let module = case
+            .compile(dialect, true)
+            .map_err(|error| error.to_string())?;
         found.push_str(&format!("; ---- {name} ----\n"));
         found.push_str(without_target(&module.ir));
         found.push('\n');
@@ -69,7 +71,7 @@ fn without_target(ir: &str) -> &str {
 }
 
 fn check_error(case: &Case) -> Result<(), Failed> {
-    match case.compile(Dialect::TypedPointers) {
+    match case.compile(Dialect::TypedPointers, true) {
         Ok(_) => Err("it was accepted".into()),
         Err(error) => {
             compare(case, &format!("{error}\n"));

@@ -12,8 +12,13 @@ use device_codegen::Dialect;
 use libtest_mimic::{Arguments, Failed, Trial};
 use nvvm::{Compiler, NvvmArch, Toolkit, ptxas};
 
-/// What the PTX of a file says, from an architecture on: the directives that no instruction shows.
-const DIRECTIVES: [(&str, NvvmArch, &str); 7] = [
+/// What the PTX of a file says, from an architecture on: what no other test reads.
+const DIRECTIVES: [(&str, NvvmArch, &str); 8] = [
+    (
+        "roundings_to_bf16_are_an_instruction",
+        NvvmArch::Compute80,
+        "cvt.rn.bf16.f32",
+    ),
     (
         "parameters_by_value_have_their_size_and_alignment",
         NvvmArch::Compute75,
@@ -100,7 +105,9 @@ fn main() {
 }
 
 fn accepts(tools: &Tools, case: &Case, dialect: Dialect, arch: NvvmArch) -> Result<(), Failed> {
-    let module = case.compile(dialect).map_err(|error| error.to_string())?;
+    let module = case
+        .compile(dialect, arch >= NvvmArch::Compute80)
+        .map_err(|error| error.to_string())?;
     let libdevice = match (&tools.toolkit.libdevice, module.needs_libdevice) {
         (Some(path), true) => Some(std::fs::read(path)?),
         (None, true) => return Err("the toolkit has no libdevice".into()),

@@ -18,6 +18,7 @@ pub mod mma;
 pub mod narrow;
 #[cfg(not(cuda_device))]
 mod on_paper;
+pub mod pairs;
 pub mod parameters;
 pub mod pipeline;
 pub mod planted;
@@ -54,6 +55,7 @@ pub static PROBES: &[&[probe::Probe]] = &[
     warpgroups::PROBES,
     maths::PROBES,
     narrow::PROBES,
+    pairs::PROBES,
     std_maths::PROBES,
     libdevice::PROBES,
     control::PROBES,

@@ -63,3 +63,67 @@ pub fn rounded(exact: f64, towards: f64) -> f32 {
         false => nearest,
     }
 }
+
+/// A format of floats of 16 bits: how many of them are the fraction, and the exponent's bias.
+#[derive(Clone, Copy)]
+pub struct Half {
+    pub fraction: i32,
+    pub bias: i32,
+}
+
+impl Half {
+    /// 1.0
+    pub fn one(self) -> u16 {
+        (self.bias << self.fraction) as u16
+    }
+
+    /// A finite float as an integer and the exponent of its last bit.
+    fn take_apart(self, bits: u16) -> (i128, i32) {
+        let exponent = i32::from(bits & 0x7FFF) >> self.fraction;
+        let first = if exponent == 0 { 0 } else { 1 << self.fraction };
+        let digits = i128::from(i32::from(bits) & ((1 << self.fraction) - 1) | first);
+        let sign = if bits >> 15 == 1 { -1 } else { 1 };
+        (sign * digits, exponent.max(1) - self.bias - self.fraction)
+    }
+
+    /// The float nearest to `number * 2^exponent`, of two that are as near the even one: the number
+    /// of floats that it is beyond the middle to the next of.
+    pub fn nearest(self, number: i128, exponent: i32) -> u16 {
+        let infinity = 0x7FFF >> self.fraction << self.fraction;
+        let is_below = |bits: &u16| {
+            let (digits, last) = self.take_apart(*bits);
+            let (mut middle, mut number) = (2 * digits + 1, number.abs());
+            match last - 1 - exponent {
+                more @ 0.. => middle = shifted(middle, more),
+                less => number = shifted(number, -less),
+            }
+            middle < number || middle == number && bits % 2 == 1
+        };
+        let sign = if number < 0 { 0x8000 } else { 0 };
+        sign | (0..infinity).take_while(is_below).count() as u16
+    }
+
+    /// `a * b + c` of finite floats, rounded once.
+    pub fn fused(self, a: u16, b: u16, c: u16) -> u16 {
+        let [(a_digits, a_last), (b_digits, b_last), (c_digits, c_last)] =
+            [a, b, c].map(|bits| match bits & 0x7FFF {
+                0 => (0, 0),
+                _ => self.take_apart(bits),
+            });
+        let last = (a_last + b_last).min(c_last);
+        let product = shifted(a_digits * b_digits, a_last + b_last - last);
+        match product + shifted(c_digits, c_last - last) {
+            // Negative only if both are.
+            0 => (a ^ b) & c & 0x8000,
+            sum => self.nearest(sum, last),
+        }
+    }
+}
+
+/// `number * 2^places`, or the greatest number there is.
+fn shifted(number: i128, places: i32) -> i128 {
+    match places as u32 + 1 < number.unsigned_abs().leading_zeros() {
+        true => number << places,
+        false => i128::MAX * number.signum(),
+    }
+}

@@ -34,6 +34,10 @@ shuffle_as! {
     half::f16 as u16: |value| value.to_bits(), |bits| half::f16::from_bits(bits);
     #[cfg(feature = "half")]
     half::bf16 as u16: |value| value.to_bits(), |bits| half::bf16::from_bits(bits);
+    #[cfg(feature = "half")]
+    crate::f16x2 as u32: |value| value.to_bits(), |bits| crate::f16x2::from_bits(bits);
+    #[cfg(feature = "half")]
+    crate::bf16x2 as u32: |value| value.to_bits(), |bits| crate::bf16x2::from_bits(bits);
 }
 
 impl Sealed for u128 {}

@@ -21,7 +21,8 @@ pub struct Case {
 }
 
 impl Case {
-    pub fn compile(&self, dialect: Dialect) -> Result<NvvmModule, Error> {
+    /// For a device that rounds to bf16 by one instruction, or for another.
+    pub fn compile(&self, dialect: Dialect, rounds_to_bf16: bool) -> Result<NvvmModule, Error> {
         let name = format!("{}.ll", self.claim);
         let source = Source {
             name: &name,
@@ -30,6 +31,7 @@ impl Case {
         let options = Options {
             line_tables: true,
             panic_messages: self.claim.starts_with("panic_messages_"),
+            rounds_to_bf16,
         };
         compile_with(&[source], dialect, options)
     }

@@ -497,6 +497,12 @@ impl<'m> Machine<'m> {
             let half = Type { width: 16, ..from };
             return Ok(float_bits(half, from.float(a)) << 16 | float_bits(half, from.float(b)));
         }
+        if parts == ["cvt", "rn", "bf16", "f32"] {
+            return Ok(match f32::from_bits(a as u32).is_nan() {
+                true => 0x7fff,
+                false => (a + 0x7fff + (a >> 16 & 1)) >> 16,
+            });
+        }
         if matches!(opcode, "cvt") {
             let mut types = parts.iter().rev().filter_map(|part| Type::parse(part));
             let (from, to) = (

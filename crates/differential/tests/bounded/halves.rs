@@ -1,5 +1,6 @@
 //! The crate `half`: its conversions are the hardware's.
 
+use cuda_builder::NvvmArch;
 use differential::compile::{Batch, configs};
 use differential::ptx::{Approximate, Module, run};
 use half::slice::HalfFloatSliceExt as _;
@@ -33,6 +34,14 @@ fn of_f16(value: half::f16) -> u64 {
     })
 }
 
+fn of_bf16(value: half::bf16) -> u64 {
+    u64::from(if value.is_nan() {
+        0x7fc0
+    } else {
+        value.to_bits()
+    })
+}
+
 fn of_f32(value: f32) -> u64 {
     u64::from(if value.is_nan() {
         f32::NAN.to_bits()
@@ -50,15 +59,16 @@ use half::slice::HalfFloatSliceExt as _;
 fn f16(bits: u64) -> half::f16 { half::f16::from_bits(bits as u16) }
 fn bf16(bits: u64) -> half::bf16 { half::bf16::from_bits(bits as u16) }
 fn of_f16(value: half::f16) -> u64 { if value.is_nan() { 0x7e00 } else { value.to_bits() as u64 } }
+fn of_bf16(value: half::bf16) -> u64 { if value.is_nan() { 0x7fc0 } else { value.to_bits() as u64 } }
 fn of_f32(value: f32) -> u64 { bits32(value) as u64 }
 fn f32(bits: u64) -> f32 { f32::from_bits(bits as u32) }
 ";
 
-/// Conversions to and from f16 are one instruction each, and round as IEEE 754 says; so does the
-/// arithmetic that `half` makes of them. All halves are tried, and all numbers of f32 half-way
-/// between two of them with both their neighbours.
+/// Conversions to and from f16, and to bf16 where there is an instruction, are one instruction each,
+/// and round as IEEE 754 says; so does the arithmetic that `half` makes of them. All halves are
+/// tried, and all numbers of f32 half-way between two of them with both their neighbours.
 pub(super) fn test() -> Result<(), Failed> {
-    let conversions: [OfHalves; 5] = of_halves! {
+    let conversions: [OfHalves; 6] = of_halves! {
         to_f32: |x| of_f32(f16(x[0]).to_f32());
         to_f64: |x| of_f32(f16(x[0]).to_f64() as f32);
         from_f32: |x| of_f16(half::f16::from_f32(f32(x[2])))
@@ -67,8 +77,29 @@ pub(super) fn test() -> Result<(), Failed> {
         // By way of f32, as on an x86 processor with F16C.
         from_f64: |x| of_f16(half::f16::from_f64(f64::from(f32(x[3]))));
         bf16_to_f32: |x| of_f32(bf16(x[0]).to_f32());
+        // Those half-way between two bf16, and all numbers of f32 whose lower half is like that.
+        bf16_from_f32: |x| of_bf16(half::bf16::from_f32(f32(x[6])))
+            | of_bf16(half::bf16::from_f32(f32(x[6] + 1))) << 16
+            | of_bf16(half::bf16::from_f32(f32(x[6].wrapping_sub(1)))) << 32
+            | of_bf16(half::bf16::from_f32(f32(x[3]))) << 48;
     };
-    let operations: [OfHalves; 9] = of_halves! {
+    let operations: [OfHalves; 14] = of_halves! {
+        bf16_sum: |x| of_bf16(bf16(x[0]) + bf16(x[1]));
+        bf16_scaled: |x| {
+            let mut halves: [half::bf16; 8] = core::array::from_fn(|at| bf16(x[0] + at as u64));
+            for half in &mut halves {
+                *half *= bf16(x[1]);
+            }
+            halves.iter().fold(0_u64, |sum, half| sum.wrapping_mul(7) ^ of_bf16(*half))
+        };
+        // In one branch, and of what is never negative.
+        bf16_if: |x| if x[0] % 3 == 0 { 1 } else { of_bf16(half::bf16::from_f32(f32(x[2]))) };
+        bf16_of_absolute: |x| of_bf16(half::bf16::from_f32(f32(x[2]).abs()));
+        // As 32 bits, of what is no NaN.
+        bf16_extended: |x| {
+            let number = f32::from_bits(0x3F80_0000 | x[2] as u32 >> 9) * 1.125;
+            u64::from(u32::from(half::bf16::from_f32(number).to_bits()))
+        };
         sum: |x| of_f16(f16(x[0]) + f16(x[1]));
         difference: |x| of_f16(f16(x[0]) - f16(x[1]));
         product: |x| of_f16(f16(x[0]) * f16(x[1]));
@@ -126,7 +157,7 @@ pub(super) fn test() -> Result<(), Failed> {
                 between.wrapping_sub(1),
                 between.wrapping_add(1),
                 c,
-                0,
+                a << 16 | 0x8000,
                 0,
             ]
         })
@@ -149,7 +180,7 @@ pub(super) fn test() -> Result<(), Failed> {
         &functions,
         "half = { version = \"2\", default-features = false }",
     )?;
-    for config in configs(&DIALECTS) {
+    for config in configs(&[DIALECTS[0], NvvmArch::Compute90, DIALECTS[1]]) {
         let ptx = batch.ptx(config)?;
         let module = Module::parse(&ptx)?;
         for ((name, _, on_host), inputs) in &all {
@@ -180,15 +211,24 @@ pub(super) fn test() -> Result<(), Failed> {
             }
         }
         if config.optimized {
-            instructions_of_halves(&ptx).map_err(|error| format!("{config}: {error}"))?;
+            let rounds_to_bf16 = config.arch >= NvvmArch::Compute80;
+            instructions_of_halves(&ptx, rounds_to_bf16)
+                .map_err(|error| format!("{config}: {error}"))?;
         }
     }
     Ok(())
 }
 
-/// One conversion is one instruction, and a sum needs none.
-fn instructions_of_halves(ptx: &str) -> Result<(), String> {
+/// One conversion is one instruction, and a sum of f16 needs none.
+fn instructions_of_halves(ptx: &str, rounds_to_bf16: bool) -> Result<(), String> {
+    let if_rounded = |times| if rounds_to_bf16 { times } else { 0 };
     for (name, instruction, times) in [
+        ("bf16_from_f32", "cvt.rn.bf16.f32", if_rounded(4)),
+        ("bf16_sum", "cvt.rn.bf16.f32", if_rounded(1)),
+        ("bf16_scaled", "cvt.rn.bf16.f32", if_rounded(8)),
+        ("bf16_if", "cvt.rn.bf16.f32", if_rounded(1)),
+        ("bf16_of_absolute", "cvt.rn.bf16.f32", if_rounded(1)),
+        ("bf16_extended", "cvt.rn.bf16.f32", if_rounded(1)),
         ("to_f32", "cvt.f32.f16", 1),
         ("to_f64", "cvt.f32.f16", 1),
         ("from_f32", "cvt.rn.f16.f32", 3),
