@@ -75,6 +75,24 @@ pub enum CudaBuilderError {
         ir: PathBuf,
     },
 
+    #[error(
+        "libNVVM had not compiled {} for {arch} after {seconds} s, and was stopped; it can take for ever where a loop \
+         has been unrolled whose iterations need one another.{} Keep such a loop rolled, by \
+         `for i in cuda_std::unroll::<1>(0..n)`, or set LIBNVVM_TIME_LIMIT to more seconds (0: any number).",
+        kernels.join(", "),
+        most_copied.as_ref().map_or(String::new(), |(place, count)| format!(
+            " {count} instructions come from {place}, which is most likely in it."
+        ))
+    )]
+    TooLong {
+        /// All that were compiled together.
+        kernels: Vec<String>,
+        arch: nvvm::NvvmArch,
+        seconds: u32,
+        /// A place in the source, and how many instructions come from it.
+        most_copied: Option<(String, usize)>,
+    },
+
     #[error("{0}")]
     Nvvm(#[from] nvvm::Error),
 

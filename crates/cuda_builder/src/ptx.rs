@@ -2,7 +2,9 @@
 
 use std::{collections::BTreeMap, path::Path};
 
-use device_codegen::{Contraction, Dialect, NvvmModule, OpenClKernels, Options, Source};
+use device_codegen::{
+    Contraction, Dialect, KernelEntry, NvvmModule, OpenClKernels, Options, Source,
+};
 use nvvm::{Compiler, NvvmArch, Search, Toolkit, ptx_version};
 
 use crate::{
@@ -50,16 +52,20 @@ impl LibNvvm {
                     true => Will::BeJoinedOpaque,
                     false => Will::BeJoined,
                 };
-                let apart = self.compile_apart(parsed, will, arch, options, kept_ir)?;
+                let apart = self.compile_apart(parsed, module, will, arch, options, kept_ir)?;
                 apart.and_then(|kernels| kernels_apart::join(parsed, &kernels))
             }
             None => None,
         };
         let ptx = match joined {
             Some(ptx) => ptx,
-            None => {
-                self.compile_once(&module.ir, module.needs_libdevice, arch, options, kept_ir)?
-            }
+            None => self.compile_once(
+                (&module.ir, module.needs_libdevice),
+                &module.kernels,
+                arch,
+                options,
+                kept_ir,
+            )?,
         };
         self.compiled.trim();
         Ok(finished(&ptx, module))
@@ -77,7 +83,9 @@ impl LibNvvm {
     ) -> Result<BTreeMap<String, String>, CudaBuilderError> {
         let parsed = kernels_apart::Module::parse(&module.ir);
         let apart = match &parsed {
-            Some(parsed) => self.compile_apart(parsed, Will::StayApart, arch, options, kept_ir)?,
+            Some(parsed) => {
+                self.compile_apart(parsed, module, Will::StayApart, arch, options, kept_ir)?
+            }
             None => None,
         };
         let mut kernels: BTreeMap<String, String> = match apart {
@@ -108,17 +116,21 @@ impl LibNvvm {
     /// have not been compiled before.
     fn compile_apart<'a>(
         &self,
-        module: &kernels_apart::Module<'a>,
+        parsed: &kernels_apart::Module<'a>,
+        module: &NvvmModule,
         will: Will,
         arch: NvvmArch,
         options: &[&str],
         kept_ir: &Path,
     ) -> Result<Option<Vec<(&'a str, String)>>, CudaBuilderError> {
-        let Some(parts) = module.parts(will) else {
+        let Some(parts) = parsed.parts(will) else {
             return Ok(None);
         };
         let kernels = parts.iter().map(|part| {
-            let ptx = self.compile_once(&part.ir, part.needs_libdevice, arch, options, kept_ir)?;
+            let text = (&*part.ir, part.needs_libdevice);
+            let named = module.kernels.iter().position(|it| it.name == part.kernel);
+            let kernels = named.map_or(&module.kernels[..], |at| &module.kernels[at..=at]);
+            let ptx = self.compile_once(text, kernels, arch, options, kept_ir)?;
             Ok((part.kernel, ptx))
         });
         kernels.collect::<Result<_, _>>().map(Some)
@@ -127,8 +139,8 @@ impl LibNvvm {
     /// Compiles a module, unless that was done before.
     fn compile_once(
         &self,
-        ir: &str,
-        needs_libdevice: bool,
+        (ir, needs_libdevice): (&str, bool),
+        kernels: &[KernelEntry],
         arch: NvvmArch,
         options: &[&str],
         kept_ir: &Path,
@@ -137,7 +149,8 @@ impl LibNvvm {
         match self.compiled.get(&key) {
             Some(ptx) => Ok(ptx),
             None => {
-                let ptx = self.compile_text(ir, needs_libdevice, arch, options, kept_ir)?;
+                let text = (ir, needs_libdevice);
+                let ptx = self.compile_text(text, kernels, arch, options, kept_ir)?;
                 self.compiled.put(&key, ptx)
             }
         }
@@ -146,8 +159,8 @@ impl LibNvvm {
     /// Compiles a module, without looking whether that was done before.
     fn compile_text(
         &self,
-        ir: &str,
-        needs_libdevice: bool,
+        (ir, needs_libdevice): (&str, bool),
+        kernels: &[KernelEntry],
         arch: NvvmArch,
         options: &[&str],
         kept_ir: &Path,
@@ -160,6 +173,17 @@ impl LibNvvm {
             Err(nvvm::Error::Rejected { log, .. }) => {
                 write_atomically(kept_ir, ir.as_bytes())?;
                 Err(rejected(&log, ir, kept_ir))
+            }
+            Err(nvvm::Error::TooLong { arch, seconds, .. }) => {
+                let copied = kernels
+                    .iter()
+                    .filter_map(|kernel| kernel.most_copied.clone());
+                Err(CudaBuilderError::TooLong {
+                    kernels: kernels.iter().map(|it| format!("`{}`", it.name)).collect(),
+                    arch,
+                    seconds,
+                    most_copied: copied.max_by_key(|(_, count)| *count),
+                })
             }
             compiled => Ok(compiled?),
         }

@@ -83,6 +83,7 @@ fn run_tests() -> ExitCode {
         a_block_reduction_has_two_barriers,
         a_copied_call_of_a_function_with_a_barrier_is_an_error,
         setters_reach_libnvvm,
+        a_loop_that_takes_libnvvm_too_long_is_named,
         a_cfg_reaches_dependencies_and_their_build_scripts,
         only_the_kernels_crate_inlines_large_functions,
         line_tables_name_lines_of_rust_and_calls_that_were_inlined,
@@ -709,6 +710,40 @@ const UNKNOWN_TO_NVVM: &str = r#"#[cfg(cuda_device)]
 #[unsafe(no_mangle)]
 #[unsafe(link_section = ".nvvm.kernel")]
 pub unsafe fn pause() { unsafe { core::arch::asm!("pause") } }"#;
+
+/// 1500 sines, each of the one before, take it far longer than a second.
+fn a_loop_that_takes_libnvvm_too_long_is_named() -> Result<(), Failed> {
+    let kernels = Kernels::new()?;
+    kernels.add(
+        "
+#[cfg(cuda_device)]
+unsafe extern \"C\" {
+    fn __nv_sin(x: f64) -> f64;
+}
+#[cfg(cuda_device)]
+#[unsafe(no_mangle)]
+#[unsafe(link_section = \".nvvm.kernel\")]
+pub unsafe fn step(mut x: f64, out: *mut f64) {
+    for _ in 0..1500 {
+        x = unsafe { __nv_sin(x) };
+    }
+    unsafe { *out = x };
+}",
+    )?;
+    let source = kernels.read("kernels/src/lib.rs")?;
+    let line = source.lines().position(|line| line.contains("x = unsafe"));
+    let variables = [("ARCH", "compute_90"), ("LIBNVVM_TIME_LIMIT", "1")];
+    let said = kernels.build_to_failure(&variables)?;
+    let place = format!(
+        "instructions come from src/lib.rs:{}:",
+        line.ok_or("no line")? + 1
+    );
+    assert_has(
+        &said,
+        &["had not compiled `step` for compute_90 after 1 s", &place],
+    );
+    Ok(())
+}
 
 fn setters_reach_libnvvm() -> Result<(), Failed> {
     let kernels = Kernels::new()?;

@@ -69,6 +69,8 @@ mod source_place;
 mod unroll;
 mod verify;
 
+use std::collections::BTreeMap;
+
 use ir::Module;
 
 pub use error::Error;
@@ -123,6 +125,9 @@ pub struct KernelEntry {
     /// The number of blocks that a streaming multiprocessor (SM) should be able to hold at a
     /// time, if the kernel says so.
     pub min_blocks: Option<u32>,
+    /// The place in the source, such as `src/lib.rs:5:9`, from which most instructions come, and how
+    /// many: of a loop that has been unrolled, if there is one. `None` without line tables.
+    pub most_copied: Option<(String, usize)>,
 }
 
 /// What a module contains beside its instructions.
@@ -311,6 +316,15 @@ fn translate(module: &mut Module, dialect: Dialect, rounds_to_bf16: bool) -> Res
 
 fn lower(mut module: Module, dialect: Dialect, options: Options) -> Result<NvvmModule, Error> {
     let panics = check(&mut module, options.panic_messages)?;
+    let functions = module.functions.iter();
+    let mut most_copied: BTreeMap<_, _> = functions
+        .map(|(symbol, function)| {
+            (
+                symbol.clone(),
+                source_place::most_copied(&module.lines, function),
+            )
+        })
+        .collect();
     if !options.line_tables {
         module.forget_lines();
     }
@@ -324,6 +338,7 @@ fn lower(mut module: Module, dialect: Dialect, options: Options) -> Result<NvvmM
                 name: symbol.to_string(),
                 max_threads: kernel.max_threads,
                 min_blocks: kernel.min_blocks,
+                most_copied: most_copied.remove(symbol).flatten(),
             })
         })
         .collect();

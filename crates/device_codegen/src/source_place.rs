@@ -5,8 +5,10 @@
 //! last line of the instruction that begins there, ends in `!dbg !7`, and `!7` is a location of
 //! the line tables.
 
+use std::collections::BTreeMap;
+
 use crate::error::{SourcePlace, demangle};
-use crate::ir::{LineTables, Scope};
+use crate::ir::{Function, LineTables, Scope};
 use crate::parser;
 
 /// Where a line of `text`, counted from 1, was written, and behind that the calls through which
@@ -43,6 +45,21 @@ fn attached_node(text: &str, line: u32) -> Option<u32> {
         .find(|character: char| !character.is_ascii_digit())
         .unwrap_or(number.len());
     number[..end].parse().ok()
+}
+
+/// The place of most instructions of a function, and how many they are.
+pub(crate) fn most_copied(lines: &LineTables, function: &Function) -> Option<(String, usize)> {
+    let mut counts = BTreeMap::new();
+    for instruction in function.blocks.iter().flat_map(|block| &block.instructions) {
+        if let Some(location) = instruction.source {
+            *counts.entry(location).or_insert(0) += 1;
+        }
+    }
+    let placed = counts.into_iter().filter_map(|(location, count)| {
+        let places = places(lines, location);
+        Some((places.first()?.to_string(), count))
+    });
+    placed.max_by_key(|(_, count)| *count)
 }
 
 /// Where a location is, and behind that the calls through which it was inlined.

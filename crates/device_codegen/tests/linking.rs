@@ -135,6 +135,7 @@ declare float @__nv_expf(float)
         name: name.to_owned(),
         max_threads,
         min_blocks: None,
+        most_copied: None,
     };
     assert_eq!(
         module.kernels,

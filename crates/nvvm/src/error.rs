@@ -127,9 +127,8 @@ pub enum Error {
     },
 
     #[error(
-        "libNVVM had not compiled {module} for {arch} after {seconds} s, and was stopped; it can take for ever where \
-         a loop has been unrolled whose iterations need one another: keep its longest loops rolled, by \
-         `for i in cuda_std::unroll::<1>(0..n)`, or set LIBNVVM_TIME_LIMIT to more seconds (0: any number)."
+        "libNVVM had not compiled {module} for {arch} after {seconds} s, and was stopped; set LIBNVVM_TIME_LIMIT to more \
+         seconds (0: any number)."
     )]
     TooLong {
         module: String,
