@@ -65,6 +65,11 @@ impl DeviceFacts {
         }
     }
 
+    /// Whether these are [`DeviceFacts::simulator`].
+    pub fn is_simulator(&self) -> bool {
+        *self == DeviceFacts::simulator()
+    }
+
     /// A device of OpenCL. Its kernels are those for the oldest GPUs, whose copies to shared
     /// memory are loads and stores; of its speed nothing is known, and no plan depends on it but
     /// that of `auto`.
