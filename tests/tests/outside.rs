@@ -32,6 +32,10 @@ fn main() -> ExitCode {
             template_by_url,
         ),
         Trial::test(
+            "what_cargo_generate_calls_makes_the_program_that_the_script_makes",
+            template_by_its_hook,
+        ),
+        Trial::test(
             "kernels_type_check_against_the_published_cuda_std",
             published_cuda_std,
         ),
@@ -85,6 +89,52 @@ fn template_runs() -> Result<(), Failed> {
     let last = format!("The sum of y is 100000000.\ny[9999] = 19999 on {place}\n");
     assert!(said.ends_with(&last), "{said}");
     folder.clean("started", &["started", "kernels"])
+}
+
+/// `cargo generate` itself is not run: it copies the folder but for its own two files, asks for what
+/// `cargo-generate.toml` names, and runs the hook there.
+fn template_by_its_hook() -> Result<(), Failed> {
+    const OWN: [&str; 2] = ["cargo-generate.toml", "set-paths.rhai"];
+    let (source, name) = ("https://example.org/gemm.git", "named");
+    let template = workspace().join("template");
+    let [placeholders, hook] = OWN.map(|file| fs::read_to_string(template.join(file)));
+    assert!(placeholders?.contains("[placeholders]\nsource = "));
+    let hook = hook?;
+    let words = hook
+        .strip_prefix("system::command(\"sh\", [")
+        .and_then(|rest| rest.trim_end().strip_suffix("]);"))
+        .ok_or("the hook is no command of sh")?;
+    let words = words.split(", ").map(|word| match word {
+        "variable::get(\"source\")" => source,
+        "variable::get(\"project-name\")" => name,
+        word => word.trim_matches('"'),
+    });
+    let folder = EmptyFolder::new()?;
+    let generated = folder.path(name);
+    let copy = Command::new("cp")
+        .arg("-r")
+        .args([&template, &generated])
+        .output();
+    text_of(copy?)?;
+    for file in OWN {
+        fs::remove_file(generated.join(file))?;
+    }
+    let mut hook = Command::new("sh");
+    text_of(hook.args(words).current_dir(&generated).output()?)?;
+    folder.copy_template("by_script", &[source, name])?;
+    let by_script = folder.path("by_script");
+    let differ = Command::new("diff")
+        .args(["-r", "--exclude=target"])
+        .args([&by_script, &generated])
+        .output()?;
+    let differences = String::from_utf8_lossy(&differ.stdout);
+    assert!(differ.status.success(), "{differences}");
+    let manifest = fs::read_to_string(generated.join("Cargo.toml"))?;
+    assert!(
+        manifest.contains(&format!("git = {source:?}")),
+        "{manifest}"
+    );
+    Ok(())
 }
 
 /// No manifest of the template leads to where it was copied from.
