@@ -273,9 +273,12 @@ impl fmt::Display for Fault {
                     Some(site) => write!(f, "the next one, at {site}")?,
                     None => f.write_str("its end")?,
                 }
-                f.write_str(
-                    ": a barrier is missing there, unless the kernel adds floats by atomics.",
-                )
+                f.write_str(match order {
+                    ThreadOrder::AtOnce => {
+                        ": a barrier is missing there, or several threads change one word without an atomic."
+                    }
+                    _ => ": a barrier is missing there, unless the kernel adds floats by atomics.",
+                })
             }
             Self::NoProgress {
                 block,

@@ -31,8 +31,8 @@
 //! several, the one in the lowest block is reported.
 //!
 //! Not simulated: races that show in no order, such as updates that are lost when several threads
-//! add to one word without atomics, the order of memory accesses between blocks, caches,
-//! timing. Each thread has 256 KiB of stack; one that needs more ends the process, as any stack
+//! add to one word without atomics (in shared memory they show in [`ThreadOrder::AtOnce`], which is
+//! not for every kernel), the order of memory accesses between blocks, caches, timing. Each thread has 256 KiB of stack; one that needs more ends the process, as any stack
 //! overflow does.
 //!
 //! ```

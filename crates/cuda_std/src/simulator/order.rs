@@ -22,6 +22,30 @@ pub enum ThreadOrder {
     /// The same from the last warp to the first. Of any two warps, each runs ahead of the other in
     /// one of these two orders.
     LastWarpAhead,
+    /// At once: what a thread writes to its block's shared memory, others see only after all of them
+    /// have come to their next wait of any kind. So of two that add to one word without an atomic,
+    /// one is lost, and it shows if a thread reads what another writes between the same barriers.
+    /// That is no order for kernels with atomics in shared memory, whose results would be lost, too:
+    /// it is not one of [`Self::ALL`].
+    ///
+    /// ```
+    /// # use cuda_std::simulator::{Launch, ThreadOrder};
+    /// # use cuda_std::{block, shared_array, thread};
+    /// let count = |data: *mut u32| unsafe {
+    ///     let sum = shared_array![u32; 1];
+    ///     if thread::thread_idx_x() == 0 {
+    ///         *sum = 0;
+    ///     }
+    ///     thread::sync_threads();
+    ///     *sum += 1; // read, add, write: another thread may do the same meanwhile
+    ///     thread::sync_threads();
+    ///     *data = *sum;
+    /// };
+    /// let launch = Launch::new(1, 64).thread_order(ThreadOrder::AtOnce);
+    /// let fault = launch.run_in_all_orders(&mut [0], count).unwrap_err();
+    /// assert!(fault.to_string().contains("in the order AtOnce, element 0 is 1, not 64"));
+    /// ```
+    AtOnce,
     /// Shuffled at each barrier, in a way that depends only on the seed and the block. If the seed
     /// is odd, the copy engine reads what it stores as early as it may, otherwise as late. If it is
     /// even, a thread whose arrival ends a phase of an `mbarrier` continues as late as it may, after
@@ -30,7 +54,7 @@ pub enum ThreadOrder {
 }
 
 impl ThreadOrder {
-    /// One of each kind, and both kinds of seeds: the orders in which to test a kernel, as
+    /// One of each kind that suits all kernels, and both kinds of seeds: the orders in which to test a kernel, as
     /// [`Launch::run_in_all_orders`](super::Launch::run_in_all_orders) does.
     pub const ALL: [Self; 6] = [
         Self::Forward,
@@ -57,6 +81,7 @@ pub(super) struct Schedule {
     threads: Vec<u32>,
     /// Whether each warp runs as far as it can before the next one does.
     by_warp: bool,
+    pub at_once: bool,
     /// The number of openings of the block's barrier after which threads run forward.
     until: usize,
     /// State of the generator, if the order is random.
@@ -77,11 +102,12 @@ impl Schedule {
                 order,
                 ThreadOrder::FirstWarpAhead | ThreadOrder::LastWarpAhead
             ),
+            at_once: order == ThreadOrder::AtOnce,
             until,
             random: None,
         };
         match order {
-            ThreadOrder::Forward | ThreadOrder::FirstWarpAhead => {}
+            ThreadOrder::Forward | ThreadOrder::FirstWarpAhead | ThreadOrder::AtOnce => {}
             ThreadOrder::Reverse | ThreadOrder::LastWarpAhead => schedule.threads.reverse(),
             ThreadOrder::Random(seed) => {
                 schedule.random = Some(mix(seed).wrapping_add(block));
@@ -111,7 +137,7 @@ impl Schedule {
     pub fn next_pass(&mut self, openings: usize) {
         if openings >= self.until {
             self.threads.sort_unstable();
-            (self.by_warp, self.random) = (false, None);
+            (self.by_warp, self.at_once, self.random) = (false, false, None);
         }
         let Some(state) = &mut self.random else {
             return;

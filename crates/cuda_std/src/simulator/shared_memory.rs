@@ -49,6 +49,10 @@ pub(super) struct SharedMemory {
     /// The contents as the async proxy sees them, which TMA and wgmma use: empty if it has seen
     /// nothing of this block.
     async_proxy: Vec<u8>,
+    /// If threads run at once: the contents before any of them ran, and the bytes that those have
+    /// changed that have run since, by their offsets.
+    before: Vec<u8>,
+    changes: Vec<(usize, u8)>,
 }
 
 /// A write past the end of the last array of a block, or of its dynamic shared memory if it has no
@@ -85,6 +89,8 @@ impl Default for SharedMemory {
             most_static_bytes: 0,
             names_no_dynamic: false,
             async_proxy: Vec::new(),
+            before: Vec::new(),
+            changes: Vec::new(),
         }
     }
 }
@@ -101,6 +107,7 @@ impl SharedMemory {
         self.arrays.clear();
         self.names_no_dynamic = false;
         self.async_proxy.clear();
+        self.changes.clear();
         self.end = self.dynamic_bytes.next_multiple_of(ALIGNMENT);
         self.poison(0, self.end + GUARD);
     }
@@ -175,12 +182,58 @@ impl SharedMemory {
         self.start.as_ptr().wrapping_add(offset)
     }
 
+    /// What the block has, while none of its threads runs.
+    fn contents(&mut self) -> &mut [u8] {
+        // SAFETY: within the arena; poisoned, or written by the block.
+        unsafe { slice::from_raw_parts_mut(self.start.as_ptr(), self.end) }
+    }
+
     /// Makes the writes of threads visible to the async proxy.
     pub fn fence_async_proxy(&mut self) {
-        // SAFETY: within the arena; poisoned, or written by the block, whose threads do not run.
-        let written = unsafe { slice::from_raw_parts(self.start.as_ptr(), self.end) };
-        self.async_proxy.clear();
-        self.async_proxy.extend_from_slice(written);
+        let mut seen = std::mem::take(&mut self.async_proxy);
+        seen.clear();
+        seen.extend_from_slice(self.contents());
+        self.async_proxy = seen;
+    }
+
+    /// Before threads run at once.
+    pub fn begin_at_once(&mut self) {
+        let mut before = std::mem::take(&mut self.before);
+        before.clear();
+        before.extend_from_slice(self.contents());
+        self.before = before;
+    }
+
+    /// Takes back what the thread has written that has just run: the others run as before.
+    pub fn take_back(&mut self) {
+        let (mut before, mut changes) = (
+            std::mem::take(&mut self.before),
+            std::mem::take(&mut self.changes),
+        );
+        let contents = self.contents();
+        before.resize(contents.len(), POISON);
+        const CHUNK: usize = 64;
+        let chunks = contents.chunks_mut(CHUNK).zip(before.chunks(CHUNK));
+        for (number, (now, before)) in chunks.enumerate() {
+            if now != before {
+                let bytes = now.iter_mut().zip(before).enumerate();
+                for (byte, (now, before)) in bytes.filter(|(_, (now, before))| now != before) {
+                    changes.push((CHUNK * number + byte, *now));
+                    *now = *before;
+                }
+            }
+        }
+        (self.before, self.changes) = (before, changes);
+    }
+
+    /// After threads have run at once: all that they have written.
+    pub fn end_at_once(&mut self) {
+        let mut changes = std::mem::take(&mut self.changes);
+        let contents = self.contents();
+        for (offset, byte) in changes.drain(..) {
+            contents[offset] = byte;
+        }
+        self.changes = changes;
     }
 
     /// What the async proxy reads at an offset.

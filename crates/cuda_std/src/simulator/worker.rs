@@ -178,6 +178,10 @@ fn run_block(
     let mut has_run = false;
     block.watchdog.begin_block(block.index.get());
     loop {
+        let memory = || block.shared_memory.borrow_mut();
+        if schedule.at_once {
+            memory().begin_at_once();
+        }
         for group in schedule.groups() {
             loop {
                 for &number in group {
@@ -186,6 +190,9 @@ fn run_block(
                         has_run = true;
                         running.thread(thread);
                         run_thread(block, thread, coroutines, kernel)?;
+                        if schedule.at_once {
+                            memory().take_back();
+                        }
                     }
                 }
                 // Completing the warp's operations lets it run ahead of the other warps.
@@ -193,6 +200,9 @@ fn run_block(
                     break;
                 }
             }
+        }
+        if schedule.at_once {
+            memory().end_at_once();
         }
         // Other threads have run since, so which thread wrote far past the end is not known.
         if let Some(overrun) = block.shared_memory.borrow().overrun_anywhere() {

@@ -79,3 +79,66 @@ fn a_softmax_without_its_second_barrier_is_refused() {
     };
     assert_eq!(first, second);
 }
+
+/// Each thread adds to one word: by itself, if it is alone, or by an atomic.
+fn counted(threads: u32, order: ThreadOrder) -> Result<[u32; 2], Fault> {
+    let mut found = [0; 2];
+    let launch = Launch::new(2, threads).thread_order(order);
+    let kernel = |data: *mut u32| unsafe {
+        let sum = shared_array![u32; 1];
+        if thread::thread_idx_x() == 0 {
+            *sum = 7;
+        }
+        thread::sync_threads(); // the sum is begun
+        *sum += 1;
+        thread::sync_threads(); // all have added
+        *data.add(thread::block_idx_x() as usize) = *sum;
+    };
+    launch.run_in_all_orders(&mut found, kernel)?;
+    Ok(found)
+}
+
+#[test]
+fn a_lost_update_shows_if_threads_run_at_once() {
+    assert_eq!(counted(1, ThreadOrder::AtOnce).unwrap(), [8, 8]);
+    // In no other order.
+    assert_eq!(counted(64, ThreadOrder::Forward).unwrap(), [71, 71]);
+    let fault = counted(64, ThreadOrder::AtOnce).unwrap_err();
+    let sentence = fault.to_string();
+    let Fault::OrderDependent { between, .. } = fault else {
+        panic!("{sentence}");
+    };
+    let Some([Some(first), Some(second)]) = between else {
+        panic!("{sentence}");
+    };
+    assert_eq!(second.line, first.line + 2, "{sentence}");
+    assert!(
+        sentence.contains("AtOnce, element 0 is 8, not 71"),
+        "{sentence}"
+    );
+    let end = "or several threads change one word without an atomic.";
+    assert!(sentence.ends_with(end), "{sentence}");
+}
+
+#[test]
+fn a_softmax_is_the_same_if_threads_run_at_once_but_not_without_a_barrier() {
+    let launch = Launch::new(4, THREADS as u32).thread_order(ThreadOrder::AtOnce);
+    let run = |has_barrier| {
+        launch.run(|| {
+            let data = shared_array![f32; THREADS];
+            let i = thread::thread_idx_x() as usize;
+            unsafe {
+                *data.add(i) = i as f32;
+                if has_barrier {
+                    thread::sync_threads();
+                }
+                let next = *data.add((i + THREADS - 1) % THREADS);
+                assert_eq!(next, ((i + THREADS - 1) % THREADS) as f32);
+            }
+        })
+    };
+    run(true).unwrap();
+    assert!(run(false).unwrap_err().to_string().contains("panicked"));
+    let softmax = |data| unsafe { softmax(data, true) };
+    launch.run_in_all_orders(&mut rows(), softmax).unwrap();
+}
