@@ -1,13 +1,14 @@
 //! The shared memory of the block that a worker runs.
 //!
 //! ```text
-//!   |<-- dynamic -->|<- first array ->|   |<- second array ->|<- guard ->|            |
-//!   +---------------+-----------------+---+------------------+-----------+------------+
-//!   0               ^ 16-byte boundary    ^ handed out as the block's threads first name them
+//!   |<-- dynamic -->|<- guard ->|<- first array ->|<- guard ->|<- second array ->|<- guard ->|     |
+//!   +---------------+-----------+-----------------+-----------+------------------+-----------+-----+
+//!   0                           ^ a multiple of 16 bytes      ^ handed out as threads first name them
 //! ```
 //!
-//! A thread that writes to the guard has written past the end of its block's shared memory. Dynamic
-//! shared memory of 0 bytes is apart from all that, and guard alone.
+//! A thread that writes to a guard has written past the end of what lies before it. On a GPU, where
+//! there are none, that is often the next array. Dynamic shared memory of 0 bytes is apart from all
+//! that, and guard alone.
 
 use super::BarrierSite;
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
@@ -25,11 +26,14 @@ pub(super) const POISON: u8 = 0xFF;
 const ALIGNMENT: usize = 16;
 /// Bytes behind the block's memory that must stay poisoned.
 const GUARD: usize = 1024;
-/// The first of them, which are checked after each run of a thread.
+/// The first of them, which are checked after each run of a thread; and so many are behind each
+/// array.
 const NEAR: usize = 64;
 
-/// The offset of dynamic shared memory of 0 bytes: behind all else, aligned as the arena.
-const NO_DYNAMIC: usize = MOST_BYTES + MOST_STATIC_BYTES + 2 * GUARD;
+/// The offset of dynamic shared memory of 0 bytes: behind all else, aligned as the arena. Of what
+/// alignment takes there is no more than of arrays.
+const NO_DYNAMIC: usize =
+    MOST_BYTES + MOST_STATIC_BYTES + MOST_STATIC_BYTES / ALIGNMENT * NEAR + 2 * GUARD;
 
 /// The layout of the whole arena, at the greatest alignment that dynamic shared memory can have.
 pub(super) const ARENA: Layout = match Layout::from_size_align(NO_DYNAMIC + GUARD, 1024) {
@@ -41,8 +45,10 @@ pub(super) struct SharedMemory {
     start: NonNull<u8>,
     pub dynamic_bytes: usize,
     arrays: Vec<Array>,
-    /// Where the next array can start.
-    pub end: usize,
+    /// The end of all arrays, and of dynamic shared memory.
+    end: usize,
+    /// Where that is on a GPU, which has no guards.
+    pub taken: usize,
     most_static_bytes: usize,
     /// Whether the block has named its dynamic shared memory although it has 0 bytes of it.
     names_no_dynamic: bool,
@@ -86,6 +92,7 @@ impl Default for SharedMemory {
             dynamic_bytes: 0,
             arrays: Vec::new(),
             end: 0,
+            taken: 0,
             most_static_bytes: 0,
             names_no_dynamic: false,
             async_proxy: Vec::new(),
@@ -109,6 +116,7 @@ impl SharedMemory {
         self.async_proxy.clear();
         self.changes.clear();
         self.end = self.dynamic_bytes.next_multiple_of(ALIGNMENT);
+        self.taken = self.end;
         self.poison(0, self.end + GUARD);
     }
 
@@ -134,36 +142,42 @@ impl SharedMemory {
         self.overrun::<GUARD>()
     }
 
+    /// The first of `BYTES` of a guard that has been written.
+    fn written<const BYTES: usize>(&self, guard: usize) -> Option<usize> {
+        // SAFETY: within the arena; poisoned, or written by threads, none of which runs.
+        let guard = unsafe { slice::from_raw_parts(self.start.add(guard).as_ptr(), BYTES) };
+        (guard != [POISON; BYTES])
+            .then(|| guard.iter().position(|byte| *byte != POISON))
+            .flatten()
+    }
+
+    /// `BYTES` are checked behind all, and fewer behind what another array follows.
     fn overrun<const BYTES: usize>(&self) -> Option<Overrun> {
-        let written = |guard: usize| {
-            // SAFETY: within the arena; poisoned, or written by threads, none of which runs.
-            let guard = unsafe { slice::from_raw_parts(self.start.add(guard).as_ptr(), BYTES) };
-            (guard != [POISON; BYTES])
-                .then(|| guard.iter().position(|byte| *byte != POISON))
-                .flatten()
-        };
         if self.names_no_dynamic
-            && let Some(at) = written(NO_DYNAMIC)
+            && let Some(at) = self.written::<BYTES>(NO_DYNAMIC)
         {
             let (array, bytes) = (None, 0);
             return Some(Overrun { array, bytes, at });
         }
-        if self.end == 0 {
-            return None;
-        }
-        let at = self.end + written(self.end)?;
-        Some(match self.arrays.last() {
-            Some(array) => Overrun {
-                array: Some(array.site),
-                bytes: array.bytes,
-                at: at - array.offset,
-            },
-            None => Overrun {
-                array: None,
-                bytes: self.dynamic_bytes,
-                at,
-            },
-        })
+        let of_dynamic = (None, 0, self.dynamic_bytes);
+        let of_dynamic = (self.dynamic_bytes > 0).then_some(of_dynamic);
+        let arrays = self.arrays.iter();
+        let arrays = arrays.map(|array| (Some(array.site), array.offset, array.bytes));
+        of_dynamic
+            .into_iter()
+            .chain(arrays)
+            .find_map(|(array, offset, bytes)| {
+                let guard = match array {
+                    Some(_) => offset + bytes,
+                    None => bytes.next_multiple_of(ALIGNMENT),
+                };
+                let written = match guard == self.end {
+                    true => self.written::<BYTES>(guard),
+                    false => self.written::<NEAR>(guard),
+                };
+                let at = guard - offset + written?;
+                Some(Overrun { array, bytes, at })
+            })
     }
 
     /// Whether this many bytes from `start` on belong to the block.
@@ -271,13 +285,14 @@ impl SharedMemory {
             // SAFETY: the offset is within the arena.
             return Ok(unsafe { self.start.add(array.offset) });
         }
-        let offset = self.end.next_multiple_of(layout.align().max(ALIGNMENT));
-        let end = offset + layout.size();
-        let static_bytes = end - self.dynamic_bytes.next_multiple_of(ALIGNMENT);
+        let align = layout.align().max(ALIGNMENT);
+        let guard = if self.end == 0 { 0 } else { NEAR };
+        let offset = (self.end + guard).next_multiple_of(align);
+        let taken = self.taken.next_multiple_of(align) + layout.size();
+        let static_bytes = taken - self.dynamic_bytes.next_multiple_of(ALIGNMENT);
         if static_bytes > MOST_STATIC_BYTES || static_bytes + self.dynamic_bytes > MOST_BYTES {
             return Err(static_bytes);
         }
-        // This hides an earlier write past the end of another array.
         self.poison(offset, layout.size() + GUARD);
         let bytes = layout.size();
         self.arrays.push(Array {
@@ -286,7 +301,7 @@ impl SharedMemory {
             bytes,
             site,
         });
-        self.end = end;
+        (self.end, self.taken) = (offset + bytes, taken);
         self.most_static_bytes = self.most_static_bytes.max(static_bytes);
         // SAFETY: as above.
         Ok(unsafe { self.start.add(offset) })

@@ -25,7 +25,7 @@ pub(crate) fn dynamic_shared_bytes() -> u32 {
 /// The bytes of shared memory that the block takes so far.
 #[track_caller]
 pub(crate) fn shared_bytes() -> u32 {
-    current::block().shared_memory.borrow().end as u32
+    current::block().shared_memory.borrow().taken as u32
 }
 
 /// The offset of an address in the block's shared memory: what the address is on a GPU.

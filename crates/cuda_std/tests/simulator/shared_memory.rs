@@ -150,6 +150,24 @@ fn a_thread_that_writes_past_the_end_of_an_array_is_stopped_where_it_waits_next(
     );
     assert!(sentence.contains(&words), "{sentence}");
 
+    // The next array is behind a guard.
+    let launch = Launch::new(1, 32);
+    let fault = launch.run(|| {
+        let (first, second) = (shared_array![u32; 8], shared_array![u32; 8]);
+        unsafe { *second = 1 };
+        if thread::thread_idx_x() == 5 {
+            unsafe { *first.add(8 + 3) = 7 };
+        }
+        thread::sync_threads();
+    });
+    let sentence = fault.unwrap_err().to_string();
+    let begin = "Thread (5, 0, 0) of block (0, 0, 0) has written past the end of shared memory";
+    assert!(sentence.starts_with(begin), "{sentence}");
+    assert!(
+        sentence.contains("to byte 44 of the array of 32 bytes"),
+        "{sentence}"
+    );
+
     // Further behind the end it is noticed when all threads wait.
     let sentence = past_by(200).unwrap_err().to_string();
     let words =
@@ -164,8 +182,7 @@ fn a_write_to_dynamic_shared_memory_that_the_launch_does_not_give_says_what_to_s
             let launch = Launch::new(1, 1).dynamic_shared_bytes(bytes);
             let result = launch.run(|| {
                 let dynamic = shared::dynamic_shared_mem::<u32>();
-                // Behind dynamic memory an array hides a write past its end.
-                if has_array && bytes == 0 {
+                if has_array {
                     unsafe { *shared_array![u32; 4] = 1 };
                 }
                 unsafe { *dynamic.byte_add(bytes + 4) = 7 };
