@@ -1,7 +1,9 @@
 //! A GPU kernel or a rung of the CPU's ladder, behind one interface.
 
+use std::sync::Arc;
+
 use gpu_gemm::gpu_kernels::spec::Tile;
-use gpu_gemm::{Choice, DataType, Device};
+use gpu_gemm::{Choice, DataType, Device, Plan};
 
 use crate::cpu::{self, Algorithm, Team};
 use crate::data::{Number, Problem};
@@ -95,11 +97,13 @@ impl Rung {
         problem: &Problem<T>,
         step: &(dyn Fn() + Sync),
     ) -> Result<Run<T>, RunError> {
-        self.run_on(&mut Resident::new(device, problem), team, step)
+        self.run_on(&mut Resident::new(device, problem), &mut None, team, step)
     }
 
-    /// Runs it, a GPU kernel on the device and a CPU rung by `team`, and returns C. `step` is
-    /// called after each CTA on the simulator, from any thread, and after a run on anything else.
+    /// Runs it, a GPU kernel on the device and a CPU rung by `team`, and returns C. A kernel runs
+    /// by `plan` if that is the product's; otherwise it leaves there the plan that it ran by.
+    /// `step` is called after each CTA on the simulator, from any thread, and after a run on
+    /// anything else.
     ///
     /// # Errors
     ///
@@ -107,6 +111,7 @@ impl Rung {
     pub fn run_on<T: Number>(
         self,
         resident: &mut Resident<'_, T>,
+        plan: &mut Option<Arc<Plan>>,
         team: &Team,
         step: &(dyn Fn() + Sync),
     ) -> Result<Run<T>, RunError> {
@@ -114,7 +119,9 @@ impl Rung {
         let run = match (self, device.several()) {
             (Rung::Cpu(algorithm), _) => cpu::run(algorithm, problem, team),
             (_, Some(devices)) => several::run(devices, self.fixed_choice(), problem),
-            (Rung::Gpu(choice) | Rung::Auto(choice), None) => return resident.run(choice, step),
+            (Rung::Gpu(choice) | Rung::Auto(choice), None) => {
+                return resident.run(choice, plan, step);
+            }
         };
         step();
         run

@@ -4,7 +4,8 @@
 use gpu_gemm::choose::predictions;
 use gpu_gemm::text::plural;
 use gpu_gemm::{
-    Call, Choice, Chooser, CudaDevice, DataType, DeviceError, ElementType, Opened, Shape, Transpose,
+    Call, Choice, Chooser, CudaDevice, DataType, DeviceError, ElementType, Opened, Plan, Shape,
+    Transpose,
 };
 use std::error::Error;
 
@@ -13,7 +14,7 @@ use crate::measure::gpu::{self, Contender};
 use crate::measure::{Effort, Timing};
 use crate::memory;
 use crate::progress::Progress;
-use crate::prove::{self, Baseline, Request};
+use crate::prove::{Baseline, Planned, Request};
 use crate::run::Resident;
 use crate::rung::Rung;
 
@@ -85,14 +86,14 @@ pub fn shape(
     gpu_of(opened)?;
     memory::check(shape, Storage::default(), size_of::<f32>())?;
     let call = Call::compact(shape, Transpose::No, Transpose::No, ElementType::F32);
-    let choices = contenders(chooser, call, settings.most);
-    let Some(&of_model) = choices.first() else {
+    let plans = contenders(chooser, call, settings.most);
+    let Some(of_model) = plans.first().map(Choice::of) else {
         return Err(format!("No kernel multiplies {shape}.").into());
     };
-    progress.doing(format!("{shape}: timing {}", plural(choices.len(), "plan")));
+    progress.doing(format!("{shape}: timing {}", plural(plans.len(), "plan")));
     let layout = Layout::compact(shape);
     let problem = Problem::<f32>::random(shape, layout, Data::Normal, settings.seed, 1.0, 0.0)?;
-    let contenders: Vec<Contender<'_>> = choices.iter().copied().map(Contender::Kernel).collect();
+    let contenders: Vec<Contender<'_>> = plans.iter().map(Contender::Kernel).collect();
     // The fastest is proven below.
     let measured = gpu::measure(
         &mut Resident::new(&opened.device, &problem),
@@ -104,26 +105,27 @@ pub fn shape(
     drop(problem);
     progress.step();
     let timings = measured.timings;
-    let timed = choices.iter().zip(timings.iter().map(Timing::median));
+    let timed = plans.iter().zip(timings.iter().map(Timing::median));
     let fastest = timed.min_by(|one, other| one.1.total_cmp(&other.1));
-    let (Some((&choice, seconds)), Some(first)) = (fastest, timings.first()) else {
+    let (Some((fastest, seconds)), Some(first)) = (fastest, timings.first()) else {
         return Err(format!("No kernel multiplies {shape}.").into());
     };
+    let choice = Choice::of(fastest);
     prove(opened, choice, shape, settings.seed, progress)?;
     Ok(Measured {
         call,
         choice,
         seconds,
         model: (of_model, first.median()),
-        plans: choices.len(),
+        plans: plans.len(),
     })
 }
 
 /// The plans worth measuring: those that the model predicts to be the fastest, best first.
-fn contenders(chooser: &Chooser, call: Call, most: usize) -> Vec<Choice> {
-    let expected = predictions(call, chooser.facts());
-    let choices = expected.iter().map(|(plan, _)| Choice::of(plan));
-    choices.take(most.max(1)).collect()
+fn contenders(chooser: &Chooser, call: Call, most: usize) -> Vec<Plan> {
+    let expected = predictions(call, chooser.facts()).into_iter();
+    let plans = expected.map(|(plan, _)| plan);
+    plans.take(most.max(1)).collect()
 }
 
 /// Runs both gates on every result, without cuBLAS beside it.
@@ -143,7 +145,7 @@ fn prove(
         baseline: Baseline::None,
         ..Request::new(vec![Rung::Auto(choice)], DataType::F32, shape, seed)
     };
-    let (report, result) = prove::evaluate_observed(opened, &request, progress);
+    let (report, result) = Planned::new(opened, &request).evaluate(None, progress);
     result?;
     match report.results.iter().find(|record| !record.proven) {
         None => Ok(()),
@@ -164,9 +166,10 @@ mod tests {
         let chooser = Chooser::untuned(DeviceFacts::simulator());
         let shape = Shape::new(100, 300, 2000);
         let call = Call::compact(shape, Transpose::No, Transpose::No, ElementType::F32);
-        let choices = contenders(&chooser, call, 5);
-        assert_eq!(choices.len(), 5);
-        assert_eq!(Some(choices[0]), chooser.choose(DataType::F32, shape));
+        let plans = contenders(&chooser, call, 5);
+        assert_eq!(plans.len(), 5);
+        let of_model = Some(Choice::of(&plans[0]));
+        assert_eq!(of_model, chooser.choose(DataType::F32, shape));
         assert_eq!(contenders(&chooser, call, 0).len(), 1);
     }
 

@@ -164,11 +164,23 @@ impl Call {
     /// apart than they need, aligned like allocations.
     pub fn padded(
         shape: Shape,
-        [a, b]: [Transpose; 2],
+        transposes: [Transpose; 2],
         padding: usize,
         element: ElementType,
     ) -> Call {
-        let leading = |columns: usize| columns.saturating_add(padding);
+        Call::spaced(shape, transposes, element, |columns| {
+            columns.saturating_add(padding)
+        })
+    }
+
+    /// Matrices of `element`, A and B transposed so, aligned like allocations; `leading` says how
+    /// far apart rows of so many elements begin.
+    pub fn spaced(
+        shape: Shape,
+        [a, b]: [Transpose; 2],
+        element: ElementType,
+        leading: impl Fn(usize) -> usize,
+    ) -> Call {
         let operand = |transpose: Transpose, size| {
             let (_, columns) = transpose.of(size);
             Operand::at(0, leading(columns), element, transpose)
@@ -196,7 +208,10 @@ impl Call {
         Call {
             a: operand(self.a, a),
             b: operand(self.b, b),
-            batch,
+            batch: match batch.count {
+                1 => Batch::ONE,
+                _ => batch,
+            },
             ..self
         }
     }

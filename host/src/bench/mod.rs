@@ -33,7 +33,7 @@ pub use results::{Machine, Provenance, Results, Size};
 pub use shapes::Target;
 
 use crate::progress::Progress;
-use crate::prove::{self, EvaluateError, Request};
+use crate::prove::{EvaluateError, Planned, Request};
 use crate::select::Asked;
 use gpu_gemm::{Chooser, Device, Opened, Shape};
 
@@ -84,18 +84,19 @@ pub fn run(
     let requests: Vec<(&Target, Request)> = targets
         .map(|target| (target, plan.request(chooser, target.shape)))
         .collect();
-    // A problem too large to launch has no progress steps, and is refused when it is reached.
-    let steps = requests.iter();
-    let steps = steps.map(|(_, request)| prove::steps(&opened.device, request).unwrap_or(0));
-    let progress = Progress::start(steps.sum());
+    let planned: Vec<(&Target, Planned<'_>)> = requests
+        .iter()
+        .map(|(target, request)| (*target, Planned::new(opened, request)))
+        .collect();
+    let progress = Progress::start(planned.iter().map(|(_, planned)| planned.steps()).sum());
     let mut results = Results {
         schema: results::SCHEMA,
         provenance: Some(Provenance::now()),
         machine: Machine::of(&opened.device, plan.request.data_type),
         ..Results::default()
     };
-    for (target, request) in &requests {
-        let (report, outcome) = prove::evaluate_observed(opened, request, &progress);
+    for (target, planned) in planned {
+        let (report, outcome) = planned.evaluate(None, &progress);
         results.machine.cublas = report.cublas;
         if report.backend == "cpu" {
             results.machine.backend = report.backend.to_string();

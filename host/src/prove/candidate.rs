@@ -1,9 +1,11 @@
 //! A rung on its way through the gates, and where it runs.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use gpu_gemm::Device;
+use gpu_gemm::{Device, Plan};
 
+use super::request::Request;
 use crate::cpu::Team;
 use crate::data::{Matrix, Number};
 use crate::measure::Timing;
@@ -24,6 +26,8 @@ pub(super) struct Machine<'a> {
 /// A rung on its way through the gates.
 pub(super) struct Candidate {
     pub rung: Rung,
+    /// What a GPU kernel launches: every gate, the clock and the report have it from here.
+    pub plan: Option<Arc<Plan>>,
     pub proofs: Vec<Proof>,
     pub failure: Option<Failure>,
     pub corner: Option<Vec<Vec<f64>>>,
@@ -39,9 +43,19 @@ pub(super) struct Candidate {
 }
 
 impl Candidate {
-    pub fn new(rung: Rung) -> Candidate {
+    /// Plans a GPU kernel. If there is no plan, the first run will say why.
+    pub fn new(rung: Rung, request: &Request, device: &Device) -> Candidate {
+        let plan = rung.choice().and_then(|choice| {
+            let call = request.call(choice.variant);
+            let plan = match device.several() {
+                Some(devices) => devices.first_plan(rung.fixed_choice(), request.data_type, call),
+                None => choice.plan(call, &device.facts()),
+            };
+            plan.ok().map(Arc::new)
+        });
         Candidate {
             rung,
+            plan,
             proofs: Vec::new(),
             failure: None,
             corner: None,
@@ -73,7 +87,8 @@ impl Candidate {
     ) -> Result<Matrix<T>, RunError> {
         let name = self.rung.name();
         progress.doing(format!("{name}: running"));
-        let run = self.rung.run_on(resident, team, &|| progress.step())?;
+        let plan = &mut self.plan;
+        let run = (self.rung).run_on(resident, plan, team, &|| progress.step())?;
         self.time = run.time;
         progress.doing(format!("{name}: checking"));
         Ok(run.c)

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use gpu_gemm::{DataType, DeviceError, PlanError};
+use gpu_gemm::{DataType, DeviceError};
 use thiserror::Error;
 
 use crate::cpu::TeamError;
@@ -29,8 +29,6 @@ pub enum EvaluateError {
     Output(io::Error),
     #[error(transparent)]
     Device(#[from] DeviceError),
-    #[error(transparent)]
-    Plan(#[from] PlanError),
     #[error(transparent)]
     Run(#[from] RunError),
     #[error(transparent)]

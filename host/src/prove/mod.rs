@@ -7,7 +7,6 @@
 //! | `gates.rs` | the gates, each on its own data |
 //! | `timing.rs` | times what is right |
 //! | `baseline.rs` | what times are compared with |
-//! | `steps.rs` | how long all that will take |
 //! | `record.rs` | what the report says |
 
 mod baseline;
@@ -16,21 +15,19 @@ mod error;
 mod gates;
 mod record;
 mod request;
-mod steps;
 mod timing;
 
 use std::io::Write;
 
-use gpu_gemm::{Bf16, ElementType, F16, Opened};
+use gpu_gemm::{Bf16, ElementType, F16, Launch, Opened};
 
 pub use error::EvaluateError;
 pub use gates::{compute_reference, small_integer};
 pub use request::{Baseline, Request};
-pub use steps::steps;
 
 use crate::cpu::{self, Team};
 use crate::data::Number;
-use crate::measure::cublas::Cublas;
+use crate::measure::{self, cublas::Cublas};
 use crate::memory;
 use crate::progress::Progress;
 use crate::report::{Report, Yardstick};
@@ -42,14 +39,90 @@ use timing::Compared;
 /// Why there is no device for CPU rungs alone.
 pub const NATIVE: &str = "CPU rungs run natively, whatever --device says";
 
-/// [`evaluate`], as a part of a longer operation whose progress is shown: advances it by as many
-/// steps as [`steps`] says.
-pub fn evaluate_observed(
-    opened: &Opened,
-    request: &Request,
-    progress: &Progress,
-) -> (Report, Result<(), EvaluateError>) {
-    run(opened, request, None, progress)
+/// A request, and the plans of its kernels on a device.
+pub struct Planned<'a> {
+    opened: &'a Opened,
+    request: &'a Request,
+    candidates: Vec<Candidate>,
+}
+
+impl<'a> Planned<'a> {
+    /// Plans each kernel, once.
+    pub fn new(opened: &'a Opened, request: &'a Request) -> Planned<'a> {
+        let rungs = request.rungs.iter().copied();
+        let planned = rungs.map(|rung| Candidate::new(rung, request, &opened.device));
+        Planned {
+            opened,
+            request,
+            candidates: planned.collect(),
+        }
+    }
+
+    /// The steps by which [`Planned::evaluate`] advances its progress: on the simulator the CTAs
+    /// that it will run; on a GPU, on several devices and by OpenCL the results to prove, and the
+    /// timing; runs of CPU rungs.
+    pub fn steps(&self) -> u64 {
+        let effort = self.request.effort;
+        let on_simulator = self.opened.device.is_simulator();
+        let of_one = |one: &Candidate| match (one.rung.choice(), &one.plan) {
+            (None, _) => GATES as u64 + u64::from(measure::ON_CPU.most_runs(effort)),
+            (Some(_), Some(plan)) if on_simulator => {
+                let ctas: u64 = plan.launches().iter().map(Launch::ctas).sum();
+                let simulated = measure::ON_SIMULATOR.most_runs(effort);
+                ctas * plan.repeats() as u64 * (GATES as u64 + u64::from(simulated) - 1)
+            }
+            (Some(_), _) => GATES as u64,
+        };
+        let timing = u64::from(!on_simulator && !self.request.is_native());
+        timing + self.candidates.iter().map(of_one).sum::<u64>()
+    }
+
+    /// [`evaluate`], as a part of a longer operation whose progress is shown.
+    pub fn evaluate(
+        self,
+        output: Option<&mut dyn Write>,
+        progress: &Progress,
+    ) -> (Report, Result<(), EvaluateError>) {
+        let (opened, request) = (self.opened, self.request);
+        let mut report = Report {
+            schema: 2,
+            backend: opened.device.backend(),
+            device: opened.device.description(),
+            reason: opened.reason.clone(),
+            ..Report::default()
+        };
+        let team = match Team::new(request.cpu) {
+            Ok(team) => team,
+            Err(error) => return (report, Err(error.into())),
+        };
+        if request.is_native() {
+            report.backend = "cpu";
+            report.device = cpu::description(&team);
+            report.reason = NATIVE.to_string();
+        }
+        let machine = Machine {
+            device: &opened.device,
+            team: &team,
+        };
+        progress.take_stages();
+        let evaluate = match request.data_type.c {
+            ElementType::F32 => evaluate_as::<f32>,
+            ElementType::F64 => evaluate_as::<f64>,
+            ElementType::I32 => evaluate_as::<i32>,
+            ElementType::Bf16 => evaluate_as::<Bf16>,
+            ElementType::F16 => evaluate_as::<F16>,
+        };
+        let result = evaluate(
+            machine,
+            request,
+            self.candidates,
+            output,
+            progress,
+            &mut report,
+        );
+        report.stages = progress.take_stages();
+        (report, result)
+    }
 }
 
 /// Carries out the request, and writes C, as the first rung that is proven right computed it, to
@@ -60,52 +133,15 @@ pub fn evaluate(
     request: &Request,
     output: Option<&mut dyn Write>,
 ) -> (Report, Result<(), EvaluateError>) {
-    // Without a number of steps there is no bar; what is wrong with the request shows below.
-    let progress = Progress::start(steps(&opened.device, request).unwrap_or(0));
-    run(opened, request, output, &progress)
-}
-
-fn run(
-    opened: &Opened,
-    request: &Request,
-    output: Option<&mut dyn Write>,
-    progress: &Progress,
-) -> (Report, Result<(), EvaluateError>) {
-    let mut report = Report {
-        schema: 2,
-        backend: opened.device.backend(),
-        device: opened.device.description(),
-        reason: opened.reason.clone(),
-        ..Report::default()
-    };
-    let team = match Team::new(request.cpu) {
-        Ok(team) => team,
-        Err(error) => return (report, Err(error.into())),
-    };
-    if request.is_native() {
-        report.backend = "cpu";
-        report.device = cpu::description(&team);
-        report.reason = NATIVE.to_string();
-    }
-    let machine = Machine {
-        device: &opened.device,
-        team: &team,
-    };
-    progress.take_stages();
-    let result = match request.data_type.c {
-        ElementType::F32 => evaluate_as::<f32>(machine, request, output, progress, &mut report),
-        ElementType::F64 => evaluate_as::<f64>(machine, request, output, progress, &mut report),
-        ElementType::I32 => evaluate_as::<i32>(machine, request, output, progress, &mut report),
-        ElementType::Bf16 => evaluate_as::<Bf16>(machine, request, output, progress, &mut report),
-        ElementType::F16 => evaluate_as::<F16>(machine, request, output, progress, &mut report),
-    };
-    report.stages = progress.take_stages();
-    (report, result)
+    let planned = Planned::new(opened, request);
+    let progress = Progress::start(planned.steps());
+    planned.evaluate(output, &progress)
 }
 
 fn evaluate_as<T: Number>(
     machine: Machine<'_>,
     request: &Request,
+    mut candidates: Vec<Candidate>,
     output: Option<&mut dyn Write>,
     progress: &Progress,
     report: &mut Report,
@@ -132,8 +168,6 @@ fn evaluate_as<T: Number>(
         false => baseline::yardsticks(machine.device, request)?,
     };
     report.cublas = yardsticks.first().map(Cublas::description);
-    let rungs = request.rungs.iter().copied();
-    let mut candidates: Vec<Candidate> = rungs.map(Candidate::new).collect();
     let scalars = (alpha, beta);
     let outcome = prove_and_time::<T>(
         machine,
@@ -153,7 +187,7 @@ fn evaluate_as<T: Number>(
     for candidate in candidates {
         // After an error, a kernel without any result has no line in the report.
         if result.is_ok() || candidate.failure.is_some() || candidate.proofs.len() >= GATES {
-            let record = record::record(machine, request, &candidate, &report.yardsticks)?;
+            let record = record::record(machine, request, &candidate, &report.yardsticks);
             report.results.push(record);
         }
     }
@@ -196,6 +230,7 @@ fn prove_and_time<T: Number>(
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
     use std::sync::atomic::{AtomicUsize, Ordering};
 
     use gpu_gemm::DataType;
@@ -205,7 +240,7 @@ mod tests {
     use crate::planted;
     use crate::rung::Rung;
     use gpu_gemm::gpu_kernels::spec::{EntryFn, Tile};
-    use gpu_gemm::{Choice, Device, DeviceChoice, Shape, gpu_kernels};
+    use gpu_gemm::{Choice, Device, DeviceChoice, Shape, Transpose, gpu_kernels};
 
     /// A kernel, one CTA of which computes all of a small C.
     fn planted(name: &'static str, function: EntryFn) -> Rung {
@@ -340,6 +375,27 @@ mod tests {
             let flops = 5.0 * 2.0 * 9.0 * 8.0 * 7.0;
             let (speed, median) = (record.flops_per_s.unwrap(), record.time_median_s.unwrap());
             approx::assert_relative_eq!(speed * median, flops, max_relative = 1e-9);
+        }
+    }
+
+    #[test]
+    fn the_plan_that_is_made_before_anything_is_uploaded_is_the_one_that_runs() {
+        let device = &Device::simulator();
+        let team = &Team::new(cpu::Settings::default()).unwrap();
+        for kernel in [&gpu_kernels::naive::KERNEL, &gpu_kernels::pitched::KERNEL] {
+            for (padding, batch, transpose) in [(0, 1, 0), (3, 1, 1), (1, 2, 0)] {
+                let rung = Rung::Gpu(Choice::even(&kernel.variants[0]));
+                let mut request = request(vec![rung]);
+                request.storage.padding = padding;
+                request.storage.batch = batch;
+                request.storage.transposes = [Transpose::ALL[transpose], Transpose::No];
+                let mut candidates = [Candidate::new(rung, &request, device)];
+                let planned = candidates[0].plan.clone().unwrap();
+                let (machine, progress) = (Machine { device, team }, Progress::start(0));
+                gates::prove_exact::<f32>(machine, &request, &mut candidates, &progress).unwrap();
+                let ran = candidates[0].plan.as_ref().unwrap();
+                assert!(Arc::ptr_eq(&planned, ran), "{planned:?} {ran:?}");
+            }
         }
     }
 

@@ -1,7 +1,7 @@
 //! What a report says about a rung.
 
 use gpu_gemm::gpu_kernels::spec::{ErrorScale, Kernel, Variant};
-use gpu_gemm::{Choice, DataType, DeviceFacts, KERNELS, Launch, Plan, PlanError, Shape, Transpose};
+use gpu_gemm::{Choice, DataType, DeviceFacts, KERNELS, Launch, Plan, Shape, Transpose};
 
 use super::candidate::{Candidate, Machine};
 use super::request::Request;
@@ -17,9 +17,10 @@ pub(super) fn record(
     request: &Request,
     candidate: &Candidate,
     yardsticks: &[Yardstick],
-) -> Result<Record, PlanError> {
+) -> Record {
     let Candidate {
         rung,
+        plan,
         proofs,
         failure,
         corner,
@@ -88,25 +89,21 @@ pub(super) fn record(
                 Threads::Library => None,
             };
             let scheduled = algorithm.threads == Threads::Scheduled;
-            Ok(Record {
+            Record {
                 backend: "cpu".to_string(),
                 threads,
                 schedule: scheduled.then(|| request.cpu.schedule.to_string()),
                 ..record
-            })
+            }
         }
         Rung::Gpu(choice) | Rung::Auto(choice) => {
-            let (device, call) = (machine.device, request.call(choice.variant.types.a));
-            let plan = match device.several() {
-                Some(devices) => {
-                    devices.first_plan(rung.fixed_choice(), request.data_type, call)?
-                }
-                None => choice.plan(call, &device.facts())?,
-            };
-            let variant = plan.variant();
+            let plan = plan.as_deref();
+            let variant = plan.map_or(choice.variant, Plan::variant);
+            let launches = plan.map_or(&[][..], Plan::launches);
             let is_own = |launch: &&Launch| launch.kernel.name == variant.entry.name;
-            let own: Vec<&Launch> = plan.launches().iter().filter(is_own).collect();
-            Ok(Record {
+            let own: Vec<&Launch> = launches.iter().filter(is_own).collect();
+            let chosen = || plan.map_or(*choice, Choice::of).description();
+            Record {
                 backend: machine.device.backend().to_string(),
                 grid_x: own.first().map_or(0, |launch| launch.grid.0),
                 grid_y: own.iter().map(|launch| u64::from(launch.grid.1)).sum(),
@@ -116,15 +113,14 @@ pub(super) fn record(
                     .filter(|products| *products > 1),
                 block_x: variant.block.x,
                 block_y: variant.block.y,
-                launches: plan.launches().len() * plan.repeats(),
-                chosen: rung.chosen().map(|_| Choice::of(&plan).description()),
-                reads_in_place: match rung {
-                    Rung::Auto(_) | Rung::Cpu(_) => None,
-                    Rung::Gpu(_) => reads_in_place(&plan, &machine.device.facts()),
-                }
-                .map(str::to_string),
+                launches: plan.map_or(0, |plan| launches.len() * plan.repeats()),
+                chosen: rung.chosen().map(|_| chosen()),
+                reads_in_place: plan
+                    .filter(|_| matches!(rung, Rung::Gpu(_)))
+                    .and_then(|plan| reads_in_place(plan, &machine.device.facts()))
+                    .map(str::to_string),
                 ..record
-            })
+            }
         }
     }
 }
@@ -271,7 +267,7 @@ mod tests {
     fn recorded(request: &Request, candidate: &Candidate, libraries: &[Yardstick]) -> Record {
         let device = &Device::simulator();
         let team = &Team::new(Settings::default()).unwrap();
-        record(Machine { device, team }, request, candidate, libraries).unwrap()
+        record(Machine { device, team }, request, candidate, libraries)
     }
 
     #[test]
@@ -280,7 +276,7 @@ mod tests {
         let timed = |rung| Candidate {
             timing: Some(Timing::new(samples.clone(), 0, 5)),
             sustained: Some(sustained_of((4, 1.5))),
-            ..Candidate::new(rung)
+            ..Candidate::new(rung, &request(), &Device::simulator())
         };
         let candidate = timed(gpu(&naive::KERNEL));
         // TF32 is another operation.
@@ -329,7 +325,8 @@ mod tests {
             ("sampled", None, "sampled"),
             ("proven", Some(Errors { frobenius, units }), "proven"),
         ] {
-            let mut candidate = Candidate::new(gpu(&naive::KERNEL));
+            let mut candidate =
+                Candidate::new(gpu(&naive::KERNEL), &request(), &Device::simulator());
             candidate.proofs = vec![Proof {
                 largest_error: 1.0,
                 bound: 2.0,

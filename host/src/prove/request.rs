@@ -1,12 +1,14 @@
 //! The request.
 
 use clap::ValueEnum;
-use gpu_gemm::{Call, DataType, ElementType, Shape};
+use gpu_gemm::gpu_kernels::spec::Allocation;
+use gpu_gemm::{Call, DataType, Shape, Variant};
 
 use crate::cpu;
 use crate::data::{Data, Layout, Storage};
 use crate::measure::{Effort, Origin};
 use crate::report::Corner;
+use crate::run::pitch;
 use crate::rung::Rung;
 use crate::source::Source;
 
@@ -98,9 +100,15 @@ impl Request {
         self.storage.layout(self.shape)
     }
 
-    /// The call as it is executed, on matrices of `element`.
-    pub(super) fn call(&self, element: ElementType) -> Call {
-        self.storage.call(self.shape_read(), element)
+    /// The call as a kernel executes it.
+    pub(super) fn call(&self, variant: &Variant) -> Call {
+        let (storage, element) = (self.storage, variant.types.a);
+        let leading = |columns: usize| match variant.allocation {
+            Allocation::AsGiven => columns.saturating_add(storage.padding),
+            Allocation::Pitched => pitch(columns, element.bytes()),
+        };
+        let one = Call::spaced(self.shape_read(), storage.transposes, element, leading);
+        one.repeated(storage.batch, element)
     }
 
     /// Operations a second, of all products of a batch, if a run takes so long; `None` if no

@@ -2,10 +2,11 @@
 //! were timed has the bits of the C that was proven, or passes the second gate itself. So does
 //! cuBLAS's.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use gpu_gemm::gpu_kernels::spec::Tile;
-use gpu_gemm::{Choice, DataType, Devices};
+use gpu_gemm::{DataType, Devices, Plan};
 
 use super::candidate::{Candidate, Machine};
 use super::error::EvaluateError;
@@ -53,12 +54,12 @@ pub(super) fn time<T: Number>(
     }
     let mut kernels = Vec::new();
     for candidate in right.drain(..) {
-        match (candidate.rung.choice(), machine.device.several()) {
+        match (candidate.plan.clone(), machine.device.several()) {
             (Some(_), Some(devices)) => {
                 time_several(machine, devices, (request, judge, progress), candidate)?;
             }
-            (Some(choice), None) if !machine.device.is_simulator() => {
-                kernels.push((choice, candidate));
+            (Some(plan), None) if !machine.device.is_simulator() => {
+                kernels.push((plan, candidate));
             }
             _ => {
                 let on = (judge, &mut *resident);
@@ -101,7 +102,8 @@ fn time_by_clock<T: Number>(
     };
     let (began, mut runs, mut c) = (Instant::now(), 0, None);
     let timing = measure::by_clock(pace, effort, proven, || {
-        let run = rung.run_on(resident, machine.team, &|| progress.step())?;
+        let plan = &mut candidate.plan;
+        let run = rung.run_on(resident, plan, machine.team, &|| progress.step())?;
         (runs, c) = (runs + 1, Some(run.c));
         Ok(run.time)
     })?;
@@ -200,11 +202,12 @@ fn time_in_turns<T: Number>(
     (request, judge, progress): (&Request, &Judge<'_, T>, &Progress),
     resident: &mut Resident<'_, T>,
     able: &[&Cublas<'_>],
-    kernels: &mut [(Choice, &mut Candidate)],
+    kernels: &mut [(Arc<Plan>, &mut Candidate)],
 ) -> Result<Compared, EvaluateError> {
-    let contenders: Vec<Contender<'_>> = kernels
+    let plans: Vec<Arc<Plan>> = kernels.iter().map(|(plan, _)| Arc::clone(plan)).collect();
+    let contenders: Vec<Contender<'_>> = plans
         .iter()
-        .map(|(choice, _)| Contender::Kernel(*choice))
+        .map(|plan| Contender::Kernel(plan))
         .chain(able.iter().map(|cublas| Contender::Cublas(cublas)))
         .collect();
     if contenders.is_empty() {

@@ -63,12 +63,16 @@ fn none_as<'a, Input: Number, T: Number>(
     }))
 }
 
-/// A copy of a matrix whose rows begin at multiples of 512 bytes, which is what `cuMemAllocPitch`
-/// takes on every GPU so far.
+/// Elements from a row to the next where rows begin at multiples of 512 bytes, which is what
+/// `cuMemAllocPitch` takes on every GPU so far.
+pub(crate) fn pitch(columns: usize, element_bytes: usize) -> usize {
+    columns.next_multiple_of(512 / element_bytes)
+}
+
 fn pitched<T: Number>(matrix: &Matrix<T>) -> Result<Matrix<T>, ProblemError> {
     matrix.moved_to(Placement {
         offset: 0,
-        leading: (matrix.columns()).next_multiple_of(512 / size_of::<T>()),
+        leading: pitch(matrix.columns(), size_of::<T>()),
     })
 }
 

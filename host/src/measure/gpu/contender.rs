@@ -2,20 +2,20 @@
 
 use gpu_gemm::gpu::{Gpu, Properties};
 use gpu_gemm::gpu_kernels::spec::{Allocation, Unit};
-use gpu_gemm::{Choice, DataType, ElementType};
+use gpu_gemm::{DataType, ElementType, Plan};
 
 use crate::measure::cublas::{Cublas, Precision};
 
 /// Something that multiplies.
 pub enum Contender<'a> {
-    Kernel(Choice),
+    Kernel(&'a Plan),
     Cublas(&'a Cublas<'a>),
 }
 
 impl Contender<'_> {
     pub(super) fn name(&self) -> &str {
         match self {
-            Contender::Kernel(choice) => choice.variant.name,
+            Contender::Kernel(plan) => plan.variant().name,
             Contender::Cublas(cublas) => cublas.name(),
         }
     }
@@ -24,7 +24,7 @@ impl Contender<'_> {
     pub(super) fn peak(&self, properties: &Properties) -> Option<f64> {
         let gpu = Gpu::of(properties)?;
         match self {
-            Contender::Kernel(choice) => Some(gpu.peak_of(choice.variant)),
+            Contender::Kernel(plan) => Some(gpu.peak_of(plan.variant())),
             Contender::Cublas(cublas) => match cublas.precision() {
                 Precision::Of(DataType::F32) => Some(gpu.peak(ElementType::F32)),
                 // Tensor cores multiply f64 twice as fast as CUDA cores.
@@ -45,7 +45,7 @@ impl Contender<'_> {
     /// Whether it is a kernel on tensor cores.
     pub(super) fn is_on_tensor_cores(&self) -> bool {
         match self {
-            Contender::Kernel(choice) => choice.variant.unit != Unit::CudaCores,
+            Contender::Kernel(plan) => plan.variant().unit != Unit::CudaCores,
             Contender::Cublas(_) => false,
         }
     }
@@ -53,7 +53,7 @@ impl Contender<'_> {
     /// How its matrices are allocated.
     pub(super) fn allocation(&self) -> Allocation {
         match self {
-            Contender::Kernel(choice) => choice.variant.allocation,
+            Contender::Kernel(plan) => plan.variant().allocation,
             Contender::Cublas(_) => Allocation::AsGiven,
         }
     }

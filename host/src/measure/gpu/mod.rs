@@ -84,7 +84,7 @@ pub(super) struct Runner<'a> {
 }
 
 enum Work<'a> {
-    Kernel(Box<Plan>),
+    Kernel(&'a Plan),
     Cublas(Prepared<'a>),
 }
 
@@ -104,6 +104,10 @@ impl Runner<'_> {
 ///
 /// There is no memory even for one copy of the matrices, a launch fails or writes where it must
 /// not, a time cannot be true, or the device is neither one GPU nor one of OpenCL.
+///
+/// # Panics
+///
+/// If a plan is that of another product.
 pub fn measure<T: Number>(
     resident: &mut Resident<'_, T>,
     contenders: &[Contender<'_>],
@@ -136,8 +140,9 @@ pub fn measure<T: Number>(
     for (contender, &copies) in contenders.iter().zip(&numbers) {
         let product = resident.copies(copies).product(0);
         let work = match contender {
-            Contender::Kernel(choice) => {
-                Work::Kernel(Box::new(choice.plan(product.call(), &backend.facts())?))
+            Contender::Kernel(plan) => {
+                assert_eq!(*plan.call(), product.call(), "a plan of this product");
+                Work::Kernel(plan)
             }
             Contender::Cublas(cublas) => Work::Cublas(cublas.prepare(&product)?),
         };
