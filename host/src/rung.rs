@@ -118,7 +118,7 @@ impl Rung {
         let (device, problem) = (resident.device, resident.problem);
         let run = match (self, device.several()) {
             (Rung::Cpu(algorithm), _) => cpu::run(algorithm, problem, team),
-            (_, Some(devices)) => several::run(devices, self.fixed_choice(), problem),
+            (_, Some(devices)) => several::run(devices, self.fixed_choice(), problem, plan),
             (Rung::Gpu(choice) | Rung::Auto(choice), None) => {
                 return resident.run(choice, plan, step);
             }

@@ -186,10 +186,23 @@ impl<'device> Context<'device> {
     ) -> Result<(), DeviceError> {
         let data_type = data_type.into();
         let one = Call::compact(shape, transpose_a, transpose_b, data_type.inputs);
-        let call = one.repeated(batch, data_type.inputs);
+        self.reserve(data_type, one.repeated(batch, data_type.inputs))?;
+        Ok(())
+    }
+
+    /// The fastest plan of a call, with its kernels compiled and a workspace that is large enough
+    /// for it; `None` if no product of this size can exist.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Context::prepare`].
+    pub(crate) fn reserve(
+        &mut self,
+        data_type: DataType,
+        call: Call,
+    ) -> Result<Option<Arc<Plan>>, DeviceError> {
         let Ok(plan) = self.chooser.plan(data_type, call, usize::MAX) else {
-            // No product of this size can exist.
-            return Ok(());
+            return Ok(None);
         };
         self.check(&plan)?;
         self.backend.enter()?;
@@ -199,7 +212,7 @@ impl<'device> Context<'device> {
             let floats = plan.workspace_bytes().div_ceil(size_of::<f32>());
             self.workspace = Buffer::new(&*self.backend, floats)?;
         }
-        Ok(())
+        Ok(Some(plan))
     }
 
     /// Waits for everything on the stream.
@@ -283,7 +296,7 @@ impl<'device> Context<'device> {
     ///
     /// # Safety
     ///
-    /// As for [`gemm`], and the matrices have been checked; the device's context is current.
+    /// As for [`gemm`], and the matrices have been checked.
     unsafe fn enqueue(&self, product: &Product) -> Result<(), GemmError> {
         let plan = match self.plan(product.data_type, product.call()) {
             Ok(plan) => plan,
@@ -304,12 +317,28 @@ impl<'device> Context<'device> {
             }
         };
         self.check(&plan)?;
+        // SAFETY: the caller vouches for the matrices; the plan fits the workspace.
+        unsafe { self.launch(&plan, product)? };
+        Ok(())
+    }
+
+    /// Launches a product by its plan.
+    ///
+    /// # Errors
+    ///
+    /// The device refuses a launch, or fails.
+    ///
+    /// # Safety
+    ///
+    /// As for [`gemm`], and the plan is that of the product: of its types, and by this context
+    /// ([`Context::reserve`]), whose workspace is large enough for it.
+    pub(crate) unsafe fn launch(&self, plan: &Plan, product: &Product) -> Result<(), DeviceError> {
+        self.backend.enter()?;
         self.last.set(Some(plan.variant().name));
         let bindings = product.bindings(self.workspace.start().cast());
         // SAFETY: the caller vouches for the matrices; the workspace is as large as the plan
         // requires, and its users run one after the other.
-        unsafe { run(&*self.backend, &plan, &bindings)? };
-        Ok(())
+        unsafe { run(&*self.backend, plan, &bindings) }
     }
 }
 
@@ -486,7 +515,6 @@ pub unsafe fn gemm_strided_batched<'a, 'b, 'c, T: MultipliesInto<C>, C: Element>
             strides: [stride_a, stride_b, stride_c],
         },
     };
-    context.backend.enter()?;
     // SAFETY: the caller vouches for the matrices, whose extents have been checked.
     unsafe { context.enqueue(&product) }
 }

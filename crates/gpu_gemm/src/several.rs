@@ -1,68 +1,12 @@
-//! The library call on several devices, and the kernels that it runs there.
-
-use gpu_kernels::spec::DataType;
+//! The library call on several devices.
 
 use crate::backend::Space;
-use crate::call::{Call, Shape, Transpose};
-use crate::choose::{Choice, Chooser};
+use crate::call::{Shape, Transpose};
 use crate::device::several::Devices;
 use crate::launch::{Element, MultipliesInto};
 use crate::matrix::{GemmError, Input, Output, StoredMatrix};
-use crate::plan::{Plan, PlanError};
-use crate::split::Split;
 
 impl Devices {
-    /// What makes the plans of their parts: by the chosen kernel, or for `None` by the one that
-    /// suits the part's shape on its device.
-    pub fn planner(
-        &self,
-        choice: Option<Choice>,
-        data_type: impl Into<DataType>,
-    ) -> impl Fn(usize, Call) -> Result<Plan, PlanError> {
-        let data_type = data_type.into();
-        let devices = 0..self.count();
-        let choosers: Vec<Chooser> = match choice {
-            Some(_) => Vec::new(),
-            None => devices
-                .clone()
-                .map(|index| Chooser::of(self.device(index)).0)
-                .collect(),
-        };
-        let facts: Vec<_> = devices.map(|index| self.device(index).facts()).collect();
-        move |device, call| {
-            let suitable = || choosers[device].choose_for(data_type, call);
-            let choice = choice.or_else(suitable).ok_or(PlanError::CopiesTooLarge {
-                kernel: "auto",
-                shape: call.shape,
-            })?;
-            choice.plan(call, &facts[device])
-        }
-    }
-
-    /// The plan of what the first of them multiplies first of this call: by the chosen kernel, or
-    /// for `None` by the one that suits it.
-    ///
-    /// # Errors
-    ///
-    /// As for [`Plan::new`].
-    pub fn first_plan(
-        &self,
-        choice: Option<Choice>,
-        data_type: impl Into<DataType>,
-        call: Call,
-    ) -> Result<Plan, PlanError> {
-        let data_type = data_type.into();
-        let blocks = Split::of(call.shape, self.count()).blocks(0);
-        let shape = blocks.first().map_or(call.shape, |block| Shape {
-            m: block.rows.len(),
-            n: block.columns.len(),
-            ..call.shape
-        });
-        let transposes = (call.a.transpose, call.b.transpose);
-        let call = Call::compact(shape, transposes.0, transposes.1, data_type.inputs);
-        self.planner(choice, data_type)(0, call)
-    }
-
     /// `C = alpha * op(A) * op(B) + beta * C` on row-major matrices in host memory, of one of the
     /// element types of [`gemm`](crate::gemm), each given with its leading dimension, and A and B
     /// with whether they are stored transposed, as the table there says. They are spread over the
@@ -117,10 +61,9 @@ impl Devices {
         if shape.is_empty() {
             return Ok(());
         }
-        let plan = self.planner(None, T::DATA_TYPE);
         let product = (shape, [transpose_a, transpose_b]);
         let scalars = (alpha.scalar(), beta.scalar());
-        let mut product = self.streamed::<T, C>(product, self.count(), scalars, &plan)?;
+        let mut product = self.streamed::<T, C>(product, self.count(), scalars, None)?;
         product.multiply((a, lda), (b, ldb), (c, ldc))?;
         Ok(())
     }

@@ -5,26 +5,16 @@ use gpu_gemm::{Choice, Devices};
 
 use super::pace::{ON_CPU, ON_SIMULATOR, by_clock};
 use super::timing::{Effort, Timing};
-use crate::data::{Matrix, Number, Problem};
+use crate::data::{Number, Problem};
 use crate::run::RunError;
 pub use crate::run::several::Origin;
-use crate::run::several::{Multiply, multiply};
+use crate::run::several::{Multiplied, Multiply, multiply};
 
-/// What was measured.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Scaled<T> {
-    pub timing: Timing,
-    /// The same on the first GPU alone; `None` for simulators, which run one after the other.
-    pub alone: Option<Timing>,
-    /// The grid: devices along the rows of C, and along its columns.
-    pub grid: (usize, usize),
-    /// The bytes that each device receives from others in one product.
-    pub received: Vec<usize>,
-    /// The C of the last timed run on all devices.
-    pub c: Matrix<T>,
-}
+/// A product with its times, and the bytes that each device receives from others.
+pub type Timed<T> = Multiplied<T, (Timing, Vec<usize>)>;
 
-/// Times the chosen kernel, or for `None` the one that suits each part.
+/// Times the chosen kernel, or for `None` the one that suits each part: on all devices, and
+/// on the first GPU alone; `None` for simulators, which run one after the other.
 ///
 /// # Errors
 ///
@@ -35,7 +25,7 @@ pub fn measure<T: Number>(
     problem: &Problem<T>,
     origin: Origin,
     effort: Effort,
-) -> Result<Scaled<T>, RunError> {
+) -> Result<(Timed<T>, Option<Timing>), RunError> {
     let times = |count| {
         let on = (devices, count);
         multiply(on, choice, problem, origin, |multiply| {
@@ -47,14 +37,7 @@ pub fn measure<T: Number>(
         0 => None,
         _ => Some(times(1)?.outcome.0),
     };
-    let (timing, received) = all.outcome;
-    Ok(Scaled {
-        timing,
-        alone,
-        grid: all.grid,
-        received,
-        c: all.c,
-    })
+    Ok((all, alone))
 }
 
 /// Times by the clock on the wall, after a run whose launches load code; and the bytes that each

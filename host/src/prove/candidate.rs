@@ -43,14 +43,12 @@ pub(super) struct Candidate {
 }
 
 impl Candidate {
-    /// Plans a GPU kernel. If there is no plan, the first run will say why.
+    /// Plans a GPU kernel on one device; on several, runs do. If there is no plan, the first run
+    /// will say why.
     pub fn new(rung: Rung, request: &Request, device: &Device) -> Candidate {
-        let plan = rung.choice().and_then(|choice| {
-            let call = request.call(choice.variant);
-            let plan = match device.several() {
-                Some(devices) => devices.first_plan(rung.fixed_choice(), request.data_type, call),
-                None => choice.plan(call, &device.facts()),
-            };
+        let is_one = device.several().is_none();
+        let plan = rung.choice().filter(|_| is_one).and_then(|choice| {
+            let plan = choice.plan(request.call(choice.variant), &device.facts());
             plan.ok().map(Arc::new)
         });
         Candidate {

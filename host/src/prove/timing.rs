@@ -126,23 +126,23 @@ fn time_several<T: Number>(
     let choice = candidate.rung.fixed_choice();
     let began = Instant::now();
     let (origin, effort) = (request.origin, request.effort);
-    let scaled = several::measure(devices, choice, judge.problem, origin, effort)?;
-    let all = scaled.timing.median();
-    let alone = scaled.alone.as_ref().map(Timing::median);
-    let (gpus, speed_up) = (devices.gpus(), alone.map(|alone| alone / all));
+    let (all, alone) = several::measure(devices, choice, judge.problem, origin, effort)?;
+    let (timing, received_bytes) = all.outcome;
+    let alone = alone.as_ref().map(Timing::median);
+    let (gpus, speed_up) = (devices.gpus(), alone.map(|alone| alone / timing.median()));
     candidate.several = Some(Several {
         devices: devices.count(),
-        grid: scaled.grid,
+        grid: all.grid,
         start: spelled(origin),
         link: devices.link_description().to_string(),
-        received_bytes: scaled.received,
+        received_bytes,
         gpus,
         one_device_time_median_s: alone,
         speed_up,
         efficiency: speed_up.map(|speed_up| speed_up / gpus as f64),
     });
-    let timed = (scaled.timing, began.elapsed());
-    accept(machine, judge, candidate, timed, Some(scaled.c))
+    let timed = (timing, began.elapsed());
+    accept(machine, judge, candidate, timed, Some(all.c))
 }
 
 /// Takes times, whose runs one after the other took `elapsed`, if they can be true and the last

@@ -1,9 +1,11 @@
 //! A product on several devices, whose matrices start spread over them, on the first of them, or
 //! in host memory, and whose C is gathered.
 
+use std::sync::Arc;
+
 use clap::ValueEnum;
 use gpu_gemm::device::several::{Done, HostProblem, Start};
-use gpu_gemm::{Bf16, Choice, Devices, ElementType, F16};
+use gpu_gemm::{Bf16, Choice, Devices, ElementType, F16, Plan};
 
 use super::{Run, RunError};
 use crate::data::{Matrix, Number, Problem};
@@ -33,17 +35,22 @@ pub struct Multiplied<T, R> {
     pub grid: (usize, usize),
     /// C after the last run.
     pub c: Matrix<T>,
+    /// What the first device multiplies first.
+    pub plan: Option<Arc<Plan>>,
 }
 
-/// Runs the chosen kernel, or for `None` the one that suits each part, once.
+/// Runs the chosen kernel, or for `None` the one that suits each part, once, and leaves the plan
+/// of what the first device multiplied first.
 pub fn run<T: Number>(
     devices: &Devices,
     choice: Option<Choice>,
     problem: &Problem<T>,
+    plan: &mut Option<Arc<Plan>>,
 ) -> Result<Run<T>, RunError> {
     let on = (devices, devices.count());
     let once = |multiply: Multiply<'_>| Ok(multiply()?.time);
     let multiplied = multiply(on, choice, problem, Origin::Spread, once)?;
+    *plan = multiplied.plan;
     Ok(Run {
         c: multiplied.c,
         time: multiplied.outcome,
@@ -85,20 +92,24 @@ fn multiply_as<Input: Number, T: Number, R>(
     let [a, b] = [&*stored.a, &*stored.b].map(|matrix| (matrix.elements(), matrix.leading()));
     let [transpose_a, transpose_b] = problem.transposes;
     let scalars = (problem.alpha.scalar(), problem.beta.scalar());
-    let planner = devices.planner(choice, problem.data_type());
     // Each run begins with the same C, if it reads one.
     let reads_c = problem.beta != T::default();
     let (mut c, leading) = (problem.c.clone(), problem.c.leading());
-    let (outcome, grid) = if origin == Origin::Host {
+    let (outcome, grid, plan) = if origin == Origin::Host {
         let product = (problem.shape(), problem.transposes);
-        let mut product = devices.streamed::<Input, T>(product, count, scalars, &planner)?;
+        let mut product = devices.streamed::<Input, T>(product, count, scalars, choice)?;
         let outcome = run(&mut || {
             if reads_c {
                 c.elements_mut().copy_from_slice(problem.c.elements());
             }
             Ok(product.multiply(a, b, (c.elements_mut(), leading))?)
         })?;
-        (outcome, product.split().grid())
+        let product = product.product();
+        (
+            outcome,
+            product.split().grid(),
+            product.first_plan().cloned(),
+        )
     } else {
         let whole = HostProblem {
             shape: problem.shape(),
@@ -106,7 +117,7 @@ fn multiply_as<Input: Number, T: Number, R>(
             b: (b.0, b.1, transpose_b),
             c: (problem.c.elements(), leading),
         };
-        let mut product = devices.product(whole, count, starts, scalars, &planner)?;
+        let mut product = devices.product(whole, count, starts, scalars, choice)?;
         let outcome = run(&mut || {
             if reads_c {
                 product.write_c(problem.c.elements(), leading)?;
@@ -114,9 +125,18 @@ fn multiply_as<Input: Number, T: Number, R>(
             Ok(product.multiply()?)
         })?;
         product.read_c(c.elements_mut(), leading)?;
-        (outcome, product.split().grid())
+        (
+            outcome,
+            product.split().grid(),
+            product.first_plan().cloned(),
+        )
     };
-    Ok(Multiplied { outcome, grid, c })
+    Ok(Multiplied {
+        outcome,
+        grid,
+        c,
+        plan,
+    })
 }
 
 #[cfg(test)]
@@ -229,7 +249,7 @@ mod tests {
         };
         let planted = planted::kernel(FAILS_ON_THREE_ROWS);
         let problem = problem::<f32>(Shape::new(5, 4, 4), Data::Uniform, [1, 0]);
-        let error = run(&simulators(2), Some(planted), &problem).unwrap_err();
+        let error = run(&simulators(2), Some(planted), &problem, &mut None).unwrap_err();
         let message = error.to_string();
         assert!(
             message.starts_with("Device 1 (sim) of several, counted from 0: Kernel `planted`")

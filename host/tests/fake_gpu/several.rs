@@ -3,7 +3,7 @@
 
 use gpu_gemm::device::cuda::{Direction, Stage, Staging, Transfer};
 use gpu_gemm::gpu_kernels::naive;
-use gpu_gemm::{Choice, CudaDevice, Devices, ElementType, Scalar, Shape, Split, Transpose};
+use gpu_gemm::{Choice, CudaDevice, Devices, Scalar, Shape, Split, Transpose};
 use host::data::{Layout, Problem};
 use host::verify::{self, Coverage};
 use serde_json::Value;
@@ -87,10 +87,9 @@ pub fn matrices_in_host_memory_are_multiplied_while_they_arrive() {
         let devices = devices.with_staging(FINELY);
         for (index, beta) in [0.0, -1.0].into_iter().enumerate() {
             let transposes = [Transpose::ALL[index], Transpose::ALL[1 - index]];
-            let planner = devices.planner(Some(choice), ElementType::F32);
             let scalars = (Scalar::F32(2.0), Scalar::F32(beta));
             let count = devices.count();
-            let product = devices.streamed((shape, transposes), count, scalars, &planner);
+            let product = devices.streamed((shape, transposes), count, scalars, Some(choice));
             let mut product = product.unwrap();
             // Other matrices each time: what the first left on a device is wrong for the second.
             for seed in [1, 2] {

@@ -19,8 +19,9 @@ use std::thread;
 use std::time::Instant;
 
 use super::product::{A, Area, B, C, Product, Rows};
-use super::{Devices, Done, HostProblem, Planner, Start};
+use super::{Devices, Done, HostProblem, Start};
 use crate::call::{Shape, Transpose, extent};
+use crate::choose::Choice;
 use crate::device::cuda::staged::{Direction, Transfer};
 use crate::error::DeviceError;
 use crate::launch::{Element, Scalar};
@@ -194,7 +195,8 @@ impl Devices {
     }
 
     /// Prepares the product of matrices in memory of the host, A and B stored transposed or not,
-    /// on the first `count` devices: `plan` makes the plans of a device's parts.
+    /// on the first `count` devices: by the chosen kernel, or for `None` by the one that suits
+    /// each part.
     ///
     /// # Errors
     ///
@@ -202,13 +204,13 @@ impl Devices {
     ///
     /// # Panics
     ///
-    /// If there are fewer devices, or a plan is not that of its call, or not for these types.
+    /// If there are fewer devices, or the kernel is not for these types.
     pub fn streamed<T: Element, S: Element>(
         &self,
         product: (Shape, [Transpose; 2]),
         count: usize,
         scalars: (Scalar, Scalar),
-        plan: &Planner<'_>,
+        choice: Option<Choice>,
     ) -> Result<Streamed<'_, T, S>, DeviceError> {
         let spread = [Start::Spread; 3];
         let mut product = Product::<T, S>::allocated(self, product, count, spread, scalars)?;
@@ -218,7 +220,7 @@ impl Devices {
         let largest = of_factor.max(m * n * size_of::<S>()) / count;
         let is_staged = self.gpus() > 0 && largest >= self.staging.least_bytes;
         let schedules = is_staged.then(|| schedules(split, least_lines));
-        product.plan(plan, |split, device| match &schedules {
+        product.plan(choice, |split, device| match &schedules {
             Some((schedules, _)) => {
                 let blocks = schedules[device].iter().map(|piece| piece.block.clone());
                 blocks.flatten().collect()
@@ -251,9 +253,9 @@ pub struct Streamed<'devices, T: Element, S: Element> {
 }
 
 impl<T: Element, S: Element> Streamed<'_, T, S> {
-    /// How it is divided.
-    pub fn split(&self) -> &Split {
-        self.product.split()
+    /// How it is divided, and what is launched.
+    pub fn product(&self) -> &Product<'_, T, S> {
+        &self.product
     }
 
     /// Multiplies matrices, each given with its leading dimension, and waits. What lies between

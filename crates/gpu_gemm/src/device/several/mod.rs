@@ -1,5 +1,6 @@
 //! Several devices that multiply one product: what each computes is the split's to say
-//! ([`Split`]), and each part of it is a plan like any other.
+//! ([`Split`](crate::Split)), and each part of it is a product of a
+//! [`Context`](crate::Context) like any other.
 //!
 //! ```text
 //!     device 0   copies     |  b1 ->  |  b2 ->  |
@@ -28,11 +29,8 @@ use std::time::Duration;
 
 use super::cuda::{CudaDevice, Link, Staging};
 use super::{Copies, Device};
-use crate::call::{Call, Shape, Transpose};
+use crate::call::{Shape, Transpose};
 use crate::error::DeviceError;
-use crate::launch::{Element, Scalar};
-use crate::plan::{Plan, PlanError};
-use crate::split::Split;
 
 use part::Part;
 
@@ -65,9 +63,6 @@ pub struct HostProblem<'a, T, C> {
     pub b: (&'a [T], usize, Transpose),
     pub c: (&'a [C], usize),
 }
-
-/// Makes the plan of a call on the device of a number.
-pub type Planner<'a> = dyn Fn(usize, Call) -> Result<Plan, PlanError> + 'a;
 
 /// What a product did.
 #[derive(Clone, Debug, PartialEq)]
@@ -176,33 +171,6 @@ impl Devices {
                  peer access to each other"
             }
         }
-    }
-
-    /// Copies a problem to the first `count` devices, each matrix to where it starts, and prepares
-    /// its product: `plan` makes the plan of a device's part.
-    ///
-    /// # Errors
-    ///
-    /// A device has not enough memory, or fails; it is named.
-    ///
-    /// # Panics
-    ///
-    /// If there are fewer devices, a matrix is shorter than the shape says, or a plan is not that of
-    /// its call, or not for these types.
-    pub fn product<T: Element, C: Element>(
-        &self,
-        problem: HostProblem<'_, T, C>,
-        count: usize,
-        starts: [Start; 3],
-        (alpha, beta): (Scalar, Scalar),
-        plan: &Planner<'_>,
-    ) -> Result<Product<'_, T, C>, DeviceError> {
-        let transposes = [problem.a.2, problem.b.2];
-        let product = (problem.shape, transposes);
-        let mut product = Product::allocated(self, product, count, starts, (alpha, beta))?;
-        product.write(&problem)?;
-        product.plan(plan, Split::blocks)?;
-        Ok(product)
     }
 
     /// Adds which device failed.

@@ -4,8 +4,7 @@ use cust::context::CurrentContext;
 use cust::event::{Event, EventFlags};
 use cust::stream::{Stream, StreamWaitEventFlags};
 
-use super::product::Step;
-use crate::backend::{Allocated, run};
+use crate::backend::Allocated;
 use crate::device::cuda::CudaDevice;
 use crate::device::cuda::status::during;
 use crate::device::{Copies, Device};
@@ -102,16 +101,6 @@ impl Part {
         self.enter()?;
         let waits = stream.wait_event(event, StreamWaitEventFlags::DEFAULT);
         waits.map_err(during("Ordering two streams"))
-    }
-
-    /// Runs the launches of a step, or starts them.
-    pub(super) fn launch(&self, step: &Step) -> Result<(), DeviceError> {
-        let backend = self.device.as_backend(&|| ())?;
-        backend.enter()?;
-        // SAFETY: the panels, the block of C and the workspace lie in memory of this product that
-        // outlives `multiply`'s last wait, and the plan is theirs. Panels have arrived, or the
-        // stream waits for them. Blocks of one device run one after the other, on one workspace.
-        unsafe { run(&*backend, &step.plan, &step.bindings) }
     }
 }
 

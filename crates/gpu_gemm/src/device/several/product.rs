@@ -3,19 +3,21 @@
 
 use std::marker::PhantomData;
 use std::ops::Range;
+use std::sync::Arc;
 use std::time::Instant;
 
-use cust::context::CurrentContext;
 use gpu_kernels::spec::{DataType, ElementType};
 
-use super::{Devices, Done, Planner, Start};
+use super::{Devices, Done, HostProblem, Start};
 use crate::backend::Allocated;
 use crate::call::{Batch, Shape, Transpose};
+use crate::choose::Choice;
+use crate::context::Context;
 use crate::device::cuda::rectangle::copy_between;
 use crate::error::DeviceError;
-use crate::launch::{Bindings, Element, Scalar};
-use crate::plan::Plan;
-use crate::product::Stored;
+use crate::launch::{Element, Scalar};
+use crate::plan::{Plan, PlanError};
+use crate::product::{self, Stored};
 use crate::split::{Block, Panel, Split};
 
 /// The place of A, of B and of C in arrays of three.
@@ -38,16 +40,16 @@ pub struct Product<'devices, T: Element, S: Element> {
     /// For each device, room for its rows of A, its columns of B and its block of C; on the first,
     /// for all of a matrix that starts there.
     memory: Vec<[Allocated; 3]>,
-    /// What each device launches, with the workspace for it.
-    pub(super) work: Vec<(Vec<Step>, Allocated)>,
+    /// What each device launches, and the context that launches it.
+    pub(super) work: Vec<(Vec<Step>, Context<'devices>)>,
     types: PhantomData<(T, S)>,
 }
 
-/// A block of C, the panels for it, and its launches.
+/// A block of C as a product, its plan, and the panels that it reads.
 pub(super) struct Step {
     panels: [Panel; 2],
-    pub(super) plan: Plan,
-    pub(super) bindings: Bindings,
+    plan: Arc<Plan>,
+    product: product::Product,
 }
 
 /// A rectangle of a matrix, with rows and columns as they are multiplied.
@@ -74,15 +76,43 @@ impl Rows {
     }
 }
 
-impl<T: Element, S: Element> Product<'_, T, S> {
+impl Devices {
+    /// Copies a problem to the first `count` devices, each matrix to where it starts, and prepares
+    /// its product: by the chosen kernel, or for `None` by the one that suits each part.
+    ///
+    /// # Errors
+    ///
+    /// A device has not enough memory, or fails; it is named.
+    ///
+    /// # Panics
+    ///
+    /// If there are fewer devices, a matrix is shorter than the shape says, or the kernel is not
+    /// for these types.
+    pub fn product<T: Element, S: Element>(
+        &self,
+        problem: HostProblem<'_, T, S>,
+        count: usize,
+        starts: [Start; 3],
+        scalars: (Scalar, Scalar),
+        choice: Option<Choice>,
+    ) -> Result<Product<'_, T, S>, DeviceError> {
+        let product = (problem.shape, [problem.a.2, problem.b.2]);
+        let mut product = Product::allocated(self, product, count, starts, scalars)?;
+        product.write(&problem)?;
+        product.plan(choice, Split::blocks)?;
+        Ok(product)
+    }
+}
+
+impl<'devices, T: Element, S: Element> Product<'devices, T, S> {
     /// A product with memory for its matrices, and without launches.
     pub(super) fn allocated(
-        devices: &Devices,
+        devices: &'devices Devices,
         (shape, [a, b]): (Shape, [Transpose; 2]),
         count: usize,
         starts: [Start; 3],
         (alpha, beta): (Scalar, Scalar),
-    ) -> Result<Product<'_, T, S>, DeviceError> {
+    ) -> Result<Product<'devices, T, S>, DeviceError> {
         assert!((1..=devices.count()).contains(&count));
         // What must not be read does not travel.
         let shape = match alpha.is_zero() {
@@ -118,9 +148,17 @@ impl<T: Element, S: Element> Product<'_, T, S> {
         &self.split
     }
 
-    /// The launches of each device.
-    pub fn plans(&self, device: usize) -> impl Iterator<Item = &Plan> {
-        self.work[device].0.iter().map(|step| &step.plan)
+    /// What the first device multiplies first, unless C is empty.
+    pub fn first_plan(&self) -> Option<&Arc<Plan>> {
+        let (steps, _) = self.work.first()?;
+        Some(&steps.first()?.plan)
+    }
+
+    fn data_type(&self) -> DataType {
+        DataType {
+            inputs: T::TYPE,
+            c: S::TYPE,
+        }
     }
 
     fn element(&self, matrix: usize) -> ElementType {
@@ -225,12 +263,14 @@ impl<T: Element, S: Element> Product<'_, T, S> {
     /// and has their kernels compiled.
     pub(super) fn plan(
         &mut self,
-        plan: &Planner<'_>,
+        choice: Option<Choice>,
         blocks: impl Fn(&Split, usize) -> Vec<Block>,
     ) -> Result<(), DeviceError> {
+        let types = choice.map(|choice| choice.variant.types.data_type());
+        assert!(types.is_none_or(|types| types == self.data_type()));
         for device in 0..self.split.devices() {
             let blocks = blocks(&self.split, device);
-            let work = self.plan_device(device, plan, blocks);
+            let work = self.plan_device(device, choice, blocks);
             self.work.push(work.map_err(self.devices.named(device))?);
         }
         Ok(())
@@ -239,10 +279,13 @@ impl<T: Element, S: Element> Product<'_, T, S> {
     fn plan_device(
         &self,
         device: usize,
-        plan: &Planner<'_>,
+        choice: Option<Choice>,
         blocks: Vec<Block>,
-    ) -> Result<(Vec<Step>, Allocated), DeviceError> {
-        let part = &self.devices.parts[device];
+    ) -> Result<(Vec<Step>, Context<'devices>), DeviceError> {
+        let mut context = Context::new(self.devices.device(device), 0)?;
+        if let Some(choice) = choice {
+            context = context.with_kernel(choice);
+        }
         let stored = |area: Area| {
             let rows = self.at(device, &area);
             Stored {
@@ -255,11 +298,8 @@ impl<T: Element, S: Element> Product<'_, T, S> {
         for block in blocks {
             let panels = [Panel::A(block.a), Panel::B(block.b)];
             let shape = Shape::new(block.rows.len(), block.columns.len(), self.split.shape().k);
-            let product = crate::product::Product {
-                data_type: DataType {
-                    inputs: T::TYPE,
-                    c: S::TYPE,
-                },
+            let product = product::Product {
+                data_type: self.data_type(),
                 shape,
                 alpha: self.alpha,
                 beta: self.beta,
@@ -268,29 +308,18 @@ impl<T: Element, S: Element> Product<'_, T, S> {
                 c: stored(self.block((block.rows, block.columns))),
                 batch: Batch::ONE,
             };
-            let call = product.call();
-            let plan = plan(device, call)?;
-            let types = plan.variant().types.data_type();
-            assert_eq!(types, product.data_type, "a plan for these types");
-            assert_eq!(*plan.call(), call, "a plan for this call");
-            if let Some(error) = part.device.lacks_tensor_cores(plan.variant()) {
-                return Err(error);
-            }
+            let plan = context.reserve(product.data_type, product.call())?;
+            let too_large = || PlanError::CopiesTooLarge {
+                kernel: choice.map_or("auto", |choice| choice.variant.name),
+                shape,
+            };
             steps.push(Step {
                 panels,
-                plan,
-                bindings: product.bindings(std::ptr::null_mut()),
+                plan: plan.ok_or_else(too_large)?,
+                product,
             });
         }
-        // One block after the other: one workspace is enough for all.
-        let most = steps.iter().map(|step| step.plan.workspace_bytes()).max();
-        let workspace = part.allocate(most.unwrap_or(0))?;
-        let backend = part.device.as_backend(&|| ())?;
-        for step in &mut steps {
-            step.bindings.workspace = workspace.start();
-            backend.compile(&step.plan)?;
-        }
-        Ok((steps, workspace))
+        Ok((steps, context))
     }
 
     /// Runs the product, and waits for it. It may run again: then it starts from the C that it
@@ -364,7 +393,10 @@ impl<T: Element, S: Element> Product<'_, T, S> {
             part.arrived()?; // launches from here on wait for this copy
             arrived.push(panel);
         }
-        part.launch(step)?;
+        // SAFETY: the panels and the block of C lie in memory of this product that outlives
+        // `multiply`'s last wait, and the plan is theirs. Panels have arrived, or the stream waits
+        // for them.
+        unsafe { self.work[device].1.launch(&step.plan, &step.product)? };
         Ok(received)
     }
 
@@ -399,18 +431,13 @@ impl<T: Element, S: Element> Product<'_, T, S> {
         let mut ended = Ok(());
         for device in 0..self.split.devices() {
             let part = &self.devices.parts[device];
-            let last = self.work.get(device).and_then(|(steps, _)| steps.last());
-            let waited = match (part.gpu(), last) {
-                (Some(gpu), Some(step)) => {
-                    let crashed = gpu.after(step.plan.variant().name);
-                    match gpu.enter() {
-                        Err(DeviceError::ContextLost(error)) => Err(crashed(error)),
-                        Err(error) => Err(error),
-                        Ok(()) => CurrentContext::synchronize().map_err(crashed),
-                    }
-                }
-                _ => part.synchronize(),
+            // Where a kernel crashed, not even that works: waiting says which one it was.
+            let _ = part.enter();
+            let launched = match self.work.get(device) {
+                Some((_, context)) => context.synchronize(),
+                None => Ok(()),
             };
+            let waited = launched.and_then(|()| part.synchronize());
             ended = ended.and(waited.map_err(self.devices.named(device)));
         }
         ended
