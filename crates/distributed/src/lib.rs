@@ -15,6 +15,7 @@
 //! | [`comm`] | the only place that knows MPI and sends elements, so the only one that counts them |
 //! | [`local`] | the product of one rank: a CPU rung, or a device in whose memory C stays |
 //! | [`model`], [`predict`] | the textbook's cost of a layout, from three constants, and for more ranks |
+//! | [`constants`] | measures these |
 //! | [`evaluate`] | proves and times layouts on some ranks |
 //! | [`record`], [`plots`] | what was found, as tables, JSON and plots |
 //! | [`clock`], [`volume`] | where the time of a rank goes, and how much is sent |
@@ -26,6 +27,7 @@ pub mod aligned;
 mod arguments;
 pub mod clock;
 pub mod comm;
+pub mod constants;
 pub mod evaluate;
 pub mod faults;
 pub mod layout;

@@ -8,7 +8,8 @@ use host::report::{duration, new_table, speed};
 
 use crate::layout::summa::Summa;
 use crate::layout::{Layout, layouts};
-use crate::model::{Bytes, Case, Machine};
+use crate::model::{Case, Machine};
+use crate::volume::Bytes;
 
 /// Four times as many each time.
 pub const RANKS: [usize; 9] = [1, 4, 16, 64, 256, 1024, 4096, 16384, 65536];

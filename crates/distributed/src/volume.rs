@@ -2,9 +2,28 @@
 
 use std::ops::{Add, AddAssign};
 
+use gpu_gemm::ElementType;
 use serde::Serialize;
 
-use crate::model::Bytes;
+/// Bytes of an element of A and B, and of one of C while it is computed, sent and collected: as a
+/// sum.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bytes {
+    pub inputs: usize,
+    pub sums: usize,
+}
+
+impl Bytes {
+    /// Those of products of A and B in elements of this type.
+    pub fn of(inputs: ElementType) -> Bytes {
+        let inputs = inputs.bytes();
+        Bytes {
+            inputs,
+            // In 16 bits, sums are f32.
+            sums: inputs.max(size_of::<f32>()),
+        }
+    }
+}
 
 /// Elements of matrices, and the messages that they travel in.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]

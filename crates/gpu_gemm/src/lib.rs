@@ -38,11 +38,12 @@
 //! | [`choose`] | which kernel is the fastest for it, here |
 //! | [`plan`] | what is launched for it: operand copies, the kernel, a fix-up |
 //! | [`split`] | what each of several devices computes |
-//! | [`launch`] | a launch as data |
+//! | [`launch`], `argument_block` | a launch as data, and what its kernel gets |
 //! | `backend`, `buffer` | what a device has to do, and its memory |
 //! | [`device`] | where launches run: a GPU, a device of OpenCL, the simulator, or several |
 //! | [`gpu`] | what is known of GPUs |
 
+mod argument_block;
 mod backend;
 mod buffer;
 pub mod call;

@@ -18,7 +18,7 @@ use host::verify::summary::{Summary, judge_exact, judge_general};
 use host::verify::{self, Coverage, ErrorModel, Failure, Proof};
 use thiserror::Error;
 
-use super::Request;
+use super::request::Request;
 use crate::Element;
 use crate::layout::LayoutError;
 use crate::share_out::Block;

@@ -7,16 +7,15 @@
 //! computed: each rank says its sums, and rank 0 judges these.
 
 mod known;
+mod request;
 
 use std::cell::Cell;
 use std::iter;
 use std::time::Instant;
 
 use gpu_gemm::gpu_kernels::spec::Tile;
-use gpu_gemm::{DataType, Device, Shape};
-use host::data::{Matrix, Number, Storage};
-use host::memory;
-use host::report::Corner;
+use gpu_gemm::{Device, Shape};
+use host::data::{Matrix, Number};
 use host::rung::Rung;
 use host::select::Asked;
 use host::source::Source;
@@ -24,67 +23,18 @@ use host::verify::Failure;
 use host::verify::summary::Summary;
 
 use known::{Gate, Known, exact_data, finished, scalar_of_integers, summary, view};
+pub use request::{Request, Task};
 
 use crate::Element;
-use crate::arguments::ProofPlace;
 use crate::clock::{Clock, Phase, Times};
 use crate::comm::Ranks;
+use crate::constants;
 use crate::faults::end_the_job;
 use crate::layout::{Job, LayoutError, Multiply, layouts, panel};
 use crate::local::{LocalError, LocalProduct, Place, are_all_on_gpus, local_product};
-use crate::model::{self, Bytes, Case, Machine};
+use crate::model::{Case, Machine};
 use crate::record::{self, RankRecord, Record, Timing};
-use crate::volume::Sent;
-
-/// What to do: the same on all ranks.
-#[derive(Clone, Debug)]
-pub struct Request {
-    /// Names of layouts.
-    pub layouts: Vec<&'static str>,
-    pub asked: Asked,
-    /// What it is called.
-    pub kernel: String,
-    pub tasks: Vec<Task>,
-    pub data_type: DataType,
-    pub alpha: f64,
-    pub beta: f64,
-    pub padding: usize,
-    pub seed: u64,
-    /// If it is given.
-    pub panel: Option<usize>,
-    /// Timed runs, if that is given.
-    pub runs: Option<u32>,
-    pub corner: Option<Corner>,
-    /// Where C is proven right; on rank 0, if its memory holds C, where that is not given.
-    pub proof: Option<ProofPlace>,
-    /// Adds 1 to an element of this rank's block, so that tests see that it is noticed.
-    pub planted_on: Option<usize>,
-}
-
-impl Request {
-    /// How its matrices are stored.
-    fn storage(&self) -> Storage {
-        Storage {
-            padding: self.padding,
-            ..Storage::default()
-        }
-    }
-
-    /// Whether rank 0 collects a C of this shape.
-    fn gathers(&self, shape: Shape, element_bytes: usize) -> bool {
-        match self.proof {
-            Some(place) => place == ProofPlace::Gathered,
-            None => memory::check(shape, self.storage(), element_bytes).is_ok(),
-        }
-    }
-}
-
-/// A shape, and the number of ranks to multiply it on.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Task {
-    pub shape: Shape,
-    pub ranks: usize,
-}
+use crate::volume::{Bytes, Sent};
 
 /// Timed runs by default, and the seconds that they may take.
 const RUNS: u32 = 10;
@@ -111,7 +61,7 @@ pub fn evaluate<T: Element, C: Element<Sum = T::Sum>>(
         .tasks
         .first()
         .map_or(Shape::cube(1), |task| task.shape);
-    let machine = model::measure(world, shape, &*local);
+    let machine = constants::measure(world, shape, &*local);
     let machine = machine.unwrap_or_else(|error| end_the_job(error));
     let mut records = Vec::new();
     let mut result = None;

@@ -16,6 +16,7 @@
 //!
 //! Ranks that multiply on GPUs get and send the same, by way of the host's memory.
 
+mod all;
 pub mod overlapped;
 pub mod point_to_point;
 mod product;
@@ -28,13 +29,15 @@ use host::cpu::view::{View, ViewMut};
 use host::data::ProblemError;
 use thiserror::Error;
 
+pub use all::layouts;
+
 use crate::Element;
 use crate::clock::{Clock, Phase};
 use crate::comm::Ranks;
 use crate::local::{LocalError, LocalProduct};
-use crate::model::{Bytes, Case, Cost, Elements, Machine, Memory};
+use crate::model::{Case, Cost, Elements, Machine, Memory};
 use crate::share_out::{Block, Grid};
-use crate::volume::{Sent, Volume};
+use crate::volume::{Bytes, Sent, Volume};
 
 /// A way to share out a product. All of it is a pure function of shape and rank count.
 pub trait Layout: Sync {
@@ -231,17 +234,6 @@ pub fn panel(asked: Option<usize>, shape: Shape, on_gpus: bool) -> usize {
         }
         false => ON_CPUS,
     })
-}
-
-/// Every layout, in teaching order.
-pub fn layouts<T: Element>() -> [&'static dyn Multiply<T>; 5] {
-    [
-        &point_to_point::PointToPoint,
-        &scatter_rows::ScatterRows,
-        &scatter_blocks::ScatterBlocks,
-        &overlapped::Overlapped,
-        &summa::Summa,
-    ]
 }
 
 #[cfg(test)]

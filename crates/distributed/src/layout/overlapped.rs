@@ -30,9 +30,9 @@ use super::{Job, Layout, LayoutError, Multiply, scattered};
 use crate::Element;
 use crate::clock::Phase;
 use crate::comm::UnderWay;
-use crate::model::{Bytes, Case, Elements, Machine, Memory, not_hidden};
+use crate::model::{Case, Elements, Machine, Memory, not_hidden};
 use crate::share_out::{Block, Grid, largest_share, panels};
-use crate::volume::Volume;
+use crate::volume::{Bytes, Volume};
 
 /// See the module.
 pub struct Overlapped;

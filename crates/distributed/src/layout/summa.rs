@@ -31,9 +31,9 @@ use super::{Job, Layout, LayoutError, Multiply};
 use crate::Element;
 use crate::clock::Phase;
 use crate::comm::{Panel, Ranks, UnderWay};
-use crate::model::{Bytes, Case, Elements, Machine, Memory, not_hidden};
+use crate::model::{Case, Elements, Machine, Memory, not_hidden};
 use crate::share_out::{Block, Grid, Shares, panels};
-use crate::volume::Volume;
+use crate::volume::{Bytes, Volume};
 
 /// See the module.
 pub struct Summa;

@@ -6,7 +6,8 @@ use super::scatter_blocks::ScatterBlocks;
 use super::scatter_rows::ScatterRows;
 use super::{Layout, layouts, panel};
 use crate::model::tests::plain;
-use crate::model::{Bytes, Case, Cost};
+use crate::model::{Case, Cost};
+use crate::volume::Bytes;
 
 fn cases() -> Vec<Case> {
     let mut cases = Vec::new();

@@ -28,11 +28,12 @@ use place::{hosts, place};
 use crate::Element;
 use crate::arguments::{Arguments, Format, ModelArguments};
 use crate::comm::{self, Ranks};
+use crate::constants;
 use crate::evaluate::{Request, evaluate, multiplier};
 use crate::faults::{disagreement, end_the_job, end_the_job_on_panic, say_line};
 use crate::layout::panel;
 use crate::local::Place;
-use crate::model::{self, Machine};
+use crate::model::Machine;
 use crate::plots;
 use crate::predict::Question;
 use crate::record::Report;
@@ -235,7 +236,7 @@ fn predict<T: Element>(
         }
         (false, _) => {
             let local = multiplier::<T>(request, place);
-            let measured = model::measure(world, shape, &*local);
+            let measured = constants::measure(world, shape, &*local);
             measured.unwrap_or_else(|error| end_the_job(error))
         }
     };

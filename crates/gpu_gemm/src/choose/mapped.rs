@@ -10,7 +10,7 @@ use gpu_kernels::spec::Variant;
 use gpu_kernels::stream_k::StreamK;
 use gpu_kernels::{fix_up, split};
 
-use super::model;
+use super::copying;
 use crate::call::{Call, Shape};
 use crate::gpu::DeviceFacts;
 use crate::plan::decomposition::{splits, tiles};
@@ -91,7 +91,7 @@ pub(super) fn seconds(panel: &Panel, facts: &DeviceFacts) -> f64 {
     let rounds = || Decomposition::rounds(panel.tiles().saturating_mul(products), at_once);
     let decomposition = panel.decomposition().unwrap_or_else(rounds);
     let clocks = clocks(variant, shape, products, decomposition, at_once);
-    clocks / CLOCK_HZ + model::copies(panel, facts)
+    clocks / CLOCK_HZ + copying::copies(panel, facts)
 }
 
 /// The clocks that `products` of one shape take in one launch.
@@ -208,7 +208,7 @@ fn splitting(copy: &OperandCopy, facts: &DeviceFacts) -> f64 {
     };
     let waves = ctas.div_ceil(on_sm * facts.sms as usize);
     let of_latency = (waves * depth) as f64 * of_element;
-    model::LAUNCH + of_latency.max(model::copying(copy, facts))
+    copying::LAUNCH + of_latency.max(copying::copying(copy, facts))
 }
 
 #[cfg(test)]

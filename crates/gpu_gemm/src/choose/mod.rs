@@ -6,6 +6,7 @@
 //! | `choice.rs` | what is chosen: a kernel, and how its CTAs divide the tiles |
 //! | `model.rs` | how long a plan will take, by kernels' rates and by what is known of the GPU |
 //! | `mapped.rs` | the same of kernels on tensor cores whose tiles the copy engine brings |
+//! | `copying.rs` | the part of copies of operands in both |
 //! | `candidates.rs` | the plans that might be the fastest, in the order of that |
 //! | `tuned.rs` | the plans that `rust-gemm tune` measured to be the fastest, in a file |
 //!
@@ -14,6 +15,7 @@
 
 mod candidates;
 mod choice;
+mod copying;
 mod mapped;
 pub mod model;
 pub mod tuned;

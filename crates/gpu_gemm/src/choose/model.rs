@@ -21,21 +21,18 @@
 use gpu_kernels::fix_up;
 use gpu_kernels::spec::{ElementType, Rate, Variant};
 
+use super::copying::{LAUNCH, copies};
 use super::mapped;
 use crate::call::Shape;
 use crate::gpu::DeviceFacts;
-use crate::plan::{OperandCopy, Panel, Plan};
+use crate::plan::{Panel, Plan};
 
-/// Seconds from the end of a kernel to the start of the next one on the stream.
-pub(super) const LAUNCH: f64 = 2.5e-6;
 /// Seconds that a CTA takes for a tile in addition to its k-iterations and to writing it: the
 /// time until the first data arrive.
 const TILE: f64 = 0.7e-6;
 /// Seconds that the fix-up takes for each [`AT_ONCE`](fix_up::AT_ONCE) segments of a tile that a
 /// group of its threads adds: the latency of loading them.
 const FIX_UP_WAIT: f64 = 1.8e-6;
-/// The fraction of the memory bandwidth that operand copies reach.
-const COPYING: f64 = 0.7;
 /// How much a kernel that waits for memory is slowed down by SMs with more CTAs than others: half
 /// as many again, and it takes a twentieth longer (1 x 24576 x 1536, 192 and 384 CTAs, H200).
 const UNEVENNESS: f64 = 0.1;
@@ -87,18 +84,6 @@ fn of_panel(panel: &Panel, facts: &DeviceFacts) -> Option<f64> {
         true => FEW_ROW_FACTOR * seconds,
         false => seconds,
     })
-}
-
-/// The operand copies: each is read once and written once.
-pub(super) fn copies(panel: &Panel, facts: &DeviceFacts) -> f64 {
-    let copies = panel.copies().map(|copy| LAUNCH + copying(&copy, facts));
-    copies.sum()
-}
-
-/// What the bytes of a copy take.
-pub(super) fn copying(copy: &OperandCopy, facts: &DeviceFacts) -> f64 {
-    let elements = copy.source.0 as f64 * copy.source.1 as f64 + copy.elements() as f64;
-    elements * copy.element.bytes() as f64 / (facts.speeds.memory_bytes_per_s * COPYING)
 }
 
 /// What one CTA does in sequence.
