@@ -3,7 +3,6 @@
 use std::io::{self, Write};
 
 use super::results::{Results, Size, Summary};
-use super::table::outliers;
 use crate::report::{Record, duration, new_table, or_dash, speed};
 use gpu_gemm::text::plural;
 
@@ -78,7 +77,7 @@ pub fn write(results: &Results, why: &str, out: &mut dyn Write) -> io::Result<()
         }
     }
     for size in &results.sizes {
-        if let Some(note) = outliers(size) {
+        if let Some(note) = size.outliers() {
             writeln!(out, "{}: {note}", size.title())?;
         }
     }

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::compare::Compared;
 use crate::measure::nvml::GpuState;
 use crate::progress::Stage;
-use crate::report::{Record, Yardstick};
+use crate::report::{Record, Yardstick, outlier_note};
 use gpu_gemm::device::driver;
 use gpu_gemm::gpu::Gpu;
 use gpu_gemm::{DataType, Device, Shape};
@@ -230,6 +230,11 @@ impl Size {
     pub(super) fn contenders(&self) -> impl Iterator<Item = (&Record, bool)> {
         let kernels = self.results.iter().map(|record| (record, false));
         kernels.chain(self.yardsticks.iter().map(|record| (record, true)))
+    }
+
+    /// A note on outliers, if there are many.
+    pub(super) fn outliers(&self) -> Option<String> {
+        outlier_note(self.contenders().map(|(record, _)| record))
     }
 
     /// The times of something that is not ours, by its name.

@@ -6,7 +6,7 @@ use super::ladder::{STEP, rows};
 use super::results::{Results, Size};
 use super::{Earlier, Layout, compare, preset, ratios};
 use crate::measure::nvml::GpuState;
-use crate::report::{Record, Several, new_table, outlier_note};
+use crate::report::{Record, Several, new_table};
 
 /// The tables of sizes, written as the sizes are finished.
 pub struct Tables<'a> {
@@ -100,15 +100,10 @@ fn write_size(results: &Results, size: &Size, out: &mut dyn Write) -> io::Result
             writeln!(out, "{}: {text}", record.kernel)?;
         }
     }
-    if let Some(note) = outliers(size) {
+    if let Some(note) = size.outliers() {
         writeln!(out, "{note}")?;
     }
     Ok(())
-}
-
-/// A note on outliers at a size, if there are many.
-pub(super) fn outliers(size: &Size) -> Option<String> {
-    outlier_note(size.contenders().map(|(record, _)| record))
 }
 
 /// Alpha and beta, and leading dimensions, unless they are as usual.

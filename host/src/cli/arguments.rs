@@ -1,11 +1,12 @@
 //! The arguments of the program, and its subcommands.
 
-use clap::{Parser, Subcommand};
+use clap::{Args, Parser, Subcommand};
+use clap_complete::Shell;
 
 use super::matrices::{MatrixArguments, ProblemArguments};
 use super::native::NativeArguments;
 use super::running::Running;
-use super::{bench, environment, explain, opencl, ptx, shell, tune};
+use super::{bench, environment, explain, opencl, ptx, tune};
 use crate::report::Format;
 
 const EXIT_CODES: &str = "Exit codes: 0 if every result is proven right (and for --list and doctor); 1 if one is wrong \
@@ -76,7 +77,14 @@ pub(super) enum Command {
     #[command(name = "opencl")]
     OpenCl(opencl::OpenCl),
     /// Write a script for completions: `rust-gemm completions bash`
-    Completions(shell::Completions),
+    Completions(Completions),
     /// Write the man page, as roff
     Man,
+}
+
+/// Which shell the completions are for.
+#[derive(Debug, Args)]
+pub(super) struct Completions {
+    /// The shell
+    pub(super) shell: Shell,
 }

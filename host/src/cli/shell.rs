@@ -2,18 +2,10 @@
 
 use std::io::{self, Write};
 
-use clap::{Args, CommandFactory};
-use clap_complete::Shell;
+use clap::CommandFactory;
 use clap_mangen::Man;
 
-use super::Arguments;
-
-/// Which shell the completions are for.
-#[derive(Debug, Args)]
-pub(super) struct Completions {
-    /// The shell
-    shell: Shell,
-}
+use super::arguments::{Arguments, Completions};
 
 /// Writes a script that makes the shell complete options and subcommands.
 pub(super) fn completions(asked: &Completions, out: &mut dyn Write) -> io::Result<()> {

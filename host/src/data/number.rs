@@ -50,6 +50,11 @@ pub trait Number: gpu_gemm::Element + fmt::Debug + fmt::Display {
     /// integers, which are not scaled.
     const LARGEST_POWER: i32 = 40;
 
+    /// Whether elements have fewer bits than their sums.
+    fn rounds_sums() -> bool {
+        Self::SUMS != Self::ARITHMETIC
+    }
+
     /// Its bits, for comparisons that tell NaNs and zeros apart.
     fn bits(self) -> u64;
 

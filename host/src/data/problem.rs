@@ -206,6 +206,11 @@ impl<T: Number> Problem<T> {
         }
     }
 
+    /// The number of elements of C.
+    pub fn elements_of_c(&self) -> usize {
+        self.shape().m * self.shape().n
+    }
+
     /// Its dimensions: those of each of its products.
     ///
     /// # Panics

@@ -11,7 +11,7 @@ use gpu_gemm::gpu::occupancy::WARP;
 use gpu_gemm::gpu_kernels::spec::{ElementType, Variant};
 use serde::Serialize;
 
-use super::explanation::Roofline;
+use super::roofline::Roofline;
 use crate::listing::record::{self, Counts};
 
 /// Instructions that an SM issues per clock: one each of its four schedulers.

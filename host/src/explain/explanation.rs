@@ -12,6 +12,7 @@ use super::auto::Auto;
 use super::ceilings::Ceilings;
 use super::launched::{Cut, Launched};
 use super::resources::{self, Resources};
+use super::roofline::Roofline;
 use super::split::Divided;
 use super::work::{Copied, Remainder, Work};
 use crate::traffic::{self, Access, Traffic};
@@ -103,26 +104,6 @@ pub struct Explanation {
     pub(super) variant: &'static Variant,
 }
 
-/// The position of a kernel in the roofline model of a GPU.
-#[derive(Clone, Debug, Serialize)]
-pub struct Roofline {
-    pub gpu: String,
-    /// Whether it is present, or known from its data sheet.
-    pub gpu_is_here: bool,
-    pub compute_capability: String,
-    pub sms: u32,
-    pub clock_mhz: u32,
-    pub bandwidth_bytes_per_s: f64,
-    /// On the unit that the kernel multiplies on.
-    pub peak_flops_per_s: f64,
-    /// The intensity from which on arithmetic is the limit.
-    pub ridge: f64,
-    /// `memory` or `arithmetic`: what limits the kernel if no cache helps it.
-    pub bound: &'static str,
-    /// The speed that memory or arithmetic allows at that intensity, if no cache helps.
-    pub attainable_flops_per_s: f64,
-}
-
 impl Explanation {
     /// Answers `question`.
     ///
@@ -209,28 +190,6 @@ fn kernel_of(variant: &Variant) -> Option<&'static Kernel> {
         variants.any(|other| std::ptr::eq(other, variant))
     };
     gpu_kernels::KERNELS.iter().find(has).copied()
-}
-
-impl Roofline {
-    pub(super) fn of(gpu: &Gpu, gpu_is_here: bool, variant: &Variant, intensity: f64) -> Roofline {
-        let peak = gpu.peak_of(variant);
-        let ridge = peak / gpu.bandwidth_bytes_per_s;
-        Roofline {
-            gpu: gpu.name.clone(),
-            gpu_is_here,
-            compute_capability: format!("{}.{}", gpu.capability.major, gpu.capability.minor),
-            sms: gpu.sms,
-            clock_mhz: gpu.clock_mhz,
-            bandwidth_bytes_per_s: gpu.bandwidth_bytes_per_s,
-            peak_flops_per_s: peak,
-            ridge,
-            bound: match intensity < ridge {
-                true => "memory",
-                false => "arithmetic",
-            },
-            attainable_flops_per_s: peak.min(intensity * gpu.bandwidth_bytes_per_s),
-        }
-    }
 }
 
 #[cfg(test)]

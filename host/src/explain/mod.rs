@@ -7,6 +7,7 @@
 //! | `launched.rs` | its launches, tiles and traffic |
 //! | `auto.rs` | what `auto` runs, and why |
 //! | `cpu.rs` | what is known of a CPU rung |
+//! | `roofline.rs` | where it lies below a GPU's roofline |
 //! | `ceilings.rs` | what the loads and the instructions of its mainloop allow |
 //! | `work.rs` | operand copies, stream-K and the N remainder |
 //! | `resources.rs` | what ptxas reports of the kernel, and how many of its CTAs fit on an SM |
@@ -21,6 +22,7 @@ pub mod data_sheets;
 mod explanation;
 mod launched;
 mod resources;
+mod roofline;
 mod split;
 mod text;
 mod work;

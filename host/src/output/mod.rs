@@ -19,6 +19,7 @@ use atomic_write_file::AtomicWriteFile;
 use thiserror::Error;
 
 use place::Place;
+pub(crate) use place::clause;
 pub use place::is_stdout;
 
 /// Why a file cannot be written.
@@ -176,15 +177,6 @@ impl Write for Output {
             Sink::File { writer, .. } => writer.flush(),
             Sink::Stream { .. } => Ok(()),
         }
-    }
-}
-
-/// The system's text of an error, as a clause, without the number.
-pub(crate) fn clause(error: &io::Error) -> String {
-    let text = error.to_string();
-    match text.split_once(" (os error") {
-        Some((reason, _)) => reason.to_lowercase(),
-        None => text,
     }
 }
 

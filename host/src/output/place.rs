@@ -10,8 +10,6 @@ use std::io::{self, ErrorKind};
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 
-use super::clause;
-
 /// Where the bytes go.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Place {
@@ -83,6 +81,15 @@ impl Place {
 /// Whether `path` names this process's standard output.
 pub fn is_stdout(path: &Path) -> bool {
     Place::of(path) == Ok(Place::StandardOutput)
+}
+
+/// The system's text of an error, as a clause, without the number.
+pub(crate) fn clause(error: &io::Error) -> String {
+    let text = error.to_string();
+    match text.split_once(" (os error") {
+        Some((reason, _)) => reason.to_lowercase(),
+        None => text,
+    }
 }
 
 #[cfg(test)]

@@ -47,7 +47,7 @@ impl<'p, T: Number> Judge<'p, T> {
             None => Coverage::of_each(batch, shape, seed),
         };
         // Where nothing rounds, the sums of rows prove as much.
-        let needs_reference = coverage.is_sampled() && (!is_exact || verify::rounds_sums::<T>());
+        let needs_reference = coverage.is_sampled() && (!is_exact || T::rounds_sums());
         let references = match needs_reference {
             true => computed_references(machine, problem, seed, progress)?,
             false => Ok(None),

@@ -5,6 +5,7 @@
 
 mod corner;
 mod csv;
+mod format;
 mod list;
 mod outliers;
 mod record;
@@ -18,12 +19,11 @@ use clap::ValueEnum;
 
 pub use corner::Corner;
 pub use csv::lines as csv_lines;
+pub use format::{duration, new_table, or_dash, percent, speed, spread};
 pub use list::{List, Listed};
 pub use outliers::outlier_note;
-pub use record::{Record, Report};
+pub use record::{Record, Report, Sustained, Yardstick};
 pub use several::Several;
-pub use table::{duration, new_table, or_dash, percent, speed, spread};
-pub use yardstick::{Sustained, Yardstick};
 
 /// How to write a report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

@@ -3,7 +3,7 @@
 use gpu_gemm::text::plural;
 use serde::{Deserialize, Serialize};
 
-use super::table::{duration, percent};
+use super::format::{duration, percent};
 
 /// Several devices that multiplied one product together.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

@@ -1,36 +1,7 @@
-//! What is known of libraries that kernels are compared with, and of back-to-back launches.
+//! Which of the libraries that kernels are compared with is the fastest.
 
-use serde::{Deserialize, Serialize};
-
-use super::record::Record;
+use super::record::{Record, Yardstick};
 use crate::measure::cublas::is_tf32;
-
-/// The times of a library on the same problem, in the same process, with runs that alternated with
-/// those of the kernels. Its `kernel` is the library and the precision, such as `cublas-fp32` or
-/// `cublaslt-bf16`; it is not proven. Kernels are compared with the faster library; not with f32
-/// rounded to TF32, `cublas-tf32` and `cublaslt-tf32`.
-pub type Yardstick = Record;
-
-/// Speed at the power limit, of seconds of back-to-back launches: see
-/// [`crate::measure::sustained`].
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Sustained {
-    /// Seconds that count, of all turns together.
-    pub seconds: f64,
-    pub turns: u32,
-    /// Launches in these seconds.
-    pub launches: u64,
-    /// As the record's.
-    pub flops_per_s: f64,
-    /// This speed over that of the library that was fastest so; null for a library, and without
-    /// one.
-    pub ratio_to_cublas: Option<f64>,
-    /// The mean clock of the SMs, and the mean power; null where they are not known.
-    pub sm_clock_mhz: Option<f64>,
-    pub power_w: Option<f64>,
-    /// That power over the speed: joules for 10^12 operations.
-    pub joules_per_tflop: Option<f64>,
-}
 
 impl Yardstick {
     /// The one that kernels are compared with: the fastest that multiplies elements of their type

@@ -15,8 +15,9 @@
 use rand::RngExt;
 use rand_pcg::Pcg64;
 
+use super::expected::Expected;
 use super::model::ErrorModel;
-use super::reference::{self, Expected};
+use super::reference;
 use super::strassen::Growth;
 use crate::data::{Arithmetic, Data, Number, Problem};
 use crate::parallel;

@@ -18,11 +18,10 @@ use approx::abs_diff_eq;
 
 use super::alarm::Alarm;
 use super::compensated::is_as_fine_as_f64;
+use super::expected::Expected;
 use super::lines::{largest_in_columns, largest_in_rows};
 use super::model::ErrorModel;
 use super::outcome::{Failure, Line};
-use super::reference::Expected;
-use super::rounds_sums;
 use super::signed_sums::LineSum;
 use super::strassen::Growth;
 use crate::data::{Arithmetic, Matrix, Number, Problem};
@@ -147,7 +146,7 @@ impl ErrorBound {
             maxima: None,
             unit_roundoff,
             largest,
-            output: match rounds_sums::<T>() {
+            output: match T::rounds_sums() {
                 true => (of_element, 0.5 * smallest_element),
                 false => (0.0, 0.0),
             },

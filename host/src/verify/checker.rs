@@ -6,9 +6,9 @@
 
 use super::alarm::Alarm;
 use super::bound::ErrorBound;
+use super::expected::Expected;
 use super::model::ErrorModel;
 use super::outcome::{Errors, Failure, Line, Mismatch, Proof};
-use super::reference::Expected;
 use super::signed_sums;
 use crate::data::{Data, Matrix, Number, Problem};
 use gpu_gemm::ElementType;

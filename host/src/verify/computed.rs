@@ -7,8 +7,8 @@
 //! passes; of two that cancel, all eight vectors miss 2^-8.
 
 use super::compensated::{Sum, is_as_fine_as_f64};
+use super::expected::Expected;
 use super::outcome::{Failure, check_each};
-use super::reference::Expected;
 use super::signed_sums::{Accumulator, RowSums};
 use crate::data::{Matrix, Number, Placement, Problem, ProblemError};
 use gpu_gemm::Shape;

@@ -24,7 +24,9 @@ pub mod bound;
 mod checker;
 pub mod compensated;
 pub mod computed;
+mod coverage;
 mod exact_data;
+mod expected;
 pub mod freivalds;
 mod lines;
 mod model;
@@ -40,63 +42,15 @@ use gpu_gemm::gpu_kernels::spec::Tile;
 use crate::data::{Arithmetic, Data, Matrix, Number, Problem};
 pub use batch::each_product;
 use checker::Checker;
-use computed::ComputedReference;
+pub use coverage::Coverage;
 use exact_data::require_exact_sums;
 pub use exact_data::{exact_data, small_integers};
+pub use expected::Expected;
 use gpu_gemm::Shape;
 pub use model::ErrorModel;
-use outcome::check_each;
 pub use outcome::{Errors, Failure, Mismatch, Proof};
+use outcome::{check_each, equal};
 use summary::Summary;
-
-/// How much of a result is compared, and with what.
-#[derive(Clone, Copy)]
-pub enum Coverage<'a> {
-    /// Every element, with a reference that is computed here.
-    Full,
-    /// Every element, with a reference that is there already.
-    By(&'a ComputedReference),
-    /// Every row by Freivalds' check or its sum, and sampled elements. The seed chooses vectors,
-    /// signs and samples.
-    Sampled { seed: u64 },
-}
-
-impl Coverage<'static> {
-    /// In full as long as the reference takes seconds and its matrices, in `f64`, some hundred
-    /// megabytes.
-    pub fn of(shape: Shape, seed: u64) -> Self {
-        Coverage::of_each(1, shape, seed)
-    }
-
-    /// The same of each of `count` products.
-    pub fn of_each(count: usize, shape: Shape, seed: u64) -> Self {
-        Coverage::up_to((1 << 33) / count, shape, seed)
-    }
-
-    /// The same where a GPU can compute a reference: the host compares in full only what takes it
-    /// a fraction of a second.
-    pub fn beside_gpu(count: usize, shape: Shape, seed: u64) -> Self {
-        Coverage::up_to((1 << 31) / count, shape, seed)
-    }
-
-    fn up_to(most: usize, shape: Shape, seed: u64) -> Self {
-        let Shape { m, n, k } = shape;
-        let elements = [(m, n), (m, k), (k, n)].map(|(rows, columns)| rows.saturating_mul(columns));
-        let products = elements[0].saturating_mul(k);
-        if products <= most && elements.iter().all(|&count| count <= 1 << 25) {
-            Coverage::Full
-        } else {
-            Coverage::Sampled { seed }
-        }
-    }
-}
-
-impl Coverage<'_> {
-    /// Whether some elements are not compared one by one.
-    pub fn is_sampled(self) -> bool {
-        matches!(self, Coverage::Sampled { .. })
-    }
-}
 
 /// Gate 1: `got` equals `alpha * A * B + beta * C`, element by element, on integers of which no
 /// order of summation rounds. Zeros of either sign are equal. Elements with fewer bits than their
@@ -114,7 +68,7 @@ pub fn exact<T: Number>(
 ) -> Result<Proof, Failure> {
     check_size(got, (problem.shape().m, problem.shape().n))?;
     match coverage {
-        Coverage::Sampled { seed } if !rounds_sums::<T>() => {
+        Coverage::Sampled { seed } if !T::rounds_sums() => {
             let summary = Summary::exact(got, tile, seed);
             let right = |row, col| reference::element(problem, row, col).want;
             summary::judge_exact(problem, &summary, tile, seed)
@@ -130,11 +84,6 @@ pub fn exact<T: Number>(
             Ok(Proof::exact("exact", statement))
         }
     }
-}
-
-/// Whether elements have fewer bits than their sums.
-pub fn rounds_sums<T: Number>() -> bool {
-    T::SUMS != T::ARITHMETIC
 }
 
 /// [`general`] for results whose elements are sums, added up in any order.
@@ -181,7 +130,12 @@ pub fn general<T: Number>(
             let rows = reference::each_row(problem, coverage, true, |row, expected| {
                 checker.check_row(got, row, expected)
             })?;
-            checker.proof(rows, "proven", elements(problem), &all_elements(problem))
+            checker.proof(
+                rows,
+                "proven",
+                problem.elements_of_c(),
+                &all_elements(problem),
+            )
         }
         (_, Arithmetic::WrappingInteger { .. }) => {
             let Shape { m, n, .. } = problem.shape();
@@ -196,12 +150,8 @@ pub fn general<T: Number>(
     }
 }
 
-fn elements<T: Number>(problem: &Problem<T>) -> usize {
-    problem.shape().m * problem.shape().n
-}
-
 fn all_elements<T: Number>(problem: &Problem<T>) -> String {
-    match elements(problem) {
+    match problem.elements_of_c() {
         1 => "the one element".to_string(),
         count => format!("all {count} elements"),
     }
@@ -223,22 +173,6 @@ fn equal_row<T: Number>(
 ) -> Result<(), Failure> {
     let mut pairs = got.row(row).iter().zip(want).enumerate();
     pairs.try_for_each(|(col, (got, want))| equal(row, col, got.to_f64(), want.to_f64()))
-}
-
-fn equal(row: usize, col: usize, got: f64, want: f64) -> Result<(), Failure> {
-    // Not `!=`: a NaN must fail.
-    if got == want {
-        return Ok(());
-    }
-    let (err, bound) = ((got - want).abs(), 0.0);
-    Err(Failure::Element(Mismatch {
-        row,
-        col,
-        got,
-        want,
-        err,
-        bound,
-    }))
 }
 
 /// For a wrong row, the failure of its first element that is not what it should be by `right`.

@@ -168,3 +168,20 @@ pub(super) fn check_each<R: Send>(
 ) -> Result<Vec<R>, Failure> {
     parallel::map(count, check).into_iter().collect()
 }
+
+/// Whether an element is what it must be.
+pub(super) fn equal(row: usize, col: usize, got: f64, want: f64) -> Result<(), Failure> {
+    // Not `!=`: a NaN must fail.
+    if got == want {
+        return Ok(());
+    }
+    let (err, bound) = ((got - want).abs(), 0.0);
+    Err(Failure::Element(Mismatch {
+        row,
+        col,
+        got,
+        want,
+        err,
+        bound,
+    }))
+}

@@ -4,38 +4,12 @@
 
 use std::ops::Range;
 
-use super::Coverage;
 use super::compensated::{self, Sum};
+use super::coverage::Coverage;
+use super::expected::Expected;
 use super::outcome::{Failure, check_each};
 use crate::data::{Matrix, Number, Problem};
 use crate::parallel;
-
-/// The right value of an element, and how large the terms of its sum are.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Expected {
-    /// `alpha * sum a b + beta * c`.
-    pub want: f64,
-    /// `|alpha| * sum |a||b| + |beta||c|`.
-    pub magnitude: f64,
-}
-
-impl Expected {
-    /// From `sum a b` with `sum |a||b|`.
-    pub(super) fn new<T: Number>(problem: &Problem<T>, sum: Sum, c: f64) -> Expected {
-        let (alpha, beta) = (problem.alpha.to_f64(), problem.beta.to_f64());
-        let mut total = match alpha {
-            0.0 => Sum::default(),
-            alpha => sum.scaled(alpha),
-        };
-        if beta != 0.0 {
-            total.add(beta, c);
-        }
-        Expected {
-            want: total.value(),
-            magnitude: total.magnitude,
-        }
-    }
-}
 
 /// Hands each row and what it must be to `check`, in parallel. `coverage` says where what it must
 /// be comes from. Magnitudes double the time; without them only [`Expected::want`] is known.

@@ -6,8 +6,8 @@ use rand::RngExt;
 use rand_pcg::Pcg64;
 
 use super::compensated::Sum;
+use super::expected::Expected;
 use super::lines::fold_columns;
-use super::reference::Expected;
 use crate::data::{Matrix, Number, Problem};
 use crate::parallel;
 

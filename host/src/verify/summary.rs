@@ -15,9 +15,9 @@ use super::checker::Checker;
 use super::exact_data::require_exact_sums;
 use super::freivalds::{self, VECTORS, WRAPPING_VECTORS};
 use super::lines::{integer_magnitude, largest_in_rows};
-use super::outcome::{Failure, Proof, check_each};
+use super::outcome::{Failure, Proof, check_each, equal};
 use super::signed_sums::Sums;
-use super::{ErrorModel, elements, equal, reference, sample};
+use super::{ErrorModel, reference, sample};
 use crate::data::{Arithmetic, Data, Matrix, Number, Problem};
 
 /// The sums and elements of a result, as two lists of numbers, so that they can be sent.
@@ -149,7 +149,7 @@ pub fn judge_general<T: Number>(
         checker.check(row, col, got, reference::element(problem, row, col))
     })?;
     let count = sampled.len();
-    let all = plural(elements(problem), "element");
+    let all = plural(problem.elements_of_c(), "element");
     let proof = checker.proof(
         sampled,
         "sampled",

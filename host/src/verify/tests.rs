@@ -3,8 +3,8 @@
 use gpu_gemm::{ElementType, F16};
 
 use super::bound::ErrorBound;
+use super::expected::Expected;
 use super::outcome::Line;
-use super::reference::Expected;
 use super::*;
 use crate::data::Layout;
 

@@ -324,7 +324,7 @@ impl Bench<'_> {
         problem: &Problem<T>,
     ) -> Result<Option<ComputedReference>, Failed> {
         let is_sampled = Coverage::of(problem.shape(), 1).is_sampled();
-        if !is_sampled || !verify::rounds_sums::<T>() {
+        if !is_sampled || !T::rounds_sums() {
             return Ok(None);
         }
         let computed = compute_reference(self.device, problem, 1, &Progress::start(0))??;
@@ -800,7 +800,7 @@ fn indexes_beyond_two_to_the_32<T: Number>(bench: &Bench) -> Result<(), Failed> 
     for long in [1 << 22, (1 << 22) + 1, (1 << 23) + 1] {
         for extents in [[long, 4, 512], [4, long, 512], [long, 512, 4]] {
             // Samples will do: in 16 bits, too, no sum of -1, 0 and 1 is rounded.
-            let largest = if verify::rounds_sums::<T>() { 1 } else { 4 };
+            let largest = if T::rounds_sums() { 1 } else { 4 };
             let (shape, data) = (shape(extents), Data::SmallIntegers { largest });
             let (one, zero) = (T::from_integer(1), T::default());
             let problem = Problem::random(shape, Layout::compact(shape), data, 1, one, zero)?;

@@ -31,7 +31,7 @@ use crate::share_out::Block;
 /// at a time, to a sum that is 0 at first, so a panel of W products loses no more than 3 W + 1
 /// units, and f32 one more for each panel.
 pub(super) fn error_model<T: Element>() -> ErrorModel {
-    match verify::rounds_sums::<T>() {
+    match T::rounds_sums() {
         true => ErrorModel::Truncated,
         false => ErrorModel::Elementwise,
     }
@@ -173,7 +173,7 @@ impl<T: Element, C: Element> Known<T, C> {
             return Ok(format!("{}: {}", proof.gate, proof.statement));
         }
         let (data, model) = (self.data, error_model::<T>());
-        let by_reference = verify::rounds_sums::<C>() && self.coverage.is_sampled();
+        let by_reference = C::rounds_sums() && self.coverage.is_sampled();
         let storage = Storage::default();
         let fits = memory::check(self.shape, storage, size_of::<f64>()).is_ok();
         let is_missing = by_reference && !self.references.contains_key(&gate);

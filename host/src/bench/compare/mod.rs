@@ -13,18 +13,19 @@
 //!
 //! | file | what it does |
 //! | --- | --- |
+//! | `compared.rs` | the outcome |
 //! | `earlier.rs` | reads the earlier benchmark |
 //! | `table.rs` | says what has changed, for people |
 
+mod compared;
 mod earlier;
 mod table;
-
-use serde::{Deserialize, Serialize};
 
 use super::results::{Results, Size};
 use crate::report::Record;
 use crate::statistics::{mann_whitney, smallest_p_value};
 
+pub use compared::{Compared, Verdict, Work};
 pub use earlier::Earlier;
 pub use table::write;
 
@@ -32,70 +33,6 @@ pub use table::write;
 pub const SIGNIFICANCE: f64 = 0.05;
 /// A change of the median that is noise, as a share of the earlier one.
 pub const NOISE: f64 = 0.01;
-
-/// What was computed: only times of the same work are compared.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Work {
-    pub kernel: String,
-    /// Whether it is cuBLAS: if that has changed, too, the machine has.
-    pub is_yardstick: bool,
-    pub dtype: String,
-    pub m: usize,
-    pub n: usize,
-    pub k: usize,
-    /// As that of a [`Record`].
-    pub batch: Option<usize>,
-    pub transpose_a: bool,
-    pub transpose_b: bool,
-    pub lda: usize,
-    pub ldb: usize,
-    pub ldc: usize,
-    pub alpha: f64,
-    pub beta: f64,
-}
-
-/// A kernel or yardstick at a shape, in both benchmarks.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Compared {
-    #[serde(flatten)]
-    pub work: Work,
-    /// The shape's, if it has one.
-    pub name: Option<String>,
-    pub earlier_time_median_s: f64,
-    pub time_median_s: f64,
-    /// The change of the median time, as a share of the earlier one: below 0 it is faster now.
-    pub change: f64,
-    /// The p-value of the two-sided Mann-Whitney test; null if it cannot be known.
-    pub p_value: Option<f64>,
-    pub verdict: Verdict,
-    /// Why the verdict is unknown, if it is.
-    pub reason: Option<String>,
-}
-
-/// The verdict of a comparison.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Verdict {
-    Faster,
-    Slower,
-    /// The difference is within noise.
-    #[serde(rename = "no change")]
-    NoChange,
-    #[default]
-    Unknown,
-}
-
-impl Verdict {
-    /// As in JSON.
-    pub fn name(self) -> &'static str {
-        match self {
-            Verdict::Faster => "faster",
-            Verdict::Slower => "slower",
-            Verdict::NoChange => "no change",
-            Verdict::Unknown => "unknown",
-        }
-    }
-}
 
 /// A contender that was timed at a size.
 struct Entry<'a> {

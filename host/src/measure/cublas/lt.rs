@@ -7,7 +7,9 @@ use std::ptr;
 use cust::memory::DeviceBuffer;
 
 use super::column_major::ColumnMajor;
-use super::{CublasError, Handle, Loaded, Precision, succeeded};
+use super::precision::Precision;
+use super::status::{CublasError, Handle, succeeded};
+use crate::measure::library::Loaded;
 
 /// The workspace that algorithms may use.
 pub const WORKSPACE_BYTES: usize = 64 << 20;

@@ -8,51 +8,27 @@
 mod column_major;
 mod lt;
 mod precision;
+mod status;
 
 use std::env;
 use std::ffi::{c_int, c_longlong, c_void};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::ptr;
 use std::sync::OnceLock;
 
-use thiserror::Error;
-
-use gpu_gemm::{CudaDevice, DataType, Product, Scalar};
+use gpu_gemm::{CudaDevice, Product, Scalar};
 
 use self::column_major::ColumnMajor;
 use self::lt::{Lt, LtProduct};
+use self::status::{Handle, succeeded};
 use super::library::Loaded;
 use super::places;
 pub use precision::{Interface, Precision, is_on_tensor_cores, is_tf32, title};
-
-/// Why cuBLAS cannot be measured.
-#[derive(Debug, Error, PartialEq)]
-pub enum CublasError {
-    #[error(
-        "There is no cuBLAS (libcublas.so) on this machine. Install a CUDA toolkit or the Python package nvidia-cublas-cu12, or set LIBCUBLAS_PATH to the library or its folder."
-    )]
-    NotFound,
-    #[error("{} cannot be used as cuBLAS: {reason}.", path.display())]
-    Unusable { path: PathBuf, reason: String },
-    #[error("cuBLAS failed in {function} with status {status}.")]
-    Failed {
-        function: &'static str,
-        status: c_int,
-    },
-    #[error("cuBLAS does not multiply {0}.")]
-    NoSuchType(DataType),
-    #[error("cublasLt proposes no algorithm for this product.")]
-    NoAlgorithm,
-    #[error("cuBLAS takes dimensions of up to 2147483647 only.")]
-    TooLarge,
-    #[error("{0}")]
-    Device(String),
-}
+pub use status::CublasError;
 
 /// `CUBLAS_GEMM_DEFAULT`.
 const DEFAULT_ALGORITHM: c_int = -1;
 
-type Handle = *mut c_void;
 type Create = unsafe extern "C" fn(handle: *mut Handle) -> c_int;
 type Destroy = unsafe extern "C" fn(handle: Handle) -> c_int;
 type GetVersion = unsafe extern "C" fn(handle: Handle, version: *mut c_int) -> c_int;
@@ -294,13 +270,6 @@ impl Drop for Cublas<'_> {
             // SAFETY: the handle is valid and not used again.
             unsafe { (self.destroy)(self.handle) };
         }
-    }
-}
-
-fn succeeded(function: &'static str, status: c_int) -> Result<(), CublasError> {
-    match status {
-        0 => Ok(()),
-        status => Err(CublasError::Failed { function, status }),
     }
 }
 

@@ -20,6 +20,7 @@
 //! - By OpenCL the host waits at the end of a run, so that a run takes a millisecond at least.
 //! - A time that cannot be true is an error ([`Limits`]).
 
+mod bench;
 mod contender;
 mod gate;
 mod room;
@@ -27,18 +28,20 @@ mod room;
 use std::cell::Cell;
 use std::time::Instant;
 
-use gpu_gemm::{Allocated, Backend, CudaDevice, DeviceError, Mark, Plan};
-use thiserror::Error;
+use gpu_gemm::{CudaDevice, DeviceError, Mark};
 
-use super::cublas::{CublasError, Prepared};
-use super::limits::{Implausible, Limits};
+use super::cublas::CublasError;
+use super::limits::Limits;
 use super::nvml::{GpuState, Probe};
-use super::pace::{BY_OPENCL, ON_GPU, Pace, Repeats};
+use super::pace::{BY_OPENCL, ON_GPU, Repeats};
 use super::sustained::{self, Sustained};
 use super::timing::{Effort, Timing, turns};
 use crate::data::{Matrix, Number};
-use crate::run::{Resident, RunError};
+use crate::run::Resident;
 use crate::statistics;
+pub use bench::MeasureError;
+use bench::Work;
+pub(super) use bench::{Bench, Runner};
 pub use contender::Contender;
 use gate::Gate;
 use room::copies;
@@ -55,45 +58,6 @@ pub struct Measured {
     pub sustained: Vec<Sustained>,
     /// What the GPU did meanwhile, if there is an NVML.
     pub state: Option<GpuState>,
-}
-
-/// Why nothing was measured.
-#[derive(Debug, Error)]
-pub enum MeasureError {
-    #[error(transparent)]
-    Run(RunError),
-    #[error(transparent)]
-    Cublas(#[from] CublasError),
-    #[error(transparent)]
-    Implausible(#[from] Implausible),
-}
-
-impl<E: Into<RunError>> From<E> for MeasureError {
-    fn from(error: E) -> Self {
-        MeasureError::Run(error.into())
-    }
-}
-
-/// A contender, ready to run.
-pub(super) struct Runner<'a> {
-    name: &'a str,
-    /// The number of the copies that it gets.
-    copies: usize,
-    runs_apart: bool,
-    work: Work<'a>,
-}
-
-enum Work<'a> {
-    Kernel(&'a Plan),
-    Cublas(Prepared<'a>),
-}
-
-impl Runner<'_> {
-    fn choose(&mut self, algorithm: usize) {
-        if let Work::Cublas(prepared) = &mut self.work {
-            prepared.choose(algorithm);
-        }
-    }
 }
 
 /// Times each contender on the problem, in the order given, and hands the C of a launch of each,
@@ -193,44 +157,7 @@ fn seconds((start, end): &(Mark, Mark)) -> Result<f64, DeviceError> {
     end.seconds_since(start)
 }
 
-/// State that the launches of all contenders share.
-pub(super) struct Bench<'a, 'r, T: Number> {
-    resident: &'a mut Resident<'r, T>,
-    backend: &'a dyn Backend,
-    pub gpu: Option<&'a CudaDevice>,
-    pace: Pace,
-    pub probe: Option<Probe>,
-    workspace: Allocated,
-    /// Copies of the matrices, which launches take in turn.
-    count: usize,
-    launches: Cell<usize>,
-}
-
 impl<T: Number> Bench<'_, '_, T> {
-    /// Launches a contender on the copies that were not used for the longest time.
-    pub fn launch(&self, runner: &Runner<'_>) -> Result<(), MeasureError> {
-        self.launches.set(self.launches.get() + 1);
-        let number = self.launches.get() % self.count;
-        let product = self.resident.copies(runner.copies).product(number);
-        match &runner.work {
-            Work::Kernel(plan) => {
-                let bindings = product.bindings(self.workspace.start());
-                // SAFETY: these are copies of the problem's matrices, which outlive `measure`'s
-                // last wait, and lie like those that the plan was made for; the workspace outlives
-                // it, too, and is as large as any plan requires.
-                unsafe { gpu_gemm::run(self.backend, plan, &bindings)? };
-            }
-            // SAFETY: as above.
-            Work::Cublas(prepared) => unsafe { prepared.launch(&product)? },
-        }
-        Ok(())
-    }
-
-    /// The point after what has been launched.
-    pub fn mark(&self) -> Result<Mark, DeviceError> {
-        self.backend.mark()
-    }
-
     /// Marks before and after this many launches.
     fn launch_timed(
         &self,

@@ -1,0 +1,42 @@
+//! What both libraries return, and what that means.
+
+use std::ffi::{c_int, c_void};
+use std::path::PathBuf;
+
+use gpu_gemm::DataType;
+use thiserror::Error;
+
+/// A `cublasHandle_t`, which is also a `cublasLtHandle_t`.
+pub(super) type Handle = *mut c_void;
+
+/// Why cuBLAS cannot be measured.
+#[derive(Debug, Error, PartialEq)]
+pub enum CublasError {
+    #[error(
+        "There is no cuBLAS (libcublas.so) on this machine. Install a CUDA toolkit or the Python package nvidia-cublas-cu12, or set LIBCUBLAS_PATH to the library or its folder."
+    )]
+    NotFound,
+    #[error("{} cannot be used as cuBLAS: {reason}.", path.display())]
+    Unusable { path: PathBuf, reason: String },
+    #[error("cuBLAS failed in {function} with status {status}.")]
+    Failed {
+        function: &'static str,
+        status: c_int,
+    },
+    #[error("cuBLAS does not multiply {0}.")]
+    NoSuchType(DataType),
+    #[error("cublasLt proposes no algorithm for this product.")]
+    NoAlgorithm,
+    #[error("cuBLAS takes dimensions of up to 2147483647 only.")]
+    TooLarge,
+    #[error("{0}")]
+    Device(String),
+}
+
+/// Whether a function succeeded.
+pub(super) fn succeeded(function: &'static str, status: c_int) -> Result<(), CublasError> {
+    match status {
+        0 => Ok(()),
+        status => Err(CublasError::Failed { function, status }),
+    }
+}

@@ -1,0 +1,91 @@
+//! A launch of a contender, on the copies of the matrices whose turn it is.
+
+use std::cell::Cell;
+
+use gpu_gemm::{Allocated, Backend, CudaDevice, DeviceError, Mark, Plan};
+use thiserror::Error;
+
+use crate::data::Number;
+use crate::measure::cublas::{CublasError, Prepared};
+use crate::measure::limits::Implausible;
+use crate::measure::nvml::Probe;
+use crate::measure::pace::Pace;
+use crate::run::{Resident, RunError};
+
+/// Why nothing was measured.
+#[derive(Debug, Error)]
+pub enum MeasureError {
+    #[error(transparent)]
+    Run(RunError),
+    #[error(transparent)]
+    Cublas(#[from] CublasError),
+    #[error(transparent)]
+    Implausible(#[from] Implausible),
+}
+
+impl<E: Into<RunError>> From<E> for MeasureError {
+    fn from(error: E) -> Self {
+        MeasureError::Run(error.into())
+    }
+}
+
+/// A contender, ready to run.
+pub(in crate::measure) struct Runner<'a> {
+    pub(super) name: &'a str,
+    /// The number of the copies that it gets.
+    pub(super) copies: usize,
+    pub(super) runs_apart: bool,
+    pub(super) work: Work<'a>,
+}
+
+pub(super) enum Work<'a> {
+    Kernel(&'a Plan),
+    Cublas(Prepared<'a>),
+}
+
+impl Runner<'_> {
+    pub(super) fn choose(&mut self, algorithm: usize) {
+        if let Work::Cublas(prepared) = &mut self.work {
+            prepared.choose(algorithm);
+        }
+    }
+}
+
+/// State that the launches of all contenders share.
+pub(in crate::measure) struct Bench<'a, 'r, T: Number> {
+    pub(super) resident: &'a mut Resident<'r, T>,
+    pub(super) backend: &'a dyn Backend,
+    pub gpu: Option<&'a CudaDevice>,
+    pub(super) pace: Pace,
+    pub probe: Option<Probe>,
+    pub(super) workspace: Allocated,
+    /// Copies of the matrices, which launches take in turn.
+    pub(super) count: usize,
+    pub(super) launches: Cell<usize>,
+}
+
+impl<T: Number> Bench<'_, '_, T> {
+    /// Launches a contender on the copies that were not used for the longest time.
+    pub fn launch(&self, runner: &Runner<'_>) -> Result<(), MeasureError> {
+        self.launches.set(self.launches.get() + 1);
+        let number = self.launches.get() % self.count;
+        let product = self.resident.copies(runner.copies).product(number);
+        match &runner.work {
+            Work::Kernel(plan) => {
+                let bindings = product.bindings(self.workspace.start());
+                // SAFETY: these are copies of the problem's matrices, which outlive `measure`'s
+                // last wait, and lie like those that the plan was made for; the workspace outlives
+                // it, too, and is as large as any plan requires.
+                unsafe { gpu_gemm::run(self.backend, plan, &bindings)? };
+            }
+            // SAFETY: as above.
+            Work::Cublas(prepared) => unsafe { prepared.launch(&product)? },
+        }
+        Ok(())
+    }
+
+    /// The point after what has been launched.
+    pub fn mark(&self) -> Result<Mark, DeviceError> {
+        self.backend.mark()
+    }
+}
