@@ -1,9 +1,9 @@
 //! One GPU that is several devices: panels, and copies through page-locked buffers, travel over
 //! streams of their own, in every order that events allow.
 
-use gpu_gemm::device::cuda::{Direction, Stage, Staging, Transfer};
+use gpu_gemm::device::cuda::{Stage, Staging, Transfer};
 use gpu_gemm::gpu_kernels::naive;
-use gpu_gemm::{Choice, CudaDevice, Devices, Scalar, Shape, Split, Transpose};
+use gpu_gemm::{Choice, CudaDevice, Devices, Scalar, Shape, Split, Transpose, Way};
 use host::data::{Layout, Problem};
 use host::verify::{self, Coverage};
 use serde_json::Value;
@@ -145,15 +145,15 @@ pub fn each_row_arrives_though_the_buffers_owner_is_gone_and_nothing_between_row
                 .collect();
             let on_gpu = gpu.allocate::<u8>(pitch * height).unwrap();
             let mut target = vec![255; host_pitch * height];
-            let transfer = |direction, host| Transfer {
-                direction,
+            let transfer = |way, host| Transfer {
+                way,
                 host: (host, host_pitch),
                 device: (on_gpu.as_device_ptr().as_mut_ptr(), pitch),
                 width,
                 height,
             };
-            let send = transfer(Direction::ToDevice, source.as_ptr().cast_mut());
-            let receive = transfer(Direction::ToHost, target.as_mut_ptr());
+            let send = transfer(Way::ToDevice, source.as_ptr().cast_mut());
+            let receive = transfer(Way::ToHost, target.as_mut_ptr());
             let mut sender = Stage::new(staging);
             // SAFETY: both sides have these rows until the second copy is done, which is on the
             // same stream.

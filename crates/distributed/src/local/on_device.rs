@@ -17,8 +17,8 @@ use std::cell::RefCell;
 use std::time::Duration;
 
 use gpu_gemm::device::Copies;
-use gpu_gemm::device::cuda::{Direction, Staging, Transfer};
-use gpu_gemm::{Buffer, Choice, Context, Device, DeviceError, Mark, Shape, Transpose, gemm};
+use gpu_gemm::device::cuda::{Staging, Transfer};
+use gpu_gemm::{Buffer, Choice, Context, Device, DeviceError, Mark, Shape, Transpose, Way, gemm};
 use host::cpu::view::{View, ViewMut};
 use host::data::Number;
 
@@ -88,10 +88,10 @@ impl<'p, T: Element> OnDevice<'p, T> {
         &self,
         (host, to): ((*mut u8, usize), *mut u8),
         (height, width): (usize, usize),
-        direction: Direction,
+        way: Way,
     ) -> Result<(), DeviceError> {
         let transfer = Transfer {
-            direction,
+            way,
             host,
             device: (to, width.max(1)),
             width,
@@ -115,7 +115,7 @@ impl<'p, T: Element> OnDevice<'p, T> {
         let host = (from, panel.leading() * size_of::<T>());
         let size = (rows, columns * size_of::<T>());
         // SAFETY: the view has these rows, which are only read; the room is large enough.
-        unsafe { self.copy((host, room.start().cast()), size, Direction::ToDevice) }
+        unsafe { self.copy((host, room.start().cast()), size, Way::ToDevice) }
     }
 }
 
@@ -209,7 +209,7 @@ impl<T: Element> LocalProduct<T> for OnDevice<'_, T> {
         let from = state.c.start().cast();
         // SAFETY: the view has these rows exclusively, and all products are done.
         let copied = clock.time(Phase::Collect, || unsafe {
-            self.copy((host, from), size, Direction::ToHost)
+            self.copy((host, from), size, Way::ToHost)
         });
         Ok(copied?)
     }

@@ -7,8 +7,7 @@ use cust::stream::{Stream, StreamFlags};
 
 use super::Device;
 use super::cuda::status::during;
-use super::cuda::{CudaDevice, Direction, Stage, Staging, Transfer};
-use crate::backend::Way;
+use super::cuda::{CudaDevice, Stage, Staging, Transfer};
 use crate::error::DeviceError;
 
 /// What copies rows between memory of the host and of one device. It is dropped before the device,
@@ -65,15 +64,11 @@ impl Copies {
             return unsafe { stage.copy((gpu, stream), transfer) };
         }
         let backend = device.as_backend(&|| ())?;
+        let (from, to) = transfer.sides();
         for row in 0..transfer.height {
             let at = |(start, pitch): (*mut u8, usize)| start.wrapping_add(row * pitch);
-            let (host, on_device) = (at(transfer.host), at(transfer.device));
-            let (from, to, way) = match transfer.direction {
-                Direction::ToDevice => (host, on_device, Way::ToDevice),
-                Direction::ToHost => (on_device, host, Way::ToHost),
-            };
             // SAFETY: as the caller vouches.
-            unsafe { backend.copy(from, to, transfer.width, way)? };
+            unsafe { backend.copy(at(from), at(to), transfer.width, transfer.way)? };
         }
         Ok(())
     }

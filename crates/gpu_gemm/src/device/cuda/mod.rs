@@ -14,4 +14,4 @@ mod tensor_map;
 pub use device::CudaDevice;
 pub use launch::CudaStream;
 pub use rectangle::Link;
-pub use staged::{Direction, Stage, Staging, Transfer};
+pub use staged::{Stage, Staging, Transfer};

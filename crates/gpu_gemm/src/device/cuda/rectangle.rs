@@ -12,46 +12,13 @@ use cust::sys::{
 
 use super::device::CudaDevice;
 use super::status::{checked, during};
+use crate::backend::Way;
 use crate::error::DeviceError;
 
 /// One side of a copy: where its first row begins, and the bytes from there to the next.
-#[derive(Clone, Copy, Debug)]
-pub enum Side {
-    Host(*mut u8, usize),
-    Device(CUdeviceptr, usize),
-}
+pub type Side = (*mut u8, usize);
 
-impl Side {
-    fn memory(self) -> MemoryType {
-        match self {
-            Side::Host(..) => MemoryType::CU_MEMORYTYPE_HOST,
-            Side::Device(..) => MemoryType::CU_MEMORYTYPE_DEVICE,
-        }
-    }
-
-    fn host(self) -> *mut u8 {
-        match self {
-            Side::Host(start, _) => start,
-            Side::Device(..) => std::ptr::null_mut(),
-        }
-    }
-
-    fn device(self) -> CUdeviceptr {
-        match self {
-            Side::Host(..) => 0,
-            Side::Device(start, _) => start,
-        }
-    }
-
-    fn pitch(self) -> usize {
-        match self {
-            Side::Host(_, pitch) | Side::Device(_, pitch) => pitch,
-        }
-    }
-}
-
-/// Starts to copy `height` rows of `width` bytes on a stream, where at most one side is the
-/// host's. From or to memory of the host that is not page-locked, it returns when the copy is done
+/// Starts to copy `height` rows of `width` bytes on a stream. From or to memory of the host that is not page-locked, it returns when the copy is done
 /// or staged.
 ///
 /// # Errors
@@ -66,21 +33,22 @@ pub unsafe fn copy_on(
     stream: &Stream,
     from: Side,
     to: Side,
-    width: usize,
-    height: usize,
+    way: Way,
+    (width, height): (usize, usize),
 ) -> Result<(), DeviceError> {
     if width == 0 || height == 0 {
         return Ok(());
     }
-    let is_contiguous = height == 1 || (from.pitch() == width && to.pitch() == width);
-    let status = match (from, to) {
+    let is_contiguous = height == 1 || (from.1 == width && to.1 == width);
+    let status = match way {
         // A plain copy, which copy engines do. Whether they do rectangles is the driver's choice.
         // SAFETY: the caller vouches for both sides.
-        (Side::Device(from, _), Side::Device(to, _)) if is_contiguous => unsafe {
+        Way::Within if is_contiguous => unsafe {
+            let (from, to) = (from.0 as CUdeviceptr, to.0 as CUdeviceptr);
             cuMemcpyDtoDAsync_v2(to, from, width * height, stream.as_inner())
         },
         _ => {
-            let rectangle = rectangle(from, to, width, height);
+            let rectangle = rectangle(from, to, way, (width, height));
             // SAFETY: as above.
             unsafe { cuMemcpy2DAsync_v2(&rectangle, stream.as_inner()) }
         }
@@ -99,42 +67,35 @@ pub unsafe fn copy_on(
 ///
 /// Both sides have that much until the stream has done it, and the target's context is current.
 pub(crate) unsafe fn copy_between(
-    (from, from_start, from_pitch): (&CudaDevice, *mut u8, usize),
-    (to, to_start, to_pitch): (&CudaDevice, *mut u8, usize),
+    (from, source): (&CudaDevice, Side),
+    (to, target): (&CudaDevice, Side),
     (width, height): (usize, usize),
     stream: &Stream,
 ) -> Result<(), DeviceError> {
     if width == 0 || height == 0 {
         return Ok(());
     }
-    let (source, target) = (from_start as CUdeviceptr, to_start as CUdeviceptr);
     let contexts = (from.raw_context(), to.raw_context());
     if contexts.0 == contexts.1 {
-        let (source, target) = (
-            Side::Device(source, from_pitch),
-            Side::Device(target, to_pitch),
-        );
         // SAFETY: the caller vouches for both sides.
-        return unsafe { copy_on(stream, source, target, width, height) };
+        return unsafe { copy_on(stream, source, target, Way::Within, (width, height)) };
     }
     let stream = stream.as_inner();
-    let is_contiguous = height == 1 || (from_pitch == width && to_pitch == width);
+    let is_contiguous = height == 1 || (source.1 == width && target.1 == width);
     let status = match is_contiguous {
         // SAFETY: as above.
         true => unsafe {
             cuMemcpyPeerAsync(
-                target,
+                target.0 as CUdeviceptr,
                 contexts.1,
-                source,
+                source.0 as CUdeviceptr,
                 contexts.0,
                 width * height,
                 stream,
             )
         },
         false => {
-            let from = (source, from_pitch);
-            let to = (target, to_pitch);
-            let block = block(contexts, from, to, (width, height));
+            let block = block(contexts, source, target, (width, height));
             // SAFETY: as above.
             unsafe { cuMemcpy3DPeerAsync(&block, stream) }
         }
@@ -142,22 +103,26 @@ pub(crate) unsafe fn copy_between(
     checked(status as u32).map_err(during("Copying from one GPU to another"))
 }
 
-fn rectangle(from: Side, to: Side, width: usize, height: usize) -> CUDA_MEMCPY2D_st {
+fn rectangle(from: Side, to: Side, way: Way, (width, height): (usize, usize)) -> CUDA_MEMCPY2D_st {
+    let memory = |is_host| match is_host {
+        true => MemoryType::CU_MEMORYTYPE_HOST,
+        false => MemoryType::CU_MEMORYTYPE_DEVICE,
+    };
     CUDA_MEMCPY2D_st {
         srcXInBytes: 0,
         srcY: 0,
-        srcMemoryType: from.memory(),
-        srcHost: from.host().cast(),
-        srcDevice: from.device(),
+        srcMemoryType: memory(way == Way::ToDevice),
+        srcHost: from.0.cast(),
+        srcDevice: from.0 as CUdeviceptr,
         srcArray: std::ptr::null_mut(),
-        srcPitch: from.pitch(),
+        srcPitch: from.1,
         dstXInBytes: 0,
         dstY: 0,
-        dstMemoryType: to.memory(),
-        dstHost: to.host().cast(),
-        dstDevice: to.device(),
+        dstMemoryType: memory(way == Way::ToHost),
+        dstHost: to.0.cast(),
+        dstDevice: to.0 as CUdeviceptr,
         dstArray: std::ptr::null_mut(),
-        dstPitch: to.pitch(),
+        dstPitch: to.1,
         WidthInBytes: width,
         Height: height,
     }
@@ -166,8 +131,8 @@ fn rectangle(from: Side, to: Side, width: usize, height: usize) -> CUDA_MEMCPY2D
 /// A rectangle as a block of depth 1: between two contexts the driver has rectangles only so.
 fn block(
     contexts: (CUcontext, CUcontext),
-    (source, source_pitch): (CUdeviceptr, usize),
-    (target, target_pitch): (CUdeviceptr, usize),
+    (source, source_pitch): Side,
+    (target, target_pitch): Side,
     (width, height): (usize, usize),
 ) -> CUDA_MEMCPY3D_PEER_st {
     CUDA_MEMCPY3D_PEER_st {
@@ -177,7 +142,7 @@ fn block(
         srcLOD: 0,
         srcMemoryType: MemoryType::CU_MEMORYTYPE_DEVICE,
         srcHost: std::ptr::null(),
-        srcDevice: source,
+        srcDevice: source as CUdeviceptr,
         srcArray: std::ptr::null_mut(),
         srcContext: contexts.0,
         srcPitch: source_pitch,
@@ -188,7 +153,7 @@ fn block(
         dstLOD: 0,
         dstMemoryType: MemoryType::CU_MEMORYTYPE_DEVICE,
         dstHost: std::ptr::null_mut(),
-        dstDevice: target,
+        dstDevice: target as CUdeviceptr,
         dstArray: std::ptr::null_mut(),
         dstContext: contexts.1,
         dstPitch: target_pitch,

@@ -25,11 +25,11 @@ use std::thread;
 use cust::event::{Event, EventFlags};
 use cust::memory::LockedBuffer;
 use cust::stream::Stream;
-use cust::sys::CUdeviceptr;
 
 use super::device::CudaDevice;
 use super::rectangle::{Side, copy_on};
 use super::status::during;
+use crate::backend::Way;
 use crate::error::DeviceError;
 
 /// How copies are staged.
@@ -68,8 +68,8 @@ impl Staging {
 ///
 /// ```no_run
 /// use cust::stream::{Stream, StreamFlags};
-/// use gpu_gemm::device::cuda::{Direction, Stage, Staging, Transfer};
-/// use gpu_gemm::CudaDevice;
+/// use gpu_gemm::device::cuda::{Stage, Staging, Transfer};
+/// use gpu_gemm::{CudaDevice, Way};
 ///
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let gpu = CudaDevice::open(0)?;
@@ -80,7 +80,7 @@ impl Staging {
 /// let on_gpu = gpu.allocate::<f32>(rows * columns)?;
 /// let mut stage = Stage::new(Staging::of(1));
 /// let transfer = Transfer {
-///     direction: Direction::ToDevice,
+///     way: Way::ToDevice,
 ///     host: (a.as_ptr().cast_mut().cast(), 4 * columns),
 ///     device: (on_gpu.as_device_ptr().as_mut_ptr().cast(), 4 * columns),
 ///     width: 4 * columns,
@@ -112,22 +112,14 @@ struct Slot {
 /// [`Stage::copy`] to see to.
 #[derive(Clone, Copy, Debug)]
 pub struct Transfer {
-    pub direction: Direction,
-    /// Where the first row begins, and the bytes from there to the next.
-    pub host: (*mut u8, usize),
-    /// The same on the device.
-    pub device: (*mut u8, usize),
+    /// To the device, or to the host.
+    pub way: Way,
+    pub host: Side,
+    pub device: Side,
     /// Bytes of a row.
     pub width: usize,
     /// Rows.
     pub height: usize,
-}
-
-/// Which way a copy goes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Direction {
-    ToDevice,
-    ToHost,
 }
 
 // SAFETY: the pointers are addresses; `Stage::copy` says what their uses need.
@@ -185,17 +177,13 @@ impl Stage {
             return self.copy_by_threads((gpu, stream), transfer);
         }
         gpu.enter()?;
-        let host = Side::Host(transfer.host.0, transfer.host.1);
-        let device = Side::Device(transfer.device.0 as CUdeviceptr, transfer.device.1);
-        let (from, to) = match transfer.direction {
-            Direction::ToDevice => (host, device),
-            Direction::ToHost => (device, host),
-        };
+        let (from, to) = transfer.sides();
+        let size = (transfer.width, transfer.height);
         // SAFETY: as the caller vouches; the context is current.
-        unsafe { copy_on(stream, from, to, transfer.width, transfer.height)? };
-        match transfer.direction {
-            Direction::ToDevice => Ok(()),
-            Direction::ToHost => stream.synchronize().map_err(during("Waiting for a copy")),
+        unsafe { copy_on(stream, from, to, transfer.way, size)? };
+        match transfer.way == Way::ToHost {
+            false => Ok(()),
+            true => stream.synchronize().map_err(during("Waiting for a copy")),
         }
     }
 
@@ -259,6 +247,14 @@ impl Stage {
 }
 
 impl Transfer {
+    /// From where, and to where.
+    pub(crate) fn sides(&self) -> (Side, Side) {
+        match self.way == Way::ToHost {
+            false => (self.host, self.device),
+            true => (self.device, self.host),
+        }
+    }
+
     /// Bytes of a row, or of a part of it, and rows, in a buffer.
     fn in_buffer(&self, buffer_bytes: usize) -> (usize, usize) {
         let width = self.width.min(buffer_bytes).max(1);
@@ -293,9 +289,9 @@ impl Job<'_> {
         let worked = self
             .gpu
             .enter()
-            .and_then(|()| match self.transfer.direction {
-                Direction::ToDevice => self.send(lane),
-                Direction::ToHost => self.receive(lane),
+            .and_then(|()| match self.transfer.way == Way::ToHost {
+                false => self.send(lane),
+                true => self.receive(lane),
             });
         if let Err(error) = worked {
             // The others end, too.
@@ -322,9 +318,10 @@ impl Job<'_> {
                 unsafe { std::ptr::copy_nonoverlapping(source, target, rows.width) };
             }
             let (from, to) = (slot.side(rows), self.device(rows));
+            let size = (rows.width, rows.height);
             // SAFETY: the buffer is not touched before its event, and lives as long as the device;
             // the caller vouches for the target; the context is current.
-            unsafe { copy_on(self.stream, from, to, rows.width, rows.height)? };
+            unsafe { copy_on(self.stream, from, to, Way::ToDevice, size)? };
             slot.record(self.stream)?;
             index = 1 - index;
         }
@@ -348,8 +345,9 @@ impl Job<'_> {
             }
             if let Some(rows) = self.take() {
                 let (from, to) = (self.device(rows), slot.side(rows));
+                let size = (rows.width, rows.height);
                 // SAFETY: as in `send`, with the sides exchanged.
-                unsafe { copy_on(self.stream, from, to, rows.width, rows.height)? };
+                unsafe { copy_on(self.stream, from, to, Way::ToHost, size)? };
                 slot.record(self.stream)?;
                 arriving[index] = Some(rows);
             }
@@ -370,14 +368,14 @@ impl Job<'_> {
     fn device(&self, rows: Rows) -> Side {
         let (start, pitch) = self.transfer.device;
         let first = start.wrapping_add(rows.first.0 * pitch + rows.first.1);
-        Side::Device(first as CUdeviceptr, pitch)
+        (first, pitch)
     }
 }
 
 impl Slot {
     /// Where rows lie in the buffer: one after the other.
     fn side(&mut self, rows: Rows) -> Side {
-        Side::Host(self.memory.as_mut_ptr(), rows.width)
+        (self.memory.as_mut_ptr(), rows.width)
     }
 
     /// The copy that was started last has this buffer until the event.
@@ -423,7 +421,7 @@ mod tests {
             (7, 0, 8),
         ] {
             let transfer = Transfer {
-                direction: Direction::ToDevice,
+                way: Way::ToDevice,
                 host: (std::ptr::null_mut(), width),
                 device: (std::ptr::null_mut(), width),
                 width,

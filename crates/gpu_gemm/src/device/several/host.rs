@@ -20,9 +20,10 @@ use std::time::Instant;
 
 use super::product::{A, Area, B, C, Product, Rows};
 use super::{Devices, Done, HostProblem, Start};
+use crate::backend::Way;
 use crate::call::{Shape, Transpose, extent};
 use crate::choose::Choice;
-use crate::device::cuda::staged::{Direction, Transfer};
+use crate::device::cuda::Transfer;
 use crate::error::DeviceError;
 use crate::launch::{Element, Scalar};
 use crate::split::{Block, Panel, Piece, Split};
@@ -75,7 +76,7 @@ impl<T: Element, S: Element> Product<'_, T, S> {
             (home, area, host)
         });
         // SAFETY: the rows are in the slices, which nothing writes meanwhile.
-        unsafe { self.exchange(copies.collect(), Direction::ToDevice) }
+        unsafe { self.exchange(copies.collect(), Way::ToDevice) }
     }
 
     /// Copies a new C, as it is stored in host memory, to where it starts.
@@ -91,7 +92,7 @@ impl<T: Element, S: Element> Product<'_, T, S> {
         let Shape { m, n, .. } = self.split.shape();
         let copies = self.blocks_of_c(source((c, ldc), (m, n)));
         // SAFETY: the rows are in the slice, which nothing writes meanwhile.
-        unsafe { self.exchange(copies, Direction::ToDevice)? };
+        unsafe { self.exchange(copies, Way::ToDevice)? };
         // A GPU may still be writing what it was sent, and the others do not wait for its stream.
         self.finish()
     }
@@ -109,7 +110,7 @@ impl<T: Element, S: Element> Product<'_, T, S> {
         let Shape { m, n, .. } = self.split.shape();
         let copies = self.blocks_of_c(target((c, ldc), (m, n)));
         // SAFETY: the rows are in the slice, and blocks do not overlap.
-        unsafe { self.exchange(copies, Direction::ToHost) }
+        unsafe { self.exchange(copies, Way::ToHost) }
     }
 
     fn blocks_of_c(&self, c: Host) -> Vec<(usize, Area, Host)> {
@@ -140,11 +141,11 @@ impl<T: Element, S: Element> Product<'_, T, S> {
     unsafe fn exchange(
         &self,
         copies: Vec<(usize, Area, Host)>,
-        direction: Direction,
+        way: Way,
     ) -> Result<(), DeviceError> {
         let transfers = copies.into_iter().map(|(device, area, host)| {
             let (on_device, in_host) = (self.at(device, &area), self.in_host(&area, host));
-            (device, transfer(on_device, in_host, direction))
+            (device, transfer(on_device, in_host, way))
         });
         let transfers: Vec<_> = transfers.collect();
         // SAFETY: the caller vouches for the host's rows; the memory of devices is this product's,
@@ -154,9 +155,9 @@ impl<T: Element, S: Element> Product<'_, T, S> {
 }
 
 /// A copy between memory of a device and of the host.
-fn transfer(device: Rows, host: Rows, direction: Direction) -> Transfer {
+fn transfer(device: Rows, host: Rows, way: Way) -> Transfer {
     Transfer {
-        direction,
+        way,
         host: (host.start, host.pitch),
         device: (device.start, device.pitch),
         width: device.width,
@@ -326,7 +327,7 @@ impl<T: Element, S: Element> Product<'_, T, S> {
                 self.at(device, &area),
                 self.in_host(&area, hosts[area.matrix]),
             );
-            (device, transfer(to, from, Direction::ToDevice))
+            (device, transfer(to, from, Way::ToDevice))
         };
         let of_c = |block: &Block| self.block((block.rows.clone(), block.columns.clone()));
         // Blocks that are being computed, each with an event after that.
@@ -372,7 +373,7 @@ impl<T: Element, S: Element> Product<'_, T, S> {
                         .map_err(named(device))?;
                     let area = of_c(block);
                     let (from, to) = (self.at(device, &area), self.in_host(&area, hosts[C]));
-                    transfers.push((device, transfer(from, to, Direction::ToHost)));
+                    transfers.push((device, transfer(from, to, Way::ToHost)));
                 }
             }
             // SAFETY: the rows are in the host's C, and blocks do not overlap; the streams wait

@@ -413,8 +413,8 @@ impl<'devices, T: Element, S: Element> Product<'devices, T, S> {
         let part = &self.devices.parts[of];
         if let ((Some(from), Some(to)), Some(stream)) = (gpus, part.copies.stream()) {
             part.enter()?;
-            let from = (from, source.start, source.pitch);
-            let to = (to, target.start, target.pitch);
+            let from = (from, (source.start, source.pitch));
+            let to = (to, (target.start, target.pitch));
             // SAFETY: both lie in memory of this product, which outlives the last wait of
             // `multiply`, and which has room for that many rows; the stream is of this device.
             unsafe { copy_between(from, to, (source.width, source.height), stream)? };
