@@ -11,7 +11,7 @@ use std::{
 
 use nvvm::Search;
 
-use crate::{CudaBuilderError, record::identity};
+use crate::CudaBuilderError;
 
 /// The build script that this code runs in. Tests construct their own.
 pub(crate) struct BuildScript {
@@ -185,6 +185,16 @@ pub(crate) fn delete(path: &Path) -> Result<(), CudaBuilderError> {
         }
         _ => Ok(()),
     }
+}
+
+/// A file's name, length and time.
+pub(crate) fn identity(path: &Path) -> Option<String> {
+    let data = fs::metadata(path).ok()?;
+    Some(format!(
+        "{path:?} {} {:?}",
+        data.len(),
+        data.modified().ok()?
+    ))
 }
 
 /// Writes a file atomically: others see all of it or none, also after a loss of power.

@@ -13,8 +13,10 @@ use std::{
     process::Output,
 };
 
+use nvvm::NvvmArch;
+
 use crate::{
-    CudaBuilderError, NvvmArch,
+    CudaBuilderError,
     build_script::BuildScript,
     cargo_messages::{Artifact, Messages},
     dep_info::DepInfo,

@@ -67,6 +67,7 @@ use std::path::{Path, PathBuf};
 
 pub use error::CudaBuilderError;
 pub use nvvm::NvvmArch;
+pub use ptx::DebugInfo;
 
 use build_script::BuildScript;
 use device_codegen::Contraction;
@@ -81,17 +82,6 @@ pub fn why_no_libnvvm() -> Option<String> {
         ..nvvm::Search::from_environment()
     };
     search.find_or_fetch().err().map(|error| error.to_string())
-}
-
-/// What the PTX says about the source that it was compiled from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum DebugInfo {
-    /// Nothing.
-    None,
-    /// The source line of each instruction, and the calls that it was inlined through, for
-    /// profilers and checkers. The instructions are the same. The PTX then needs at least version
-    /// 7.2: driver 460.
-    LineTables,
 }
 
 /// Compiles one crate of kernels for one architecture; see the [crate](self).

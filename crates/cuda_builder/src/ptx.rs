@@ -8,12 +8,23 @@ use device_codegen::{
 use nvvm::{Compiler, NvvmArch, Search, Toolkit, ptx_version};
 
 use crate::{
-    CudaBuilderError, DebugInfo,
+    CudaBuilderError,
     build_script::write_atomically,
     device_build::DeviceCrate,
     kernels_apart::{self, Will},
     shared::PtxCache,
 };
+
+/// What the PTX says about the source that it was compiled from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DebugInfo {
+    /// Nothing.
+    None,
+    /// The source line of each instruction, and the calls that it was inlined through, for
+    /// profilers and checkers. The instructions are the same. The PTX then needs at least version
+    /// 7.2: driver 460.
+    LineTables,
+}
 
 /// libNVVM, loaded, and what it has compiled before.
 pub(crate) struct LibNvvm {

@@ -18,7 +18,7 @@ use sha2::{Digest, Sha256};
 
 use crate::{
     CudaBuilderError,
-    build_script::{BuildScript, write_atomically},
+    build_script::{BuildScript, identity, write_atomically},
 };
 
 /// A longer file, such as libNVVM, is the same if its length and time are.
@@ -151,16 +151,6 @@ fn contents(path: &Path, before: Option<SystemTime>) -> Option<Vec<u8>> {
         true => identity(path).map(String::into_bytes),
         false => fs::read(path).ok(),
     }
-}
-
-/// A file's name, length and time.
-pub(crate) fn identity(path: &Path) -> Option<String> {
-    let data = fs::metadata(path).ok()?;
-    Some(format!(
-        "{path:?} {} {:?}",
-        data.len(),
-        data.modified().ok()?
-    ))
 }
 
 fn hex(digest: impl AsRef<[u8]>) -> String {

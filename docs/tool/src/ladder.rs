@@ -1,7 +1,7 @@
 //! The kernels that the book is about.
 
 use gpu_kernels::KERNELS;
-use gpu_kernels::spec::{DataType, Kernel, Variant};
+use gpu_kernels::spec::{DataType, Kernel, Unit, Variant};
 use host::cpu::RUNGS;
 
 /// The kernel of that name.
@@ -43,4 +43,13 @@ pub fn of_floats(kernel: &Kernel) -> impl Iterator<Item = &'static Variant> {
     let order = [DataType::F32, DataType::F64, DataType::BF16];
     let data_type = order.into_iter().find(|data_type| has(*data_type));
     variants.filter(move |variant| Some(variant.types.data_type()) == data_type)
+}
+
+/// The kernels of which no variant is for tensor cores.
+pub fn on_cuda_cores() -> impl Iterator<Item = &'static Kernel> {
+    let kernels = KERNELS.iter().copied();
+    kernels.filter(|kernel| {
+        let mut variants = kernel.variants.iter();
+        variants.all(|variant| variant.unit == Unit::CudaCores)
+    })
 }

@@ -5,13 +5,15 @@
 //! `ptx tiled_32: st.shared.f32 | bar.sync .. fma.rn.f32` shows a line, and, from a later one,
 //! all lines up to another. Between them, `...` marks what is left out.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
 use cuda_builder::{CudaBuilder, DebugInfo, NvvmArch};
+use gpu_kernels::spec::Variant;
+use nvvm::{Origin, Toolkit, nvdisasm};
 
 use crate::chapters::{self, Chapter};
-use crate::machine_code;
+use crate::ladder::{of_floats, on_cuda_cores};
 use crate::parts::Part;
 use crate::repository::read;
 
@@ -36,6 +38,20 @@ fn shown(chapters: &[Chapter]) -> impl Iterator<Item = &str> {
     })
 }
 
+/// What counts instructions ([`crate::machine_code`]): not ptxas of an SDK, which may be of another version than the wheel and count
+/// otherwise.
+pub fn tools() -> Option<(Toolkit, PathBuf)> {
+    let (toolkit, nvdisasm) = (Toolkit::find()?, nvdisasm::find()?);
+    let is_of_sdk = matches!(toolkit.origin, Origin::Variable(_) | Origin::Folder(_));
+    (toolkit.ptxas.is_some() && !is_of_sdk).then_some((toolkit, nvdisasm))
+}
+
+/// The variants whose machine code is counted; none where that is not possible.
+pub fn counted() -> impl Iterator<Item = &'static Variant> {
+    let kernels = tools().map(|_| on_cuda_cores());
+    kernels.into_iter().flatten().flat_map(of_floats)
+}
+
 /// A file that the compilers make of the ladder for one architecture: its IR, PTX or OpenCL C, of
 /// the kernels that are shown or counted. All take twice as long and more.
 ///
@@ -49,7 +65,7 @@ pub fn compiled(file: &str) -> Result<String, String> {
         let chapters = chapters::all()?;
         let built = CudaBuilder::new(kernels)
             .arch(NvvmArch::Compute90)
-            .only(shown(&chapters).chain(machine_code::counted().map(|one| one.entry.name)))
+            .only(shown(&chapters).chain(counted().map(|one| one.entry.name)))
             .copy_to(out.join("kernels.ptx"))
             .opencl_to(out.join("opencl"))
             .emit_llvm_ir(true)

@@ -3,19 +3,16 @@
 //! The host keeps the counts in [`record::FILE`]. Where ptxas and nvdisasm are, `cargo run -p book`
 //! writes that file, and the tests compare it.
 
-use std::path::PathBuf;
-
 use gpu_gemm::device::ptx::with_one_kernel;
 use gpu_kernels::KERNELS;
-use gpu_kernels::spec::{Kernel, Unit, Variant};
 use host::listing::record::{self, Counts};
 use host::listing::sass;
 use host::listing::statistics::Statistics;
-use nvvm::{NvvmArch, Origin, Toolkit, nvdisasm, ptxas};
+use nvvm::{NvvmArch, nvdisasm, ptxas};
 
 use crate::figures;
-use crate::ladder::of_floats;
-use crate::listings::compiled;
+use crate::ladder::{of_floats, on_cuda_cores};
+use crate::listings::{compiled, counted, tools};
 use crate::parts::unbroken;
 use crate::repository::{at_root, read};
 
@@ -27,14 +24,6 @@ const ALSO: [&str; 5] = [
     "conflict-free-sn16",
     "double-buffer-sn16",
 ];
-
-/// What counts: not ptxas of an SDK, which may be of another version than the wheel and count
-/// otherwise.
-fn tools() -> Option<(Toolkit, PathBuf)> {
-    let (toolkit, nvdisasm) = (Toolkit::find()?, nvdisasm::find()?);
-    let is_of_sdk = matches!(toolkit.origin, Origin::Variable(_) | Origin::Folder(_));
-    (toolkit.ptxas.is_some() && !is_of_sdk).then_some((toolkit, nvdisasm))
-}
 
 /// Counts again, where that is possible; `None` where it is not.
 ///
@@ -65,21 +54,6 @@ pub fn count() -> Result<Option<String>, String> {
     record::write(&counts)
         .map(Some)
         .map_err(|error| error.to_string())
-}
-
-/// The variants whose machine code is counted; none where that is not possible.
-pub fn counted() -> impl Iterator<Item = &'static Variant> {
-    let kernels = tools().map(|_| on_cuda_cores());
-    kernels.into_iter().flatten().flat_map(of_floats)
-}
-
-/// The kernels that the law is about.
-fn on_cuda_cores() -> impl Iterator<Item = &'static Kernel> {
-    let kernels = KERNELS.iter().copied();
-    kernels.filter(|kernel| {
-        let mut variants = kernel.variants.iter();
-        variants.all(|variant| variant.unit == Unit::CudaCores)
-    })
 }
 
 /// A figure of a variant's machine code: its `registers`, the `instructions` and `fmas` of its
