@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use clap::ValueEnum;
-use gpu_gemm::device::several::{Done, HostProblem, Start};
+use gpu_gemm::device::several::{Done, Start};
 use gpu_gemm::{Bf16, Choice, Devices, ElementType, F16, Plan};
 
 use super::{Run, RunError};
@@ -90,14 +90,13 @@ fn multiply_as<Input: Number, T: Number, R>(
     };
     let stored = problem.stored_as::<Input>()?;
     let [a, b] = [&*stored.a, &*stored.b].map(|matrix| (matrix.elements(), matrix.leading()));
-    let [transpose_a, transpose_b] = problem.transposes;
+    let shape = (problem.shape(), problem.transposes);
     let scalars = (problem.alpha.scalar(), problem.beta.scalar());
     // Each run begins with the same C, if it reads one.
     let reads_c = problem.beta != T::default();
     let (mut c, leading) = (problem.c.clone(), problem.c.leading());
     let (outcome, grid, plan) = if origin == Origin::Host {
-        let product = (problem.shape(), problem.transposes);
-        let mut product = devices.streamed::<Input, T>(product, count, scalars, choice)?;
+        let mut product = devices.streamed::<Input, T>(shape, count, scalars, choice)?;
         let outcome = run(&mut || {
             if reads_c {
                 c.elements_mut().copy_from_slice(problem.c.elements());
@@ -111,13 +110,8 @@ fn multiply_as<Input: Number, T: Number, R>(
             product.first_plan().cloned(),
         )
     } else {
-        let whole = HostProblem {
-            shape: problem.shape(),
-            a: (a.0, a.1, transpose_a),
-            b: (b.0, b.1, transpose_b),
-            c: (problem.c.elements(), leading),
-        };
-        let mut product = devices.product(whole, count, starts, scalars, choice)?;
+        let mut product = devices.product::<Input, T>(shape, count, starts, scalars, choice)?;
+        product.write(a, b)?;
         let outcome = run(&mut || {
             if reads_c {
                 product.write_c(problem.c.elements(), leading)?;

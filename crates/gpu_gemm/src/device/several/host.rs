@@ -19,7 +19,7 @@ use std::thread;
 use std::time::Instant;
 
 use super::product::{A, Area, B, C, Product, Rows};
-use super::{Devices, Done, HostProblem, Start};
+use super::{Devices, Done, Start};
 use crate::backend::Way;
 use crate::call::{Shape, Transpose, extent};
 use crate::choose::Choice;
@@ -49,7 +49,8 @@ fn target<E>((elements, leading): (&mut [E], usize), size: (usize, usize)) -> Ho
 }
 
 impl<T: Element, S: Element> Product<'_, T, S> {
-    /// Copies a problem's matrices, of the same shape and stored alike, to where they start.
+    /// Copies A and B, as they are stored in host memory, each given with its leading dimension, to
+    /// where they start.
     ///
     /// # Errors
     ///
@@ -58,13 +59,13 @@ impl<T: Element, S: Element> Product<'_, T, S> {
     /// # Panics
     ///
     /// If a matrix is shorter than the shape says.
-    pub fn write(&mut self, problem: &HostProblem<'_, T, S>) -> Result<(), DeviceError> {
-        let (a, b) = ((problem.a.0, problem.a.1), (problem.b.0, problem.b.1));
+    pub fn write(&mut self, a: (&[T], usize), b: (&[T], usize)) -> Result<(), DeviceError> {
         self.write_factors(a, b)?;
-        self.write_c(problem.c.0, problem.c.1)
+        // A GPU may still be writing what it was sent, and the others do not wait for its stream.
+        self.finish()
     }
 
-    /// Copies A and B to where they start.
+    /// The same, without waiting for it.
     fn write_factors(&self, a: (&[T], usize), b: (&[T], usize)) -> Result<(), DeviceError> {
         let devices = 0..self.split.devices();
         let [size_of_a, size_of_b] = self.sizes_of_factors();
@@ -93,8 +94,7 @@ impl<T: Element, S: Element> Product<'_, T, S> {
         let copies = self.blocks_of_c(source((c, ldc), (m, n)));
         // SAFETY: the rows are in the slice, which nothing writes meanwhile.
         unsafe { self.exchange(copies, Way::ToDevice)? };
-        // A GPU may still be writing what it was sent, and the others do not wait for its stream.
-        self.finish()
+        self.finish() // as in `write`
     }
 
     /// Copies C to host memory; what lies between its rows stays as it is.

@@ -29,7 +29,6 @@ use std::time::Duration;
 
 use super::cuda::{CudaDevice, Link, Staging};
 use super::{Copies, Device};
-use crate::call::{Shape, Transpose};
 use crate::error::DeviceError;
 
 use part::Part;
@@ -53,15 +52,6 @@ pub enum Start {
     Spread,
     /// All of it on the first device.
     First,
-}
-
-/// A problem in host memory. A and B are as stored, each with its leading dimension.
-#[derive(Clone, Copy, Debug)]
-pub struct HostProblem<'a, T, C> {
-    pub shape: Shape,
-    pub a: (&'a [T], usize, Transpose),
-    pub b: (&'a [T], usize, Transpose),
-    pub c: (&'a [C], usize),
 }
 
 /// What a product did.

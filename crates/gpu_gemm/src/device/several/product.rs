@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use gpu_kernels::spec::{DataType, ElementType};
 
-use super::{Devices, Done, HostProblem, Start};
+use super::{Devices, Done, Start};
 use crate::backend::Allocated;
 use crate::call::{Batch, Shape, Transpose};
 use crate::choose::Choice;
@@ -77,8 +77,9 @@ impl Rows {
 }
 
 impl Devices {
-    /// Copies a problem to the first `count` devices, each matrix to where it starts, and prepares
-    /// its product: by the chosen kernel, or for `None` by the one that suits each part.
+    /// Prepares a product of this shape, A and B stored transposed or not, on the first `count`
+    /// devices: by the chosen kernel, or for `None` by the one that suits each part. What its
+    /// matrices hold is undefined ([`Product::write`]).
     ///
     /// # Errors
     ///
@@ -86,19 +87,16 @@ impl Devices {
     ///
     /// # Panics
     ///
-    /// If there are fewer devices, a matrix is shorter than the shape says, or the kernel is not
-    /// for these types.
+    /// If there are fewer devices, or the kernel is not for these types.
     pub fn product<T: Element, S: Element>(
         &self,
-        problem: HostProblem<'_, T, S>,
+        product: (Shape, [Transpose; 2]),
         count: usize,
         starts: [Start; 3],
         scalars: (Scalar, Scalar),
         choice: Option<Choice>,
     ) -> Result<Product<'_, T, S>, DeviceError> {
-        let product = (problem.shape, [problem.a.2, problem.b.2]);
         let mut product = Product::allocated(self, product, count, starts, scalars)?;
-        product.write(&problem)?;
         product.plan(choice, Split::blocks)?;
         Ok(product)
     }
