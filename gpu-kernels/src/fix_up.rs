@@ -150,7 +150,7 @@ pub(crate) trait Sink {
     unsafe fn update4(&self, row: usize, col: usize, sums: Float4);
 }
 
-impl Sink for Gemm<'_, f32> {
+impl<T> Sink for Gemm<'_, T, f32, f32> {
     #[inline(always)]
     fn size(&self) -> (usize, usize) {
         (self.m, self.n)
@@ -163,26 +163,6 @@ impl Sink for Gemm<'_, f32> {
         } else {
             Gemm::update4::<true>(self, row, col, sums);
         }
-    }
-}
-
-/// C of f32, of whatever A and B are.
-#[inline(always)]
-pub(crate) fn c_of_f32<'a, T>(gemm: &Gemm<'a, T, f32, f32>) -> Gemm<'a, f32> {
-    Gemm {
-        m: gemm.m,
-        n: gemm.n,
-        k: gemm.k,
-        alpha: gemm.alpha,
-        a: &[],
-        lda: 0,
-        b: &[],
-        ldb: 0,
-        beta: gemm.beta,
-        c: gemm.c,
-        ldc: gemm.ldc,
-        batch_strides: gemm.batch_strides,
-        partials: gemm.partials,
     }
 }
 

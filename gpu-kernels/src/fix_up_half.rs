@@ -104,7 +104,7 @@ struct Half4([u32; 2]);
 /// How a kernel of 16 bits writes its sums, by the type of C: a function of its `Gemm`.
 macro_rules! sink {
     (f32) => {
-        $crate::fix_up::c_of_f32
+        Clone::clone
     };
     ($half:ident) => {
         $crate::fix_up_half::HalfC::<$crate::half::$half>::of

@@ -224,13 +224,6 @@ impl<T: Word> Gemm<'_, T> {
         row + rows <= self.m && col + cols <= self.n
     }
 
-    /// Whether every row of C starts at a multiple of 16 bytes, in each product.
-    #[inline(always)]
-    pub fn c_is_float4_aligned(&self) -> bool {
-        let distances = self.ldc | self.batch_strides[2];
-        (self.c as usize).is_multiple_of(16) && distances.is_multiple_of(4)
-    }
-
     /// Whether every row of A, B and C starts at a multiple of 16 bytes. A function apart from
     /// [`Gemm::tile_is_exact`]: with both as one condition, `double_buffer_sn16` took 8 registers
     /// more and was a tenth slower.
@@ -297,6 +290,16 @@ impl<T: Word> Gemm<'_, T> {
             pipeline::memcpy_async_zfill(target.add(i), first.wrapping_add(i), bytes);
         }
     }
+}
+
+/// The same of C, whatever A and B are.
+impl<T, C: Word> Gemm<'_, T, C, C> {
+    /// Whether every row of C starts at a multiple of 16 bytes, in each product.
+    #[inline(always)]
+    pub fn c_is_float4_aligned(&self) -> bool {
+        let distances = self.ldc | self.batch_strides[2];
+        (self.c as usize).is_multiple_of(16) && distances.is_multiple_of(4)
+    }
 
     /// [`Gemm::update`] of `C[row][col..col + 4]`.
     ///
@@ -305,7 +308,7 @@ impl<T: Word> Gemm<'_, T> {
     /// What an access that is not `PREDICATED` promises, and no other thread touches these
     /// elements.
     #[inline(always)]
-    pub unsafe fn update4<const PREDICATED: bool>(&self, row: usize, col: usize, sums: Float4<T>) {
+    pub unsafe fn update4<const PREDICATED: bool>(&self, row: usize, col: usize, sums: Float4<C>) {
         if PREDICATED {
             for i in 0..4 {
                 self.update(row, col + i, sums.0[i]);
@@ -314,12 +317,12 @@ impl<T: Word> Gemm<'_, T> {
         }
         let c = self.c_of_cta().add(row * self.ldc + col);
         let mut result = sums.0.map(|sum| self.alpha.times(sum));
-        if self.beta != T::ZERO {
+        if self.beta != C::ZERO {
             let old = Float4::read(c);
             for i in 0..4 {
                 result[i] = self.beta.times_plus(old.0[i], result[i]);
             }
         }
-        global::store4(c.cast(), result.map(T::bits));
+        global::store4(c.cast(), result.map(C::bits));
     }
 }

@@ -61,16 +61,11 @@ macro_rules! kernel {
                             $($(+ ($length * size_of::<$of>()).next_multiple_of(16))+)?) as u32,
                         $($($field: $value,)*)?
                         ..{
-                            let entry = $crate::kernel::entry_of!($entry($element $(-> $c)? $(; $mapped)?));
-                            let data_type = $crate::kernel::data_type!($element $(-> $c)?);
                             let block = Block { x: $x as u32, y: $y as u32 };
                             let tile = Tile { m: $m as u32, n: $n as u32, k: $k as u32 };
-                            // SAFETY: it is the row of the kernel above.
-                            unsafe {
-                                $crate::kernel::constructor!($($mapped)?)(
-                                    $name, entry, data_type, block, tile,
-                                )
-                            }
+                            $crate::kernel::row!(
+                                $name, $entry, ($element $(-> $c)?) $($mapped)?; block, tile
+                            )
                         }
                     }
                     .checked())
@@ -130,33 +125,28 @@ macro_rules! wanted {
 }
 pub(crate) use wanted;
 
-/// The `EntryPoint` of a kernel of these element types.
-macro_rules! entry_of {
-    ($entry:ident($element:ident $(-> $c:ident)?; mapped)) => {
-        $crate::spec::entry!($entry(&$crate::kernel::mapped_type!($element $(-> $c)?)))
-    };
-    ($entry:ident($element:ident $(-> $c:ident)?)) => {
-        $crate::spec::entry!($entry($crate::kernel::gemm_type!($element $(-> $c)?)))
-    };
+/// The row of a kernel of these element types.
+macro_rules! row {
+    ($name:tt, $entry:ident, ($($types:tt)+); $($size:expr),+) => {{
+        let entry = $crate::spec::entry!($entry($crate::kernel::of_types!(gemm_type($($types)+))));
+        let data_type = $crate::kernel::of_types!(data_type($($types)+));
+        // SAFETY: it is the row of a kernel of `kernel!`.
+        unsafe { $crate::spec::Variant::new($name, entry, data_type, $($size),+) }
+    }};
+    ($name:tt, $entry:ident, ($($types:tt)+) mapped; $($size:expr),+) => {{
+        let entry = $crate::spec::entry!($entry(&$crate::kernel::of_types!(mapped_type($($types)+))));
+        let data_type = $crate::kernel::of_types!(data_type($($types)+));
+        // SAFETY: as above.
+        unsafe { $crate::spec::Variant::mapped($name, entry, data_type, $($size),+) }
+    }};
 }
-pub(crate) use entry_of;
-
-/// What makes the row of a kernel.
-macro_rules! constructor {
-    () => {
-        $crate::spec::Variant::new
-    };
-    (mapped) => {
-        $crate::spec::Variant::mapped
-    };
-}
-pub(crate) use constructor;
+pub(crate) use row;
 
 /// Writes one entry point.
 macro_rules! entry_point {
     ($entry:ident ($gemm:ident: $element:ident $(-> $c:ident)?) { $($body:tt)* }) => {
         #[cuda_std::kernel]
-        pub unsafe fn $entry(gemm: $crate::kernel::gemm_type!($element $(-> $c)?)) {
+        pub unsafe fn $entry(gemm: $crate::kernel::of_types!(gemm_type($element $(-> $c)?))) {
             let $gemm = gemm.of_cta();
             $($body)*
         }
@@ -164,7 +154,7 @@ macro_rules! entry_point {
     ($entry:ident ($gemm:ident: $element:ident $(-> $c:ident)?; mapped) { $($body:tt)* }) => {
         #[cuda_std::kernel]
         pub unsafe fn $entry(
-            #[grid_constant] block: &$crate::kernel::mapped_type!($element $(-> $c)?),
+            #[grid_constant] block: &$crate::kernel::of_types!(mapped_type($element $(-> $c)?)),
         ) {
             if cfg!(any(not(cuda_device), target_feature = "compute_90a")) {
                 let $gemm = block.gemm();
@@ -177,53 +167,49 @@ macro_rules! entry_point {
 }
 pub(crate) use entry_point;
 
-/// The argument block of a kernel of these element types.
+/// What a macro makes of element types: of those that hold an element of A and B, one of C and a
+/// sum, and of their name as a `DataType`.
+macro_rules! of_types {
+    ($then:ident(bf16 -> f32)) => {
+        $crate::kernel::$then!(u16, f32, f32, BF16_F32)
+    };
+    ($then:ident(f16 -> f32)) => {
+        $crate::kernel::$then!(u16, f32, f32, F16_F32)
+    };
+    ($then:ident(bf16)) => {
+        $crate::kernel::$then!(u16, u16, f32, BF16)
+    };
+    ($then:ident(f16)) => {
+        $crate::kernel::$then!(u16, u16, f32, F16)
+    };
+    ($then:ident(f64)) => {
+        $crate::kernel::$then!(f64, f64, f64, F64)
+    };
+    ($then:ident(i32)) => {
+        $crate::kernel::$then!(i32, i32, i32, I32)
+    };
+    ($then:ident($of_f32:ident)) => {
+        $crate::kernel::$then!(f32, f32, f32, F32)
+    };
+}
+pub(crate) use of_types;
+
+/// The argument block of a kernel.
 macro_rules! gemm_type {
-    (bf16 -> f32) => { $crate::gemm::Gemm<'_, u16, f32, f32> };
-    (f16 -> f32) => { $crate::gemm::Gemm<'_, u16, f32, f32> };
-    (bf16) => { $crate::gemm::Gemm<'_, u16, u16, f32> };
-    (f16) => { $crate::gemm::Gemm<'_, u16, u16, f32> };
-    ($element:ident) => { $crate::gemm::Gemm<'_, $element> };
+    ($input:ty, $c:ty, $sum:ty, $name:ident) => { $crate::gemm::Gemm<'_, $input, $c, $sum> };
 }
 pub(crate) use gemm_type;
 
 /// The same, of a kernel whose tiles the copy engine loads.
 macro_rules! mapped_type {
-    (bf16) => { $crate::mapped_gemm::MappedBlock };
-    (f16) => { $crate::mapped_gemm::MappedBlock };
-    (f64) => { $crate::mapped_gemm::MappedBlock<f64, f64> };
-    ($($c_in_f32:tt)*) => { $crate::mapped_gemm::MappedBlock<f32> };
+    ($input:ty, $c:ty, $sum:ty, $name:ident) => { $crate::mapped_gemm::MappedBlock<$c, $sum> };
 }
 pub(crate) use mapped_type;
 
 /// The element types of a kernel's matrices.
 macro_rules! data_type {
-    (f64) => {
-        $crate::spec::DataType::F64
-    };
-    (i32) => {
-        $crate::spec::DataType::I32
-    };
-    (bf16) => {
-        $crate::spec::DataType::BF16
-    };
-    (f16) => {
-        $crate::spec::DataType::F16
-    };
-    (bf16 -> f32) => {
-        $crate::spec::DataType::BF16_F32
-    };
-    (f16 -> f32) => {
-        $crate::spec::DataType::F16_F32
-    };
-    (f32) => {
-        $crate::spec::DataType::F32
-    };
-    (tf32) => {
-        $crate::spec::DataType::F32
-    };
-    (split_f32) => {
-        $crate::spec::DataType::F32
+    ($input:ty, $c:ty, $sum:ty, $name:ident) => {
+        $crate::spec::DataType::$name
     };
 }
 pub(crate) use data_type;
