@@ -110,7 +110,7 @@ pub struct Problem<T> {
 pub struct Stored<'a, T: Clone, Input: Clone = T> {
     pub a: Cow<'a, Matrix<Input>>,
     pub b: Cow<'a, Matrix<Input>>,
-    pub c: &'a Matrix<T>,
+    pub c: Cow<'a, Matrix<T>>,
 }
 
 /// Calls a generic function of the type of A and B and the type of C, by a problem's
@@ -186,7 +186,7 @@ impl<T: Number> Problem<T> {
         Ok(Stored {
             a: self.stored_operand(&self.a, a)?,
             b: self.stored_operand(&self.b, b)?,
-            c: &self.c,
+            c: Cow::Borrowed(&self.c),
         })
     }
 

@@ -3,11 +3,11 @@
 use std::borrow::Cow;
 
 use gpu_gemm::gpu_kernels::spec::Allocation;
-use gpu_gemm::{Backend, Batch, DeviceError, Product, Shape, Stored, Transpose};
+use gpu_gemm::{Backend, Batch, DeviceError, Product, Shape, Transpose};
 
 use super::error::RunError;
 use super::guard::Guarded;
-use crate::data::{Matrix, Number, Placement, Problem, ProblemError, by_inputs};
+use crate::data::{Matrix, Number, Placement, Problem, ProblemError, Stored, by_inputs};
 
 /// Copies of a problem's matrices, each between guard bands, whatever the type of A and B.
 pub(crate) trait Copies<T: Number> {
@@ -44,22 +44,18 @@ fn none_as<'a, Input: Number, T: Number>(
     allocation: Allocation,
     problem: &'a Problem<T>,
 ) -> Result<Box<dyn Copies<T> + 'a>, ProblemError> {
-    let stored = problem.stored_as::<Input>()?;
-    let (a, b, c) = match allocation {
-        Allocation::AsGiven => (stored.a, stored.b, Cow::Borrowed(stored.c)),
-        Allocation::Pitched => (
-            Cow::Owned(pitched(&stored.a)?),
-            Cow::Owned(pitched(&stored.b)?),
-            Cow::Owned(pitched(stored.c)?),
-        ),
-    };
-    let copies = Vec::new();
+    let mut stored = problem.stored_as::<Input>()?;
+    if allocation == Allocation::Pitched {
+        stored = Stored {
+            a: Cow::Owned(pitched(&stored.a)?),
+            b: Cow::Owned(pitched(&stored.b)?),
+            c: Cow::Owned(pitched(&stored.c)?),
+        };
+    }
     Ok(Box::new(OnDevice {
         problem,
-        a,
-        b,
-        c,
-        copies,
+        stored,
+        copies: Vec::new(),
     }))
 }
 
@@ -79,24 +75,24 @@ fn pitched<T: Number>(matrix: &Matrix<T>) -> Result<Matrix<T>, ProblemError> {
 /// The matrices as they lie for some kernels, and copies of them.
 struct OnDevice<'a, Input: Number, T: Number> {
     problem: &'a Problem<T>,
-    a: Cow<'a, Matrix<Input>>,
-    b: Cow<'a, Matrix<Input>>,
-    c: Cow<'a, Matrix<T>>,
+    stored: Stored<'a, T, Input>,
     copies: Vec<(Guarded<Input>, Guarded<Input>, Guarded<T>)>,
 }
 
 impl<Input: Number, T: Number> Copies<T> for OnDevice<'_, Input, T> {
     fn bytes(&self) -> usize {
-        size_of_val(self.a.buffer()) + size_of_val(self.b.buffer()) + size_of_val(self.c.buffer())
+        let Stored { a, b, c } = &self.stored;
+        size_of_val(a.buffer()) + size_of_val(b.buffer()) + size_of_val(c.buffer())
     }
 
     fn make(&mut self, backend: &dyn Backend, count: usize) -> Result<(), DeviceError> {
+        let Stored { a, b, c } = &self.stored;
         while self.copies.len() < count {
             let copy = match self.copies.first() {
                 None => (
-                    Guarded::upload(backend, &*self.a)?,
-                    Guarded::upload(backend, &*self.b)?,
-                    Guarded::upload(backend, &*self.c)?,
+                    Guarded::upload(backend, a)?,
+                    Guarded::upload(backend, b)?,
+                    Guarded::upload(backend, c)?,
                 ),
                 Some((a, b, c)) => (
                     a.duplicate(backend)?,
@@ -112,14 +108,19 @@ impl<Input: Number, T: Number> Copies<T> for OnDevice<'_, Input, T> {
     fn product(&self, number: usize) -> Product {
         let ((a, b, c), problem) = (&self.copies[number], self.problem);
         let [transpose_a, transpose_b] = problem.transposes;
-        let stored = |start: *mut u8, leading, transpose| Stored {
+        let Stored {
+            a: of_a,
+            b: of_b,
+            c: of_c,
+        } = &self.stored;
+        let stored = |start: *mut u8, leading, transpose| gpu_gemm::Stored {
             start,
             leading,
             transpose,
         };
-        let a = stored(a.start(&self.a), self.a.leading(), transpose_a);
-        let b = stored(b.start(&self.b), self.b.leading(), transpose_b);
-        let c = stored(c.start(&self.c), self.c.leading(), Transpose::No);
+        let a = stored(a.start(of_a), of_a.leading(), transpose_a);
+        let b = stored(b.start(of_b), of_b.leading(), transpose_b);
+        let c = stored(c.start(of_c), of_c.leading(), Transpose::No);
         let Shape { m, n, k } = problem.shape();
         Product {
             data_type: problem.data_type(),
@@ -144,7 +145,7 @@ impl<Input: Number, T: Number> Copies<T> for OnDevice<'_, Input, T> {
     }
 
     fn restore_c(&mut self, backend: &dyn Backend, number: usize) -> Result<(), DeviceError> {
-        self.copies[number].2.restore(backend, &self.c)
+        self.copies[number].2.restore(backend, &self.stored.c)
     }
 
     fn result(
@@ -155,11 +156,11 @@ impl<Input: Number, T: Number> Copies<T> for OnDevice<'_, Input, T> {
     ) -> Result<Matrix<T>, RunError> {
         let (a, b, c) = &self.copies[number];
         let trespass = RunError::trespass_of(kernel);
-        a.check_unchanged(backend, 'A', &self.a)?
+        a.check_unchanged(backend, 'A', &self.stored.a)?
             .map_err(&trespass)?;
-        b.check_unchanged(backend, 'B', &self.b)?
+        b.check_unchanged(backend, 'B', &self.stored.b)?
             .map_err(&trespass)?;
-        let result = c.result(backend, 'C', &self.c)?.map_err(&trespass)?;
+        let result = c.result(backend, 'C', &self.stored.c)?.map_err(&trespass)?;
         if result.placement() == self.problem.c.placement() {
             return Ok(result);
         }

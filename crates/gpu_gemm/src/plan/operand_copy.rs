@@ -173,6 +173,15 @@ pub(super) fn copy(
         .any(|&(size, tile)| variant.exact_tiles && !size.is_multiple_of(tile as usize));
     let transposed = stored.major(factor) != layout.major;
     let is_misaligned = layout.alignment > 1 && !stored.aligned;
+    let copy = |target, is_split| OperandCopy {
+        factor,
+        element,
+        transposed,
+        source: call.stored(factor),
+        target,
+        offset_bytes,
+        is_split,
+    };
     if variant.splits_operands {
         let [(mn, _), k] = match factor {
             Factor::A => sides,
@@ -183,16 +192,8 @@ pub(super) fn copy(
         let end = slots
             .checked_mul(element.bytes())?
             .checked_add(offset_bytes)?;
-        let copy = OperandCopy {
-            factor,
-            element,
-            transposed,
-            source: call.stored(factor),
-            target,
-            offset_bytes,
-            is_split: true,
-        };
-        return Some((Some(copy), end.checked_next_multiple_of(ALIGNMENT)?));
+        let end = end.checked_next_multiple_of(ALIGNMENT)?;
+        return Some((Some(copy(target, true)), end));
     }
     if !transposed && !is_ragged && !is_misaligned {
         return Some((None, offset_bytes));
@@ -212,14 +213,6 @@ pub(super) fn copy(
     let elements = target.0.checked_mul(target.1)?;
     let bytes = elements.checked_mul(element.bytes())?;
     let end = bytes.checked_add(offset_bytes)?;
-    let copy = OperandCopy {
-        factor,
-        element,
-        transposed,
-        source: call.stored(factor),
-        target,
-        offset_bytes,
-        is_split: false,
-    };
-    Some((Some(copy), end.checked_next_multiple_of(ALIGNMENT)?))
+    let end = end.checked_next_multiple_of(ALIGNMENT)?;
+    Some((Some(copy(target, false)), end))
 }
