@@ -23,7 +23,15 @@ pub(crate) trait Copies<T: Number> {
     /// Makes their C what it is in the problem.
     fn restore_c(&mut self, backend: &dyn Backend, number: usize) -> Result<(), DeviceError>;
 
-    /// Reads back their C after `kernel`. A write anywhere else is an error.
+    /// Checks that `kernel` left their A and B as they were.
+    fn check_inputs(
+        &self,
+        backend: &dyn Backend,
+        kernel: &str,
+        number: usize,
+    ) -> Result<(), RunError>;
+
+    /// Reads back their C after `kernel`. A write around it is an error.
     fn result(
         &self,
         backend: &dyn Backend,
@@ -148,19 +156,29 @@ impl<Input: Number, T: Number> Copies<T> for OnDevice<'_, Input, T> {
         self.copies[number].2.restore(backend, &self.stored.c)
     }
 
+    fn check_inputs(
+        &self,
+        backend: &dyn Backend,
+        kernel: &str,
+        number: usize,
+    ) -> Result<(), RunError> {
+        let (a, b, _) = &self.copies[number];
+        let trespass = RunError::trespass_of(kernel);
+        a.check_unchanged(backend, 'A', &self.stored.a)?
+            .map_err(&trespass)?;
+        b.check_unchanged(backend, 'B', &self.stored.b)?
+            .map_err(&trespass)
+    }
+
     fn result(
         &self,
         backend: &dyn Backend,
         kernel: &str,
         number: usize,
     ) -> Result<Matrix<T>, RunError> {
-        let (a, b, c) = &self.copies[number];
-        let trespass = RunError::trespass_of(kernel);
-        a.check_unchanged(backend, 'A', &self.stored.a)?
-            .map_err(&trespass)?;
-        b.check_unchanged(backend, 'B', &self.stored.b)?
-            .map_err(&trespass)?;
-        let result = c.result(backend, 'C', &self.stored.c)?.map_err(&trespass)?;
+        let (_, _, c) = &self.copies[number];
+        let result = c.result(backend, 'C', &self.stored.c)?;
+        let result = result.map_err(RunError::trespass_of(kernel))?;
         if result.placement() == self.problem.c.placement() {
             return Ok(result);
         }

@@ -153,6 +153,7 @@ impl<'a, T: Number> Resident<'a, T> {
         })?;
         let checked = workspace.check_bands(backend, 'W')?;
         checked.map_err(RunError::trespass_of(kernel))?;
+        copies.check_inputs(backend, kernel, 0)?;
         let c = copies.result(backend, kernel, 0)?;
         Ok(Run { c, time })
     }
