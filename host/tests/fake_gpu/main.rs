@@ -50,6 +50,7 @@ fn main() -> ExitCode {
         what_the_gpu_did_is_read_while_it_works_and_known_only_where_there_is_an_nvml,
         a_wrong_kernel_is_not_timed_and_not_proven,
         what_is_wrong_only_while_it_is_timed_has_no_times,
+        a_write_into_a_while_it_is_timed_is_an_error,
         a_time_that_no_gpu_can_reach_is_refused,
         a_large_product_is_compared_with_one_that_the_gpu_computed_in_f64,
         out_of_memory_at_any_allocation_reports_sizes,
@@ -570,6 +571,16 @@ fn what_is_wrong_only_while_it_is_timed_has_no_times() {
     }
     let (why, _) = wrong(&format!("{EXACT} wrong_kernel_from=1"), &batch);
     assert!(why.contains(last) && !why.contains(timed), "{why}");
+}
+
+/// A and B are read back once for all contenders, so the error names each of them.
+fn a_write_into_a_while_it_is_timed_is_an_error() {
+    let ended = multiply(&format!("{EXACT} wrong_a_from=3"), "").ended;
+    assert_eq!(ended.code, Some(1));
+    assert_contains(
+        &ended.err,
+        &["Kernel `naive` or `cublas-fp32` or", "wrote into A, "],
+    );
 }
 
 fn a_time_that_no_gpu_can_reach_is_refused() {

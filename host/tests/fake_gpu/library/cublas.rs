@@ -158,6 +158,7 @@ impl Product {
                 beta,
                 c: matrix(2, 0),
                 is_wrong: gpu.is_wrong("wrong_cublas_from", gpu.cublas_launches),
+                writes_a: false,
             };
             let known = gpu.cublas_handles.get_mut(&handle).expect("a handle");
             let stream = known.stream;

@@ -49,6 +49,8 @@ pub struct Gemm<T: Element> {
     pub c: Matrix,
     /// Whether C's first element is to be wrong afterwards.
     pub is_wrong: bool,
+    /// Whether A's first element is to be another afterwards.
+    pub writes_a: bool,
 }
 
 impl<T: Element> Gemm<T> {
@@ -111,6 +113,10 @@ impl<T: Element> Gemm<T> {
         if self.is_wrong {
             // SAFETY: C has a first element.
             unsafe { c.write(T::WRONG) };
+        }
+        if self.writes_a {
+            // SAFETY: so has A, and any byte may be in it.
+            unsafe { a.cast::<u8>().write(0x5a) };
         }
     }
 }

@@ -23,7 +23,7 @@ pub type Outcome = Result<(), u32>;
 
 /// What `FAKE_GPU` may set, as `name=number` with blanks between, and what holds otherwise. With
 /// `log=path` it names a file that lines are appended to.
-const SETTINGS: [(&str, u64); 23] = [
+const SETTINGS: [(&str, u64); 24] = [
     // Nanoseconds of a launch.
     ("kernel_ns", 125_000),
     ("cublas_ns", 62_500),
@@ -57,11 +57,13 @@ const SETTINGS: [(&str, u64); 23] = [
     ("launch", 0),
     ("cublas", 0),
     // The first allocation that fails, and the first launch that loses the context; the first
-    // launches of a kernel and of cuBLAS that leave C wrong. Counted from 1; 0 for none.
+    // launches of a kernel and of cuBLAS that leave C wrong, and of a kernel that writes into A.
+    // Counted from 1; 0 for none.
     ("no_memory_at", 0),
     ("crash_at", 0),
     ("wrong_kernel_from", 0),
     ("wrong_cublas_from", 0),
+    ("wrong_a_from", 0),
 ];
 
 /// Bytes that every allocation begins at a multiple of.
@@ -160,7 +162,7 @@ impl Gpu {
         }
     }
 
-    /// Whether launch number `count` leaves C wrong.
+    /// Whether launch number `count` is wrong in this way.
     pub fn is_wrong(&self, name: &str, count: u64) -> bool {
         let from = self.setting(name);
         from > 0 && count >= from

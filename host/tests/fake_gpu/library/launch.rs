@@ -112,6 +112,7 @@ fn multiply_mapped<T: Element + Send + 'static>(gpu: &mut Gpu, name: &str, launc
             beta: scalar(58),
             c: Matrix::row_major(c + first_of_c, ldc),
             is_wrong: gpu.is_wrong("wrong_kernel_from", gpu.kernel_launches),
+            writes_a: false,
         };
         gpu.enqueue(stream, move |gpu| gemm.compute(gpu, |element| element));
     }
@@ -151,6 +152,7 @@ fn multiply<T: Element + Send + 'static>(gpu: &mut Gpu, name: &str, launch: &Lau
         beta: scalar(10),
         c: Matrix::row_major(c, ldc),
         is_wrong: gpu.is_wrong("wrong_kernel_from", gpu.kernel_launches),
+        writes_a: gpu.is_wrong("wrong_a_from", gpu.kernel_launches),
     };
     let products = grid.2 as usize;
     if first.alpha != T::Scalar::default() {
