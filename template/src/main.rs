@@ -35,7 +35,7 @@ fn blocks(elements: usize) -> u32 {
     (elements as u32).div_ceil(BLOCK)
 }
 
-/// The sum of what the blocks have added.
+/// The total of the blocks' sums.
 fn total(sums: &[f32]) -> f64 {
     sums.iter().copied().map(f64::from).sum()
 }

@@ -36,7 +36,7 @@ pub fn trials() -> Vec<Trial> {
             ElementType::F16 => every_barrier_and_wait_is_needed::<F16>(variant),
         };
         let name = format!("barriers::{}", variant.entry.name);
-        tests::stands_for_itself(variant)
+        tests::is_representative(variant)
             .then(|| tests::trial(tier, Backend::Simulator, name, test))?
     });
     trials.collect()
@@ -73,8 +73,8 @@ fn every_barrier_and_wait_is_needed<T: Number>(variant: &'static Variant) -> Res
     };
     // Some leave the N remainder to another kernel.
     let tiles_n = if variant.n_remainder.is_some() { 3 } else { 2 };
-    // Beyond the last full tile: one row, column or term, or all but one, so that whatever is
-    // mistaken for them is not mostly zeros.
+    // Beyond the last full tile: one row, column or term, or all but one, so that elements that are
+    // read in their place are not mostly zeros.
     let ragged = match variant.grid {
         Grid::StreamK => Shape {
             m: (2 * m - 1).max(2),
@@ -88,8 +88,7 @@ fn every_barrier_and_wait_is_needed<T: Number>(variant: &'static Variant) -> Res
         },
     };
     let mut sites = Sites::default();
-    // Exact tiles, and tiles that cross every edge, of which stream-K CTAs have segments of
-    // several.
+    // Exact tiles, and tiles that cross every edge; stream-K CTAs have segments of several of them.
     let exact = Shape::new(m, n, k_iterations * k);
     let shapes = match variant.grid {
         // The first of 6 CTAs has two tiles, and all boxes of C are stored twice.
@@ -119,7 +118,7 @@ fn every_barrier_and_wait_is_needed<T: Number>(variant: &'static Variant) -> Res
     }
 }
 
-/// Leaves out whatever can be left out of `variant`, one after the other.
+/// Leaves out each barrier and wait of `variant`, one after the other.
 fn look_at<T: Number>(
     variant: &'static Variant,
     problem: &Problem<T>,
@@ -159,7 +158,7 @@ fn look_at<T: Number>(
     Ok(())
 }
 
-/// C, as bits (equal only where NaNs are, too), of launches that are changed.
+/// C, as bits (equal only where NaNs are, too), of modified launches.
 fn run<T: Number>(
     variant: &'static Variant,
     problem: &Problem<T>,
@@ -174,7 +173,7 @@ fn run<T: Number>(
     Ok(tests::bits(run.c.elements()))
 }
 
-/// C with the threads forward, and what the launches of the kernel did: where in the source it
+/// C with the threads forward, and the report of the kernel's launches: where in the source it
 /// waited, and how much shared memory it used. The operand copies are left out: `copies.rs` has a
 /// test of their own.
 fn reported<T: Number>(
