@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Measures what the book and the README quote. Each line is one run of `rust-gemm bench`, and writes one file of
+# Measures the figures of the book and the README. Each line is one run of `rust-gemm bench`, and writes one file of
 # this folder: all contenders of a file alternate in one process. To be run on an idle machine, from a release build:
 #
 #     results/measure.sh fp32 16-bits tensor-cores others     # on one H200, about 25 minutes
@@ -26,7 +26,7 @@ if [ -z "${RUST_GEMM:-}" ]; then
     cargo build --release --locked --manifest-path "$here/../Cargo.toml" -p host
 fi
 
-# `bench FILE ARGUMENTS`: measures, and says how long that took. If it fails, the others are measured all the same.
+# `bench FILE ARGUMENTS`: measures, and says how long that took. If it fails, the others are still measured.
 failed=0
 bench() {
     local file=$1 began=$SECONDS log

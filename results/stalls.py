@@ -1,4 +1,4 @@
-"""Why warps wait: profiles one launch of each rung with Nsight Compute, and writes what it counted.
+"""Why warps wait: profiles one launch of each rung with Nsight Compute, and writes its counts.
 
     results/stalls.py PROGRAM FILE
 

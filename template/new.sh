@@ -4,7 +4,7 @@
 #     sh new.sh FOLDER [SOURCE [NAME]]
 #
 # SOURCE says where its manifests are to find cuda_std, cuda_builder and find_cuda_helper: the folder
-# of this repository (unless given, the one that this script lies in), the URL of a git repository,
+# of this repository (unless given, the one with this script), the URL of a git repository,
 # or `registry`, where only find_cuda_helper still comes from the folder. NAME is the package's; unless
 # given, the folder's.
 set -eu

@@ -38,7 +38,7 @@ pub fn all() -> Result<Vec<Chapter>, String> {
         .collect()
 }
 
-/// The links and pictures of a text: what they show, and where they lead.
+/// The links and pictures of a text: their texts and their targets.
 pub fn links(text: &str) -> impl Iterator<Item = (&str, &str)> {
     text.match_indices("](").filter_map(|(at, _)| {
         let shown = text[..at].rsplit('[').next()?;

@@ -1,4 +1,4 @@
-//! Measured figures, from what the benchmark wrote to `results/`.
+//! Measured figures, from the benchmark's files in `results/`.
 
 use gpu_kernels::KERNELS;
 use gpu_kernels::spec::{Kernel, Rounding};
@@ -259,7 +259,7 @@ pub fn of_peak(name: &str) -> Result<f64, String> {
     Ok(speed / peak)
 }
 
-/// What was measured at M = N = K = `size`.
+/// The measurements at M = N = K = `size`.
 pub fn at(results: &Results, size: usize) -> Option<&Size> {
     results
         .sizes

@@ -16,7 +16,7 @@ use crate::{
 /// The command that writes every generated file.
 pub const COMMAND: &str = "cargo run -p book";
 
-/// What a file is generated from.
+/// The source of a generated file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Origin {
     /// The sources, the table of kernels, the results.
@@ -25,7 +25,7 @@ pub enum Origin {
     Build,
 }
 
-/// Makes a file's text from what stands in it.
+/// Makes a file's text from its present one.
 type Make = Box<dyn Fn(&str) -> Result<String, String> + Send>;
 
 /// A generated file, or one with generated parts.

@@ -130,7 +130,7 @@ fn named(name: &str) -> Result<&'static Table, String> {
 }
 
 impl Table {
-    /// What was measured, with its file.
+    /// The measured records, each with its file.
     fn rows(&self) -> Result<Vec<(&'static str, Size, Record)>, String> {
         let mut rows = Vec::new();
         for file in self.files {
@@ -143,7 +143,7 @@ impl Table {
         Ok(rows)
     }
 
-    /// Of the libraries that a record is compared with.
+    /// The precision of the libraries that a record is compared with.
     fn precision<'a>(&self, record: &'a Record) -> &'a str {
         self.precision.unwrap_or(&record.dtype)
     }

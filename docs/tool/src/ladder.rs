@@ -30,8 +30,8 @@ pub fn idea(name: &str) -> Result<String, String> {
     Ok(format!("\n> {idea}\n\n"))
 }
 
-/// The variants that multiply `f32`, in the table's order; of a kernel that has none, those for
-/// `f64`, or for `bf16`.
+/// The variants that multiply `f32`, in the table's order; if a kernel has none, those for `f64`,
+/// or for `bf16`.
 pub fn of_floats(kernel: &Kernel) -> impl Iterator<Item = &'static Variant> {
     let variants = kernel.variants.iter();
     let has = |data_type| {

@@ -1,16 +1,16 @@
-//! What the book in `docs/` and the README show of the code and of the measurements.
+//! The parts of the book in `docs/` and of the README that come from code and measurements.
 //!
 //! `cargo run -p book` writes it all: pieces of source files, listings, tables, figures and plots.
 //! `cargo test -p book` only compares, and also checks the book's links and commands, and that
 //! every kernel has a chapter.
 //!
-//! A generated part of a page stands between two comments, which a reader does not see:
+//! A generated part of a page is between two comments, which a reader does not see:
 //!
 //! ```text
 //! <!-- figure 4096 tiled-32 tflops -->8.2<!-- /figure -->
 //! ```
 //!
-//! | part | what it holds | file |
+//! | part | content | file |
 //! | --- | --- | --- |
 //! | `figure SIZE VARIANT WHAT` | a figure measured at M = N = K | `figures.rs` |
 //! | `in FILE SIZE CONTENDER WHAT` | a figure of one file, sustained ones too | `of_file.rs` |

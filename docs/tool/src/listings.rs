@@ -3,7 +3,7 @@
 //!
 //! A chapter selects lines by text that they contain, in order:
 //! `ptx tiled_32: st.shared.f32 | bar.sync .. fma.rn.f32` shows a line, and, from a later one,
-//! all lines up to another. Between them, `...` marks what is left out.
+//! all lines up to another. Between them, `...` marks omitted lines.
 
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
@@ -152,7 +152,7 @@ fn body<'a>(text: &'a str, head: &str) -> Option<Vec<&'a str>> {
     let body: Vec<&str> = lines
         .take_while(|line| *line != "}")
         .map(|line| {
-            // Metadata and comments do not affect what is computed.
+            // Metadata and comments do not affect the result.
             let end = [" ; preds", ", !"]
                 .iter()
                 .filter_map(|mark| line.find(mark));

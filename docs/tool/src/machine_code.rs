@@ -1,4 +1,4 @@
-//! What the ladder's machine code consists of, and the law that follows from it.
+//! The instructions of the ladder's machine code, and the law of speed.
 //!
 //! The host keeps the counts in [`record::FILE`]. Where ptxas and nvdisasm are, `cargo run -p book`
 //! writes that file, and the tests compare it.
@@ -16,7 +16,7 @@ use crate::listings::{compiled, counted, tools};
 use crate::parts::unbroken;
 use crate::repository::{at_root, read};
 
-/// What the law is shown for: the first variant of each kernel, and these.
+/// The law is shown for the first variant of each kernel, and for these.
 const ALSO: [&str; 5] = [
     "naive-1d-rows",
     "tiled-16",
@@ -159,7 +159,7 @@ const PARTLY_COUNTED: [&str; 6] = [
     "few-rows",
 ];
 
-/// What becomes of the instructions that an SM could issue, as shares of them.
+/// The use of the issue slots of an SM, as shares of them.
 pub struct Slots {
     pub variant: String,
     /// Also the speed, as a share of the peak.
@@ -174,7 +174,7 @@ fn of<'a>(counts: &'a [Counts], name: &str) -> Result<&'a Counts, String> {
         .ok_or_else(|| format!("{} has no `{name}`", record::FILE))
 }
 
-/// From the file, which may be newer than what the host was built with.
+/// From the file, which may be newer than the host's built-in copy.
 fn counts() -> Result<Vec<Counts>, String> {
     let text = read(&at_root(record::FILE))?;
     record::parse(&text).map_err(|error| format!("{}: {error}", record::FILE))

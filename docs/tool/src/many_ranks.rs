@@ -1,4 +1,4 @@
-//! Figures of `gemm-mpi`, from what it wrote to `results/mpi-2-cores.json`.
+//! Figures of `gemm-mpi`, from its file `results/mpi-2-cores.json`.
 
 use host::bench::Provenance;
 use host::report::duration;
@@ -7,7 +7,7 @@ use serde::Deserialize;
 use crate::parts::unbroken;
 use crate::repository::{at_root, read};
 
-/// What `gemm-mpi --layout all --scaling 1,2 --json` wrote.
+/// The output of `gemm-mpi --layout all --scaling 1,2 --json`.
 const RESULTS: &str = "results/mpi-2-cores.json";
 
 #[derive(Deserialize)]
@@ -70,7 +70,7 @@ fn results() -> Result<Report, String> {
 
 /// A figure of a layout on a number of ranks: `scatter-rows 2 speed-up`; `waits`, to distribute and
 /// beside the product; or `compute-ratio`, of the slowest rank's product on one rank to that here.
-/// Or of all: `conditions`, or `farthest`, by how much the model is off at most.
+/// For all layouts: `conditions`, or `farthest`, the largest error of the model.
 ///
 /// # Errors
 ///

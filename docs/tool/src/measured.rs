@@ -20,10 +20,10 @@ const FILES: [(&[&str], &str); 4] = [
 /// All kernels up to 4096, and the fast ones above.
 const LADDER: &[&str] = &["results/h200.json", "results/h200-large.json"];
 
-/// What was measured on one GPU.
+/// The measurements on one GPU.
 pub struct Measured {
     pub results: Results,
-    /// Of the libraries: `fp32`, for example.
+    /// The precision of the libraries: `fp32`, for example.
     pub precision: &'static str,
 }
 

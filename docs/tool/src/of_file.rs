@@ -48,7 +48,7 @@ pub fn figure(arguments: &str) -> Result<String, String> {
     text.ok_or_else(missing)
 }
 
-/// What [`figure`] describes, of a contender beside the libraries of a precision.
+/// The value of a [`figure`], for a contender beside the libraries of a precision.
 pub fn value(size: &Size, record: &Record, precision: &str, what: &str) -> Option<f64> {
     let sustained = || record.sustained.as_ref();
     match what {

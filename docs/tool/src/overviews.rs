@@ -9,7 +9,7 @@ use crate::figures::MAIN_SIZE;
 use crate::ladder::of_floats;
 use crate::measured::h200;
 
-/// A row for each kernel: its name, which links to its chapter, its idea, and what it runs on.
+/// A row for each kernel: its name, which links to its chapter, its idea, and the unit it runs on.
 pub fn ladder() -> String {
     let mut table = "\n| kernel | the idea | runs on |\n| --- | --- | --- |\n".to_string();
     for kernel in KERNELS {
@@ -20,7 +20,7 @@ pub fn ladder() -> String {
     table + "\n"
 }
 
-/// What multiplies, and the least compute capability that the kernel is for.
+/// The unit that multiplies, and the least compute capability of the kernel.
 fn runs_on(kernel: &Kernel) -> String {
     let variants = || kernel.variants.iter();
     let unit = variants().next().map_or("", |variant| variant.unit.name());
@@ -56,7 +56,7 @@ fn fastest(size: &Size, kernel: &Kernel) -> Option<(&'static str, f64)> {
     speeds.max_by(|(_, one), (_, other)| one.total_cmp(other))
 }
 
-/// Variants whose gain over their kernel's first variant is a lesson of its own, and what it is.
+/// Variants whose gain over their kernel's first variant is a separate lesson, and that lesson.
 const LESSONS: [(&str, &str); 1] = [(
     "naive-1d-rows",
     "the same, but neighbouring threads compute neighbours in a row: their loads coalesce",

@@ -1,5 +1,4 @@
-//! The generated parts of a page: what stands between a comment that says what it is and one that
-//! closes it.
+//! The generated parts of a page: each is between a comment that names it and one that closes it.
 
 /// A generated part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -8,7 +7,7 @@ pub struct Part<'a> {
     pub kind: &'a str,
     /// The other words of that comment.
     pub arguments: &'a str,
-    /// What the page says now.
+    /// The text that the page has now.
     pub old: &'a str,
 }
 
@@ -17,7 +16,7 @@ pub fn unbroken(text: &str) -> String {
     text.replace(' ', "\u{a0}")
 }
 
-/// Kinds of parts that stand within a line.
+/// Kinds of parts within a line.
 const INLINE: [&str; 9] = [
     "figure", "in", "range", "shapes", "ranks", "code", "issued", "profiled", "line",
 ];

@@ -43,8 +43,7 @@ fn ladder() -> Result<String, String> {
     Ok(pictures::ladder(&results))
 }
 
-/// What each rung does with the instructions that an SM could issue: a bar for each, in three
-/// parts.
+/// Each rung's use of the issue slots: a bar for each, in three parts.
 fn slots() -> Result<String, String> {
     let row = |rung: Slots| {
         let parts = [

@@ -6,8 +6,7 @@ use host::plot::{BLUE, Bar, Bars, Row, SKY};
 
 use crate::measured::{library, library_sustained, proven};
 
-/// What is shown at 4096 and 8192: its name, its file, the kernel, and the precision of the
-/// libraries.
+/// The bars at 4096 and 8192: name, file, kernel, and the precision of the libraries.
 const SHOWN: [(&str, &str, &str, &str); 5] = [
     ("bf16", "results/h200-bf16.json", "auto", "bf16"),
     ("f16", "results/h200-f16.json", "auto", "f16"),

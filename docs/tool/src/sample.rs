@@ -1,5 +1,5 @@
-//! What the program says of one kernel, for readers without a GPU, and how long proofs take; from
-//! what `rust-gemm bench` wrote to `results/`.
+//! The program's report on one kernel, for readers without a GPU, and the times of proofs, from the
+//! files that `rust-gemm bench` wrote to `results/`.
 
 use host::progress::Stage;
 use host::report::{Format, Report, Yardstick};

@@ -1,4 +1,4 @@
-//! Why warps wait: what a profiler counted in one launch of each rung, from [`FILE`].
+//! Why warps wait: a profiler's counts in one launch of each rung, from [`FILE`].
 //!
 //! The profiler counts, in every clock, the warps of a scheduler that wait for a *stall reason*,
 //! and divides by the instructions that it issues. That is the clocks that a warp waits for each of
@@ -32,11 +32,11 @@ struct Profile {
     kernels: Vec<Counts>,
 }
 
-/// What was counted in one launch.
+/// The counts of one launch.
 #[derive(Deserialize)]
 struct Counts {
     variant: String,
-    /// m, n, k, of a kernel that is not made for squares.
+    /// m, n, k, if the kernel is not made for squares.
     shape: Option<[usize; 3]>,
     time_ns: f64,
     /// Those of warps.
@@ -67,7 +67,7 @@ impl Counts {
         reasons
     }
 
-    /// Of the four instructions that an SM could issue in a clock, those that it does.
+    /// The instructions that an SM issues in a clock, of the four that it could.
     fn issued_per_clock(&self) -> f64 {
         SCHEDULERS_PER_SM * self.issue_active_percent / 100.0
     }
@@ -98,7 +98,7 @@ impl Profile {
             .ok_or_else(|| format!("{FILE} has no `{variant}`"))
     }
 
-    /// What was counted of a kernel: of one of its variants.
+    /// The counts of a kernel: those of one of its variants.
     fn of_kernel(&self, name: &str) -> Result<&Counts, String> {
         of_floats(kernel(name)?)
             .find_map(|variant| self.of(variant.name).ok())
@@ -168,7 +168,7 @@ pub fn waits(arguments: &str) -> Result<String, String> {
     Ok(table + "\n")
 }
 
-/// All kernels that multiplied a square: what is issued, beside what the law leaves for it, and the
+/// All kernels that multiplied a square: the issued instructions, beside those by the law, and the
 /// four largest reasons.
 ///
 /// # Errors

@@ -19,7 +19,7 @@ use host::cpu::{Algorithm, RUNGS};
 use host::select::ask;
 use libtest_mimic::{Arguments, Failed, Trial};
 
-/// What must hold of the chapters, each by its claim.
+/// The claims about the chapters.
 macro_rules! claims {
     ($($claim:ident),* $(,)?) => {
         [$((stringify!($claim), $claim as fn(&[Chapter]) -> Result<(), Failed>)),*]
@@ -81,7 +81,7 @@ fn is_current(generated: Generated) -> Trial {
     Trial::test(name, move || Ok(generated.check()?)).with_ignored_flag(ignored)
 }
 
-/// What `results/measure.sh` writes is there, as that command wrote it, and on each GPU by one program.
+/// The files of `results/measure.sh` exist, with its commands, and each GPU's are of one program.
 fn results_are_of_one_commit_and_of_the_scripts_commands(_: &[Chapter]) -> Result<(), Failed> {
     /// Measured on a machine of their own, or at other times: each names its own commit.
     const APART: [&str; 8] = [
@@ -116,7 +116,7 @@ fn results_are_of_one_commit_and_of_the_scripts_commands(_: &[Chapter]) -> Resul
         let results: serde_json::Value =
             serde_json::from_str(&read(&at_root(&format!("results/{file}.json")))?)?;
         let made: Provenance = serde_json::from_value(results["provenance"].clone())?;
-        // What follows is where it was written to.
+        // The output path follows.
         let json = made.command.iter().position(|word| word == "--json");
         let asked = made.command[..json.unwrap_or(0)].join(" ");
         let mut expected = format!("{program}{arguments}");
