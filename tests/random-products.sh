@@ -17,7 +17,7 @@ command -v "$program" >/dev/null || {
     exit 2
 }
 
-# What kernels are named with, most of it for tensor cores: these wait for copies and for each other.
+# Options that name kernels, most of them for tensor cores: these wait for copies and for each other.
 kernels=(
     "auto" "auto --dtype f64" "auto --dtype i32" "double-buffer" "async-pipeline"
     "auto --dtype bf16" "auto --dtype f16" "auto --math tf32" "auto --math split"

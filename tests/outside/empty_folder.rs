@@ -1,4 +1,4 @@
-//! A folder that is empty at first, what is put there, and the cargo that runs there.
+//! A folder that is empty at first, the files that are put there, and the cargo that runs there.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,8 +14,8 @@ pub fn workspace() -> &'static Path {
         .unwrap_or(Path::new("/"))
 }
 
-/// Libraries with the features that this workspace's program gives them, so that what is compiled
-/// already serves here too.
+/// Libraries with the features that this workspace's program gives them, so that they need not be
+/// compiled again here.
 const FEATURES: &str = r#"
 [dependencies.approx]
 version = "0.5"
@@ -77,8 +77,8 @@ impl EmptyFolder {
         text_of(command.output()?).map(drop)
     }
 
-    /// Gives a package the profiles of the workspace instead of its own: what the workspace has
-    /// compiled serves there too.
+    /// Gives a package the profiles of the workspace instead of its own: so the workspace's
+    /// compiled crates serve there too.
     pub fn take_profiles(&self, below: &str) -> Result<(), Failed> {
         let path = self.path(below).join("Cargo.toml");
         let of_workspace = fs::read_to_string(workspace().join("Cargo.toml"))?;
@@ -107,7 +107,7 @@ impl EmptyFolder {
         Ok(command.output()?)
     }
 
-    /// Deletes what was compiled of these packages: each folder is another package to cargo, and
+    /// Deletes the compiled files of these packages: each folder is another package to cargo, and
     /// the files would accumulate.
     pub fn clean(&self, below: &str, packages: &[&str]) -> Result<(), Failed> {
         for package in packages {
@@ -117,7 +117,7 @@ impl EmptyFolder {
     }
 }
 
-/// What a command printed, if it succeeded.
+/// The output of a command, if it succeeded.
 pub fn text_of(output: Output) -> Result<String, Failed> {
     if !output.status.success() {
         return Err(String::from_utf8_lossy(&output.stderr).into_owned().into());

@@ -79,7 +79,7 @@ pub fn built() -> impl Iterator<Item = Built> {
     ladder.chain(ARCHITECTURES.into_iter().map(of(PROBES)))
 }
 
-/// What the first of [`probes`] is compiled for.
+/// The architecture of the first of [`probes`].
 pub const OLDEST: &str = "compute_75";
 
 /// The probes as modules for several architectures, oldest first. The first one every GPU takes.

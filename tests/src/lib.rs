@@ -1,5 +1,5 @@
-//! What the test programs share: the devices there are, the compiled PTX, the two tiers of tests,
-//! and a way to say what cannot run here.
+//! Shared by the test programs: the devices of this machine, the compiled PTX, the two tiers of
+//! tests, and the tests that cannot run here.
 
 pub mod built;
 pub mod devices;
@@ -15,7 +15,7 @@ use gpu_gemm::gpu_kernels::spec::{DataType, Grid, Major, Unit, Variant};
 use host::data::Number;
 use libtest_mimic::{Arguments, Failed, Trial};
 
-/// How much of what it could a test tries.
+/// How many of its cases a test tries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tier {
     /// What `cargo test` runs, while someone waits: each value of each side of a grid of cases.
@@ -36,7 +36,7 @@ impl Tier {
 }
 
 /// A test of a tier. One of the quick tier is reported as ignored where its device is missing, an
-/// exhaustive one wherever nobody asked for it: so where its device is missing there is none.
+/// exhaustive one unless it is asked for, so without its device there is no such trial.
 pub fn trial(
     tier: Tier,
     backend: Backend,
@@ -71,13 +71,13 @@ pub fn on_simulator(
     Trial::test(format!("simulator::{name}"), test)
 }
 
-/// Whether the simulator runs this variant, and not another that stands for it. Products of
-/// warpgroups take it a while. Of 16 bits two of their eight variants read A and B in all ways
-/// that there are, and have both types; and square stream-K tiles have the code of those that are
-/// twice as wide. A C of f32 changes nothing but how C is stored: one variant of each grid has it.
-/// Warps whose tensor cores multiply 16 bits have a variant for each layout and type; of the
-/// sixteen, four have each once.
-pub fn stands_for_itself(variant: &Variant) -> bool {
+/// Whether the simulator runs this variant, and not another that represents it. Products of
+/// warpgroups take a while there. Two of their eight variants of 16 bits read A and B in every
+/// layout, and have both types; square stream-K tiles have the code of those that are twice as
+/// wide. A C of f32 changes nothing but how C is stored: one variant of each grid has it. Warps
+/// whose tensor cores multiply 16 bits have a variant for each layout and type; of the sixteen,
+/// four have each once.
+pub fn is_representative(variant: &Variant) -> bool {
     let (inputs, c) = (variant.types.a, variant.types.c);
     let of_16_bits = inputs.bytes() == 2;
     let is_first = match variant.a.major {
@@ -125,8 +125,8 @@ macro_rules! simulated {
     };
 }
 
-/// Without any one barrier of a launch, some order of the threads changes the result: `differs`
-/// says whether it does in a launch that is configured so.
+/// Without any one barrier of a launch, some order of the threads changes the result. `differs`
+/// says whether a launch with that configuration does.
 ///
 /// # Safety
 ///

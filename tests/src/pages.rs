@@ -16,9 +16,9 @@ const FENCE_BYTES: usize = 4 << 20;
 /// Which end of the elements is at a fence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Edge {
-    /// Nothing lies before the first element.
+    /// Nothing is accessible before the first element.
     Start,
-    /// Nothing lies after the last element, if its address allows that.
+    /// Nothing is accessible after the last element, if its address allows that.
     End,
 }
 
@@ -45,7 +45,7 @@ impl<T: Number> Fenced<T> {
     ///
     /// # Panics
     ///
-    /// If `alignment` is no multiple of an element's size, or more than a page.
+    /// If `alignment` is not a multiple of an element's size, or more than a page.
     pub fn new(elements: &[T], edge: Edge, alignment: usize) -> io::Result<Fenced<T>> {
         let size = size_of::<T>();
         // SAFETY: it reads no memory.
@@ -110,7 +110,7 @@ impl<T: Number> Fenced<T> {
         self.pages.wrapping_add(self.first).cast()
     }
 
-    /// Whether all that lies between the fences and the elements is as it was.
+    /// Whether the bytes between the fences and the elements are unchanged.
     pub fn surroundings_are_unchanged(&self) -> bool {
         let (before, others) = self.memory().split_at(self.first);
         let is_poison = |element: &T| element.bits() == T::POISON.bits();

@@ -16,7 +16,7 @@ use gpu_gemm::device::{driver, ptx};
 use crate::built;
 use crate::devices::Backend;
 
-/// What a launcher needs to know of a probe.
+/// What a launcher needs to know about a probe.
 #[derive(Clone, Copy)]
 pub struct Job<'a> {
     pub entry: &'a str,
@@ -30,7 +30,7 @@ pub struct Job<'a> {
 }
 
 impl<'a> Job<'a> {
-    /// A probe, on its input, of which `length` words of output are expected.
+    /// A probe, on its input, with `length` words of output.
     pub fn of(probe: &'a Probe, input: &'a [u32], length: usize) -> Job<'a> {
         Job {
             entry: probe.entry,
@@ -42,12 +42,12 @@ impl<'a> Job<'a> {
         }
     }
 
-    /// Runs the kernel and returns what it wrote; on a GPU, that of the newest architecture that
-    /// it takes.
+    /// Runs the kernel and returns what it wrote; on a GPU, the module of the newest architecture
+    /// that it takes.
     ///
     /// # Errors
     ///
-    /// The launch failed: a fault of the simulator, or what the driver said.
+    /// The launch failed: a fault in the simulator, or the driver's message.
     pub fn run(self, backend: Backend) -> Result<Vec<u32>, String> {
         match backend {
             Backend::Simulator => self.simulate().map_err(|fault| fault.to_string()),
@@ -66,7 +66,7 @@ impl<'a> Job<'a> {
     ///
     /// # Errors
     ///
-    /// What the driver said.
+    /// The driver's message.
     pub fn run_on_gpu(self, module: &str) -> Result<Vec<u32>, String> {
         let mut panic = None;
         self.launch(module, &mut panic).map_err(|error| {

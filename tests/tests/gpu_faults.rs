@@ -1,5 +1,4 @@
-//! What goes wrong on a real GPU, and how it is reported. Without one, each test is reported as
-//! ignored.
+//! Errors on a real GPU, and their reports. Without one, each test is reported as ignored.
 
 use std::mem::offset_of;
 use std::process::ExitCode;
@@ -35,7 +34,7 @@ fn main() -> ExitCode {
     ])
 }
 
-/// What the ladder's kernels in f32 take.
+/// The argument block of the ladder's kernels in f32.
 type Arguments = Gemm<'static, f32>;
 
 const NEEDS_GPU: &str = "this test needs an NVIDIA GPU";
@@ -60,8 +59,8 @@ fn load(isa: &str, target: &str, body: &str) -> Result<CudaDevice, DeviceError> 
 
 fn loaded(ptx: String) -> Result<CudaDevice, DeviceError> {
     let gpu = driver::probe().expect(NEEDS_GPU).swap_remove(0);
-    // SAFETY: it has one kernel, `naive`, with the parameter of the ladder's; what it does is each
-    // test's affair.
+    // SAFETY: it has one kernel, `naive`, with the parameter of the ladder's; each test answers for
+    // its accesses.
     let device = unsafe { CudaDevice::open_with(gpu, Module::of_text(ptx.leak()))? };
     // The driver compiles it only now.
     device.function("naive")?;

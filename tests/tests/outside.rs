@@ -2,7 +2,7 @@
 //! says, and the template.
 //!
 //! All are compiled by a cargo of their own, in the workspace's target folder, where the crates
-//! that they depend on lie compiled already.
+//! that they depend on are already compiled.
 
 use std::fs;
 use std::path::Path;
@@ -218,7 +218,7 @@ cuda_std = "=0.2.2"
     )
 }
 
-/// The ladder is written with rust-cuda: its kernels type-check, as they stand, against the published
+/// The ladder is written with rust-cuda: its kernels type-check unchanged against the published
 /// `cuda_std` 0.2.2 instead of ours.
 fn published_cuda_std() -> Result<(), Failed> {
     let sources = workspace().join("gpu-kernels");

@@ -1,6 +1,6 @@
-//! What compilation from Rust to PTX makes of the kernels: assembled by `ptxas` for every
-//! architecture, no memory where there should be registers, the wide accesses that the kernels
-//! are written for, and the lines that they are written in.
+//! The PTX of the kernels: `ptxas` assembles it for every architecture; registers are not in
+//! memory; it has the wide accesses that the kernels are written for, and the lines of their
+//! source.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -35,7 +35,7 @@ fn main() -> ExitCode {
     let mut quick = |name: &str, test: fn() -> Result<(), Failed>| {
         trials.push(Trial::test(name, test).with_ignored_flag(!can_compile));
     };
-    // What the library launches, compiled as it does. The exhaustive tier compiles all of it.
+    // The library's kernels, compiled as it does. The exhaustive tier compiles all of them.
     quick("kernels_of_each_type::have_the_instructions", || {
         have_instructions(&library()?)
     });
@@ -69,7 +69,7 @@ fn main() -> ExitCode {
 
 type Check = fn(&Built) -> Result<(), Failed>;
 
-/// What is true of a crate of kernels, for each architecture.
+/// Claims about a crate of kernels, for each architecture.
 const CLAIMS: [(&str, &str, Check); 4] = [
     ("has_every_kernel", LADDER, has_every_kernel),
     ("has_the_instructions", PROBES, probes_have_instructions),
@@ -105,7 +105,7 @@ impl Ladder {
     }
 }
 
-/// Of each kernel the first variant for each data type, and the helpers, as the library compiles
+/// The first variant of each kernel for each data type, and the helpers, as the library compiles
 /// them for the newest architecture.
 fn library() -> Result<Ladder, Failed> {
     let firsts = KERNELS.iter().flat_map(|kernel| {
@@ -116,7 +116,7 @@ fn library() -> Result<Ladder, Failed> {
         };
         kernel.variants.iter().filter(is_first)
     });
-    let firsts = firsts.filter(|variant| tests::stands_for_itself(variant));
+    let firsts = firsts.filter(|variant| tests::is_representative(variant));
     let names = firsts.map(|variant| variant.entry.name).chain(helpers());
     let names: Vec<&str> = names.collect();
     let module = compiled::module_for(90)?;
@@ -252,7 +252,7 @@ fn have_instructions(ladder: &Ladder) -> Result<(), Failed> {
         for pair in words.windows(2) {
             let local = pair[0].starts_with(".local");
             assert!(!local, "{} has an array in local memory", entry.name);
-            // What a panic does lies behind the kernel's own code.
+            // The code of a panic is behind the kernel's own.
             let is_call = pair[0].starts_with("call") && pair[0] != "callseq";
             let panics = pair[1] == "__nvvm_panic,";
             assert!(!is_call || panics, "{} calls {}", entry.name, pair[1]);
@@ -260,15 +260,15 @@ fn have_instructions(ladder: &Ladder) -> Result<(), Failed> {
         waits_before_it_reads(arch, &entry);
         stores_float4s(&entry);
         if entry.name.starts_with("warp_specialized_tf32") && arch == NvvmArch::Compute90a {
-            // What goes through registers is read two elements at a time, 16 of a k-iteration: of the
-            // first, and while one is multiplied, of the next.
+            // Operands in registers are read two elements at a time, 16 for a k-iteration: for the
+            // first, and, while one is multiplied, for the next.
             let reads = entry.text.matches("ld.shared.").count();
             let pairs = entry.text.matches("ld.shared.v2.").count();
             let expected = if entry.name.ends_with("_nt") { 0 } else { 16 };
             assert_eq!((reads, pairs), (expected, expected), "{}", entry.name);
         }
         if entry.name.starts_with("warp_specialized_fp64") && arch == NvvmArch::Compute90a {
-            // Two elements at a time, of each fragment.
+            // Two elements of each fragment at a time.
             let reads = entry.text.matches("ld.shared.").count();
             let pairs = entry.text.matches("ld.shared.v2.f64").count();
             assert!(reads >= 24 && pairs == reads, "{pairs} of {reads} reads");
@@ -305,7 +305,7 @@ fn waits_before_it_reads(arch: NvvmArch, entry: &Entry<'_>) {
     let fix_ups = [FIX_UP, FIX_UP_BF16, FIX_UP_F16];
     let follows =
         is_stream_k || is_persistent || fix_ups.iter().any(|fix_up| fix_up.name == entry.name);
-    // What one architecture has alone is a trap elsewhere.
+    // Instructions of only one architecture are a trap elsewhere.
     let runs =
         variant.is_none_or(|variant| !variant.one_capability || arch == NvvmArch::Compute90a);
     let can = arch >= NvvmArch::Compute90 && runs;
@@ -332,7 +332,7 @@ fn probes_have_instructions(built: &Built) -> Result<(), Failed> {
             .find(|entry| entry.name == probe.entry)
             .ok_or_else(|| format!("{} is missing", probe.entry))?;
         let since = probe.ptx_since.parse::<NvvmArch>()?;
-        // What `compute_90a` has, no other architecture has.
+        // No other architecture has the instructions of `compute_90a`.
         let expected = match probe.ptx_since.ends_with('a') {
             true => built.arch == since,
             false => built.arch >= since,

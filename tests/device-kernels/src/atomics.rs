@@ -77,7 +77,8 @@ pub(crate) static PROBES: &[Probe] = &[
     ),
 ];
 
-/// What the eleven operations of [`updates_of_integers`] give, with `wrap` for the type's range.
+/// The results of the eleven operations of [`updates_of_integers`], with `wrap` for the type's
+/// range.
 #[cfg(not(cuda_device))]
 fn on_paper(x: i128, wrap: fn(i128) -> i128) -> [i128; 11] {
     let added = wrap(x + 7);

@@ -1,8 +1,8 @@
-//! One small kernel for each thing that `cuda_std` offers, each beside an independent account of
-//! what it must compute, so that the same claim is checked on a GPU and in the simulator; and
-//! [`planted`] errors that checkers must find.
+//! One small kernel for each feature of `cuda_std`, each beside an independent computation of its
+//! result, so that the same claim is checked on a GPU and in the simulator; and [`planted`] errors
+//! that checkers must find.
 #![cfg_attr(cuda_device, no_std)]
-// All of a kernel is unsafe: only its launch knows what it may access.
+// All of a kernel is unsafe: only its launch knows which memory it may access.
 #![allow(unsafe_op_in_unsafe_fn)]
 #![allow(clippy::missing_safety_doc)]
 

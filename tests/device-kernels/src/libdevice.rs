@@ -1,4 +1,4 @@
-//! What libdevice has beyond `std`: special functions, and arithmetic that rounds otherwise.
+//! Functions of libdevice beyond `std`: special functions, and arithmetic with other rounding.
 
 use cuda_std::prelude::*;
 use cuda_std::{FloatExt, intrinsics};

@@ -1,4 +1,4 @@
-//! Shared, dynamic and constant memory, and what a slice is to a kernel.
+//! Shared, dynamic and constant memory, and slices as parameters.
 
 use core::sync::atomic::{AtomicU32, Ordering};
 

@@ -1,4 +1,4 @@
-//! Tensor cores: what a warp multiplies, how it rounds, and what it loads from shared memory.
+//! Tensor cores: products of a warp, their rounding, and loads from shared memory.
 
 use cuda_std::mma::{self, Layout};
 use cuda_std::prelude::*;
@@ -166,7 +166,7 @@ fn f16_bits(value: i32) -> u32 {
 fn small_terms() -> Vec<u32> {
     let two_to = |exponent| 2f32.powi(exponent);
     let sums: [([f32; 8], f32); 6] = [
-        // What lies three bits below the last is lost, however often ...
+        // Terms three bits below the last are lost, however often ...
         ([two_to(-26); 8], 1.0),
         // ... and the sum is cut off, where IEEE's would be rounded up.
         (

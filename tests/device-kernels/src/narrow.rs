@@ -37,7 +37,7 @@ pub(crate) static PROBES: &[Probe] = &[
                 halves(low ^ flipped, high),
                 // All count by compare-and-swap, in shared memory.
                 threads,
-                // One thread found what it expected.
+                // One thread found its expected value.
                 1,
                 // That thread stores byte 1 while all add to byte 0.
                 UNWRITTEN & 0xFFFF_0000
@@ -61,7 +61,7 @@ pub(crate) static PROBES: &[Probe] = &[
                 .collect()
         },
     ),
-    // What an H200 gave before libNVVM's errors were avoided: 083a, ffff; 083a, fff8; 0936, ffff.
+    // Results of an H200 before libNVVM's errors were avoided: 083a, ffff; 083a, fff8; 0936, ffff.
     probe!(
         halves_in_an_array_and_rotated_bytes_are_right,
         launch: one_block(3),

@@ -1,5 +1,4 @@
-//! Parameters by value, grid constants, instances of a generic kernel, and what a kernel says of
-//! itself.
+//! Parameters by value, grid constants, instances of a generic kernel, and a kernel's attributes.
 
 use core::ops::BitXor;
 use core::ptr;
@@ -114,7 +113,7 @@ pub struct Values {
 /// Words that each thread writes.
 pub const WORDS: usize = 16;
 
-/// Every part of every value; `odd` stands between them to move what follows.
+/// Every part of every value; `odd` is between them to shift the next ones.
 #[kernel]
 #[allow(clippy::too_many_arguments)]
 pub unsafe fn values_arrive(
@@ -176,7 +175,7 @@ unsafe fn word_at(address: *const u32) -> u32 {
     *address
 }
 
-/// All threads have the same address, at which the constant lies and which is aligned.
+/// All threads have the same aligned address, and the constant is stored there.
 #[kernel]
 pub unsafe fn grid_constants_have_addresses(
     odd: u8,

@@ -1,4 +1,4 @@
-//! Asynchronous copies, and a hint to fetch what a later copy reads.
+//! Asynchronous copies, and a hint to prefetch for a later copy.
 
 use cuda_std::prelude::*;
 use cuda_std::{pipeline, shared_array};
@@ -61,7 +61,7 @@ pub(crate) static PROBES: &[Probe] = &[
     ),
 ];
 
-/// Words of which only the first bytes are kept.
+/// Words that keep only their first bytes.
 #[cfg(not(cuda_device))]
 fn zero_filled(words: &[u32], valid_bytes: usize) -> Vec<u32> {
     let mut bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
@@ -118,7 +118,7 @@ pub unsafe fn zero_filled_copies(input: &[u32], output: *mut u32) {
     let i = thread::thread_idx_x();
     let valid = |size| if i < size { i } else { size };
     let slot = staged.add(8 * i as usize);
-    // What is not read need not exist.
+    // Memory that is not read need not exist.
     let from = if i == 0 {
         core::ptr::null()
     } else {

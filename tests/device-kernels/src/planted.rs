@@ -1,6 +1,5 @@
-//! Kernels that are wrong on purpose. A checker that does not find what is planted here proves
-//! nothing when it finds nothing elsewhere. Each is launched with one CTA of 64 threads on 64
-//! words.
+//! Kernels that are wrong on purpose. If a checker misses these errors, its silence elsewhere
+//! proves nothing. Each is launched with one CTA of 64 threads on 64 words.
 
 use cuda_std::mbarrier::{self, Mbarrier};
 use cuda_std::prelude::*;

@@ -4,7 +4,7 @@
 use cuda_std::prelude::*;
 use cuda_std::println;
 
-/// What [`print_lines`] must print for one CTA of two threads, in the order of the threads.
+/// The expected output of [`print_lines`] for one CTA of two threads, in the order of the threads.
 #[cfg(not(cuda_device))]
 pub const PRINTED: &str =
     "C[0][7] = -3, x = 0.5, 000000ff true\nC[1][7] = -2, x = 1.5, 000000fe false\n";
@@ -23,7 +23,7 @@ pub unsafe fn print_lines(_input: &[u32], _output: *mut u32) {
     );
 }
 
-/// What [`print_texts`] must print for one thread.
+/// The expected output of [`print_texts`] for one thread.
 #[cfg(not(cuda_device))]
 pub const PRINTED_TEXTS: &str = "\
 row 'A' [h\u{e9}] [   abc] [abc   ] \"a\\n\\\"b\\\"\"

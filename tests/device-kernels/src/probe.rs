@@ -1,22 +1,22 @@
-//! What a probe is: a kernel from words to words, its launch, and what it must compute.
+//! A probe: a kernel from words to words, its launch, and its expected output.
 
 /// Reads words, writes words: every probe has this signature, so that one launcher serves them
 /// all.
 pub type ProbeFn = unsafe fn(input: &[u32], output: *mut u32);
 
-/// A kernel and the claim it stands for.
+/// A kernel and its claim.
 pub struct Probe {
     /// Its entry point in the PTX and its name in reports.
     pub entry: &'static str,
     /// The kernel, for the simulator.
     pub function: ProbeFn,
     pub launch: Launch,
-    /// What it reads.
+    /// Its input.
     pub input: fn() -> Vec<u32>,
-    /// What it must write, computed without `cuda_std`. The output buffer is filled with
+    /// Its expected output, computed without `cuda_std`. The output buffer is filled with
     /// [`UNWRITTEN`] before.
     pub expected: fn(&Launch, &[u32]) -> Vec<u32>,
-    /// What its PTX must contain, and that of older architectures than `ptx_since` must not.
+    /// Texts that its PTX must contain, and that of older architectures than `ptx_since` must not.
     pub ptx: &'static [&'static str],
     /// The oldest architecture whose PTX has that.
     pub ptx_since: &'static str,
@@ -30,12 +30,12 @@ pub struct Probe {
 pub struct Launch {
     pub grid: [u32; 3],
     pub block: [u32; 3],
-    /// CTAs of a cluster, along x: what the kernel's `cluster_dim` says.
+    /// CTAs of a cluster, along x: the kernel's `cluster_dim`.
     pub cluster: u32,
     pub dynamic_shared_bytes: u32,
 }
 
-/// What an output word holds before the kernel writes it.
+/// The value of an output word before the kernel writes it.
 pub const UNWRITTEN: u32 = 0xDEAD_BEEF;
 
 /// One CTA of `threads` threads along x.

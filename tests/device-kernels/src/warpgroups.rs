@@ -1,4 +1,4 @@
-//! What Hopper adds: barriers in shared memory, barriers by number, matrices stored to shared
+//! Hopper's additions: barriers in shared memory, barriers by number, matrices stored to shared
 //! memory, products of a warpgroup, and clusters of blocks.
 
 use cuda_std::mbarrier::{self, Mbarrier};
@@ -88,7 +88,7 @@ pub(crate) static PROBES: &[Probe] = &[
         ],
         ptx_since: "compute_90",
         runs_since: "compute_90",
-        // What the lane opposite has written, of the other block of the pair.
+        // The value of the opposite lane in the other block of the pair.
         expected: |_, _| {
             let words = (0..6).flat_map(|block| (0..32).map(move |i| 100 * (block ^ 1) + 31 - i));
             words.collect()

@@ -1,4 +1,4 @@
-//! What the lanes of a warp tell each other.
+//! Values that the lanes of a warp exchange.
 
 use cuda_std::prelude::*;
 use cuda_std::warp::{self, WarpReductionOp};

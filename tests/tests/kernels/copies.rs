@@ -77,8 +77,7 @@ fn copied(
     (elements, report.expect("no fault"))
 }
 
-/// What `target` must hold, if the element at a row and a column of it is that of the source at
-/// these.
+/// The expected `target`, if `of` maps its rows and columns to those of the source.
 fn expected(target: Target, of: impl Fn(usize, usize) -> (usize, usize)) -> Vec<f32> {
     let source = source();
     let elements = (0..target.rows * target.leading).map(|index| {
@@ -196,7 +195,7 @@ fn split(
     Some((halves, scales, report.ok()?))
 }
 
-/// Elements behind what is written.
+/// Elements behind the written ones.
 const BESIDE: usize = 64;
 
 const SPLITS: [(unsafe fn(Split<'_>), bool); 2] = [(split_rows, false), (split_columns, true)];

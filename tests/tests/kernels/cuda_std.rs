@@ -62,7 +62,7 @@ fn agree(got: u32, want: u32, ulps: u32) -> bool {
     if ulps == 0 {
         return got == want;
     }
-    // Ordered like the numbers that the bits stand for; a NaN is far from everything but a NaN.
+    // Ordered like the numbers that the bits represent; a NaN is far from everything but a NaN.
     let ordered = |bits: u32| {
         let magnitude = i64::from(bits & 0x7FFF_FFFF);
         match bits >> 31 {
@@ -81,7 +81,7 @@ fn prints(name: &str, expected: &str, device: &str) -> Result<(), Failed> {
     Ok(())
 }
 
-/// What the simulator itself finds, and what a GPU reports without any checker.
+/// Errors that the simulator finds, and that a GPU reports without any checker.
 fn planted_errors() -> Vec<Trial> {
     let fails_with = |name: &'static str, device: &'static str, said: &'static str| {
         move || {
@@ -147,7 +147,7 @@ fn planted_errors() -> Vec<Trial> {
     ]
 }
 
-/// What a planted error leaves in the simulator.
+/// The output of a planted error in the simulator.
 fn simulate(entry: &'static str, function: ProbeFn) -> Result<Vec<u32>, Failed> {
     let job = Job {
         entry,

@@ -45,7 +45,7 @@ const DIVISIONS: [((usize, usize, usize), Decomposition); 4] = [
     ((1, 3, 4), Decomposition::stream_k(2)),
     // A tile for each, and half of the third.
     ((1, 3, 4), in_waves(2, 1)),
-    // Of the third wave one has a tile.
+    // In the third wave one CTA has a tile.
     ((3, 3, 1), in_waves(4, 3)),
 ];
 
@@ -79,12 +79,12 @@ fn is_exact<C: Number>(variant: &'static Variant) {
     }
 }
 
-/// Of each stream-K kernel for these types, every variant, or those that stand for them.
+/// Every variant of each stream-K kernel for these types, or those that represent them.
 fn all_are_exact<C: Number>(inputs: ElementType, tier: Tier) {
     let types = DataType { inputs, c: C::TYPE };
     let variants = KERNELS.iter().flat_map(|kernel| kernel.variants);
     let divided = variants.filter(|variant| {
-        let is_tried = tier == Tier::Exhaustive || tests::stands_for_itself(variant);
+        let is_tried = tier == Tier::Exhaustive || tests::is_representative(variant);
         variant.grid.is_stream_k() && variant.types.data_type() == types && is_tried
     });
     let number = divided.map(is_exact::<C>).count();

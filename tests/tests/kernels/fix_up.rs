@@ -21,7 +21,7 @@ pub fn trials() -> Vec<Trial> {
     )
 }
 
-/// A launch of a stream-K kernel, of which only the partial sums matter.
+/// A launch of a stream-K kernel. Only its partial sums matter.
 #[derive(Clone, Copy, Debug)]
 struct Divided {
     /// Rows and columns of C, and those of a tile.
@@ -68,7 +68,7 @@ impl Divided {
         tiles
     }
 
-    /// The bits of C after `fix_up`, if it was `before`; and what the launch did.
+    /// The bits of C after `fix_up`, if it was `before`, and the report of the launch.
     fn run(
         &self,
         partials: &[f32],
@@ -187,8 +187,8 @@ fn expected(divided: &Divided, partials: &[f32], before: &[f32]) -> Vec<u64> {
     bits(&c)
 }
 
-/// Few segments and many, of large tiles and small ones, with edges, after data-parallel tiles
-/// or not.
+/// Few and many segments of large and small tiles, with edges, with and without data-parallel
+/// tiles.
 const CASES: [Divided; 11] = [
     divided((200, 100), (128, 128), 10, 5, 0, 1),
     divided((200, 100), (128, 128), 40, 5, 0, 2),

@@ -1,5 +1,5 @@
-//! Every kernel computes `alpha * A * B + beta * C`, on the simulator, on the GPU and, where it can
-//! be said in OpenCL C, by OpenCL, and every CPU rung natively, whatever the shape, the layout, the
+//! Every kernel computes `alpha * A * B + beta * C`, on the simulator, on the GPU and, if OpenCL C
+//! can express it, by OpenCL, and every CPU rung natively, whatever the shape, the layout, the
 //! scalars and the values.
 
 use std::borrow::Cow;
@@ -101,7 +101,7 @@ fn kernel_trials<T: Number>(variant: &'static Variant) -> Vec<Trial> {
         let name = format!("gemm::{}::{name}", variant.entry.name);
         trials.extend(tests::trial(tier, backend, name, test));
     };
-    let represents_others = tests::stands_for_itself(variant);
+    let represents_others = tests::is_representative(variant);
     for (index, case) in cases::<T>(ErrorModel::of(variant.rounding))
         .into_iter()
         .enumerate()
@@ -140,7 +140,7 @@ fn kernel_trials<T: Number>(variant: &'static Variant) -> Vec<Trial> {
         }
     }
     // Variants of a kernel that read the same types in the same layouts count in the same code, so
-    // on the simulator, which takes a while, one stands for all.
+    // the simulator, which is slow, runs one for all.
     let code = |of: &Variant| (of.types, of.grid, of.a, of.b, of.exact_tiles);
     let is_first = KERNELS.iter().any(|kernel| {
         let counts_alike = |other: &&Variant| code(other) == code(variant);
@@ -153,8 +153,8 @@ fn kernel_trials<T: Number>(variant: &'static Variant) -> Vec<Trial> {
         }
         add(Tier::Exhaustive, Backend::Gpu, case);
     }
-    // A million rows take the simulator a while. The host does the splitting, so one kernel
-    // stands for all.
+    // A million rows take the simulator a while. The host does the splitting, so one kernel is
+    // enough.
     if variant.entry.name == "naive" {
         for case in claims![
             takes_more_rows_than_a_grid_has_blocks,
@@ -209,7 +209,7 @@ fn prepare_gpu() {
         if Arguments::from_args().filter.is_some() {
             return;
         }
-        // What does not compile fails where it is asked for.
+        // A kernel that does not compile fails in its own test.
         let _ = Backend::Gpu.run(|device| -> Result<(), Failed> {
             if let Some(gpu) = device.one_gpu() {
                 let entries: Vec<&str> = variants().map(|variant| variant.entry.name).collect();
@@ -272,7 +272,7 @@ fn cpu_trials<T: Number>(algorithm: &'static Algorithm) -> Vec<Trial> {
     trials
 }
 
-/// A rung, where it runs, and how much of what it could it has to.
+/// A rung, its device, and how many of its cases it runs.
 struct Bench<'a> {
     device: &'a Device,
     team: Team,
@@ -310,7 +310,7 @@ impl Bench<'_> {
         }
     }
 
-    /// Whether a run takes parts of a second: of warpgroups in the simulator.
+    /// Whether a run takes a noticeable part of a second: warpgroups in the simulator.
     fn takes_a_while(&self) -> bool {
         let choice = self.rung.choice();
         let is_mapped = choice.is_some_and(|choice| choice.variant.grid.is_persistent());
@@ -582,7 +582,7 @@ fn follows_alpha_and_beta<T: Number>(bench: &Bench) -> Result<(), Failed> {
     Ok(())
 }
 
-/// What must not be read is NaN, in matrices that are read otherwise; none may reach C.
+/// Elements that must not be read are NaN, in matrices that are otherwise read; none may reach C.
 fn alpha_zero_never_reads_a_or_b_and_beta_zero_never_reads_c<T: Number>(
     bench: &Bench,
 ) -> Result<(), Failed> {

@@ -101,7 +101,7 @@ fn trials_of<T: Number + MultipliesInto<C>, C: Number>() -> Vec<Trial> {
     trials
 }
 
-/// The library call on a device, with a workspace of so many bytes.
+/// The library call on a device, with a workspace of this size, in bytes.
 struct Library<'a> {
     device: &'a Device,
     workspace: usize,
@@ -138,7 +138,7 @@ fn scalar<T: Number>(value: i32) -> Result<T::Scalar, Failed> {
 }
 
 impl<T: Number + MultipliesInto<C>, C: Number> Problem<T, C> {
-    /// The memory of C after the call, and what the call said.
+    /// The memory of C after the call, and the call's result.
     fn got(&self, context: &Context) -> Result<(Vec<C>, Result<(), GemmError>), Failed> {
         let Problem { case, a, b, c } = self;
         let Shape { m, n, k } = case.shape;
@@ -241,7 +241,7 @@ fn multiplies_transposed_or_not_at_any_edge<T: Number + MultipliesInto<C>, C: Nu
     library.check_all::<T, C>(grid(&SHAPES).step_by(step))
 }
 
-/// Rows of A, B and C at multiples of 16 bytes, of the type's own size, and in between.
+/// Rows of A, B and C at multiples of 16 bytes, of the element's size, and in between.
 fn takes_any_leading_dimension_and_offset<T: Number + MultipliesInto<C>, C: Number>(
     library: &Library,
 ) -> Result<(), Failed> {
@@ -268,7 +268,7 @@ fn takes_any_leading_dimension_and_offset<T: Number + MultipliesInto<C>, C: Numb
     library.check_all::<T, C>(cases.step_by(library.tier.step(5)))
 }
 
-/// What alpha and beta say is not read is poison.
+/// Operands that alpha and beta exclude are poison.
 fn follows_alpha_and_beta_and_never_reads_what_they_forbid<
     T: Number + MultipliesInto<C>,
     C: Number,
@@ -351,8 +351,8 @@ fn multiplies_batches_at_any_strides<T: Number + MultipliesInto<C>, C: Number>(
 
 /// Both transposed, and in 16 bits with rows at odd places: no kernel reads that without copies,
 /// which are larger than the smallest workspace. C has many rows, many columns, or long sums; a C
-/// of 16 bits is rounded only once all the same, and one of f32 gets them in parts. Of f32 only one
-/// of the two is copied.
+/// of 16 bits is still rounded only once, and one of f32 gets them in parts. In f32 only one of the
+/// two is copied.
 fn cuts_what_the_workspace_is_too_small_for<T: Number + MultipliesInto<C>, C: Number>(
     library: &Library,
 ) -> Result<(), Failed> {
@@ -479,7 +479,7 @@ fn names_the_argument_that_is_wrong(device: &Device) -> Result<(), Failed> {
     let (a, b) = (context.upload(&[1.0; 12])?, context.upload(&[1.0; 12])?);
     let mut c = context.upload(&[1.0; 12])?;
     let mut message = |lda, ldb, ldc, n| {
-        // SAFETY: nothing is launched, or what is launched is waited for when the context goes.
+        // SAFETY: nothing is launched, or dropping the context waits for the launches.
         let result = unsafe { gemm(&context, 1.0, &a, lda, &b, ldb, 0.0, &mut c, ldc, 3, n, 4) };
         result.err().map(|error| error.to_string())
     };

@@ -1,5 +1,5 @@
-//! What kernels and the library compute, on the simulator, on the GPU and by OpenCL. One program: each
-//! that calls the host's functions for all element types compiles them again.
+//! The results of kernels and of the library, on the simulator, on the GPU and by OpenCL. It is one
+//! program, since each would compile the host's functions for all element types again.
 
 mod barriers;
 mod copies;

@@ -1,4 +1,4 @@
-//! What a launch passes by value is what a kernel receives, on a GPU as in the simulator.
+//! A kernel receives the values that a launch passes, on a GPU as in the simulator.
 
 use std::ffi::c_void;
 use std::ptr;
@@ -17,7 +17,7 @@ use gpu_gemm::device::{driver, ptx};
 use libtest_mimic::{Failed, Trial};
 use tests::{built, on_gpu, on_simulator};
 
-/// A kernel of 64 threads, and what it must write.
+/// A kernel of 64 threads, and its expected output.
 struct Case {
     entry: &'static str,
     expected: fn(&Values) -> Vec<u32>,
@@ -94,7 +94,7 @@ fn values() -> Values {
     }
 }
 
-/// What `values_arrive` writes in thread `i`.
+/// The output of `values_arrive` in thread `i`.
 fn words(values: &Values, i: u16) -> [u32; WORDS] {
     let lengths: [u32; 3] = std::array::from_fn(|place| {
         let added = if usize::from(i) % 3 == place { i } else { 0 };

@@ -1,12 +1,12 @@
-//! Products of small matrices, and what is right: sums in f64, which are exact where the elements
-//! are integers. All that lies around the matrices is poison.
+//! Products of small matrices, and the right results: sums in f64, which are exact where the
+//! elements are integers. The memory around the matrices is poison.
 
 use gpu_gemm::{Batch, Call, ElementType, MultipliesInto, Operand, Shape, Transpose};
 use host::data::{Arithmetic, Number};
 use libtest_mimic::Failed;
 use tests::bits;
 
-/// What is multiplied, and how it lies in memory.
+/// The operands, and their layout in memory.
 #[derive(Clone, Copy, Debug)]
 pub struct Case {
     pub shape: Shape,
@@ -58,7 +58,7 @@ impl Case {
     }
 }
 
-/// Matrices of a batch in one memory. Whatever is no element of theirs is poison.
+/// Matrices of a batch in one memory. All other words are poison.
 pub struct Matrices<T> {
     pub elements: Vec<T>,
     pub leading: usize,
@@ -67,7 +67,7 @@ pub struct Matrices<T> {
 }
 
 impl<T: Number> Matrices<T> {
-    /// With these values, of which the first is number 1; or poison, where nothing is read.
+    /// With these values, counted from 1; or poison, where nothing is read.
     fn new(
         case: &Case,
         (rows, columns): (usize, usize),

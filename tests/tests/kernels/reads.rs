@@ -1,6 +1,6 @@
-//! No kernel accesses anything beside its matrices, in the simulator. What is read there and not
-//! used changes no result, so matrices lie between pages that nobody can access
-//! ([`tests::pages`]), and copies may read exactly what a launch names.
+//! No kernel accesses anything beside its matrices, in the simulator. A read that is not used
+//! changes no result, so matrices are between pages that nobody can access ([`tests::pages`]), and
+//! copies may read exactly what a launch names.
 
 use std::env;
 use std::os::unix::process::ExitStatusExt;
@@ -26,7 +26,7 @@ pub fn trials() -> Vec<Trial> {
         "reads::an_access_beside_fenced_memory_ends_the_process",
         fences_hold,
     )];
-    for variant in variants().filter(|variant| tests::stands_for_itself(variant)) {
+    for variant in variants().filter(|variant| tests::is_representative(variant)) {
         trials.extend(match (variant.types.a, variant.types.c) {
             (ElementType::Bf16, ElementType::F32) => trials_of::<Bf16, f32>(variant),
             (ElementType::F16, ElementType::F32) => trials_of::<F16, f32>(variant),
@@ -50,8 +50,8 @@ fn trials_of<T: Number + MultipliesInto<C>, C: Number>(variant: &'static Variant
             tests::trial(tier, Backend::Simulator, &stays, test)
         })
         .collect();
-    // What these read by vectors of registers, only fences check; and what a tensor map does not
-    // name, copies fill with zeros.
+    // Only fences check reads of vectors of registers; copies fill elements outside a tensor map
+    // with zeros.
     let is_mapped = matches!(variant.staging, Staging::Ring { .. });
     if !variant.gemv_like && !is_mapped {
         trials.push(on_simulator(
@@ -62,7 +62,7 @@ fn trials_of<T: Number + MultipliesInto<C>, C: Number>(variant: &'static Variant
     trials
 }
 
-/// What this program, with this variable set, does instead of testing.
+/// The case that this program runs, instead of tests, if this variable is set.
 const TRESPASS: &str = "GEMM_TRESPASS";
 
 /// Reads beside fenced memory, if this is a process that is to do so.
@@ -90,7 +90,7 @@ fn fences_hold() -> Result<(), Failed> {
     Ok(())
 }
 
-/// How the matrices of a case lie.
+/// How the matrices of a case are laid out.
 #[derive(Clone, Copy, Debug)]
 struct Place {
     /// Whether each row begins at a multiple of 16 bytes. Without this, rows have no gaps.
@@ -147,7 +147,7 @@ fn decompositions(variant: &Variant) -> Vec<Decomposition> {
     }
 }
 
-/// What is stored transposed: nothing but for kernels that may read it as it is.
+/// The operands that are stored transposed: none but for kernels that read them so.
 fn transposes(variant: &Variant) -> Vec<[Transpose; 2]> {
     match variant.grid {
         Grid::StreamK => Transpose::ALL
@@ -199,7 +199,7 @@ fn stays_inside<T: Number + MultipliesInto<C>, C: Number>(
     Ok(())
 }
 
-/// A product of small integers whose matrices lie so.
+/// A product of small integers whose matrices have this layout.
 fn problem<T: Number + MultipliesInto<C>, C: Number>(
     Shape { m, n, k }: Shape,
     place: Place,
@@ -297,7 +297,7 @@ impl<T: Number + MultipliesInto<C>, C: Number> Memory<T, C> {
 fn is_stopped<T: Number + MultipliesInto<C>, C: Number>(
     variant: &'static Variant,
 ) -> Result<(), Failed> {
-    // Rows of any type that end at 16 bytes: of a copy's padding no kernel need read more.
+    // Rows of any type that end at 16 bytes: no kernel need read more of a copy's padding.
     let [m, mut n] = [variant.tile.m, variant.tile.n].map(|side| side as usize + 8);
     if variant.n_remainder.is_some() {
         n = variant.tile.n as usize; // the last columns would be another kernel's

@@ -1,5 +1,5 @@
-//! What kernels are compared with is what its name says: cuBLAS and cublasLt multiply f32 and f64 in
-//! IEEE 754 arithmetic by default, and only those named for TF32 round their operands to it.
+//! The yardsticks compute what their names say: cuBLAS and cublasLt multiply f32 and f64 in IEEE
+//! 754 arithmetic by default, and only those named for TF32 round their operands to it.
 
 use gpu_gemm::DataType;
 use host::data::{Matrix, Number, Placement, Problem};
