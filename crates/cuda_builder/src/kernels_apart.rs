@@ -215,7 +215,7 @@ fn nodes(text: &str) -> Option<Vec<usize>> {
         .collect()
 }
 
-/// Where a name (after `@`) or a number (after `!`) stands, outside of strings.
+/// The place of a name (after `@`) or a number (after `!`), outside of strings.
 fn references(text: &str, sign: u8) -> Vec<(usize, usize)> {
     let bytes = text.as_bytes();
     let mut found = Vec::new();
@@ -248,7 +248,7 @@ fn references(text: &str, sign: u8) -> Vec<(usize, usize)> {
 struct Ptx<'a> {
     /// The version and the target.
     head: &'a str,
-    /// What stands between these and the kernel.
+    /// The text between these and the kernel.
     demoted: Vec<&'a str>,
     declared: Vec<&'a str>,
     entry: &'a str,

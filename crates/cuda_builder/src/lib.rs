@@ -267,7 +267,7 @@ impl CudaBuilder {
     /// The text is made of the same IR as the PTX, for the same architecture; of an older one it
     /// has the least that OpenCL lacks. Its second line has the options that `clBuildProgram`
     /// needs. The parameters are those of the Rust function, a slice being a pointer and a length;
-    /// behind them stand, where the kernel has them, `dynamic_local` for
+    /// behind them follow, where the kernel has them, `dynamic_local` for
     /// `shared::dynamic_shared_mem` and `panic_record`, 64 bytes of global memory that a panic is
     /// written to, as `cuda_std::panic_record` reads it.
     ///

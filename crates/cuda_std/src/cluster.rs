@@ -69,8 +69,8 @@ special_registers! {
     blocks = "cluster_nctarank", 1, 1;
 }
 
-/// Where `shared`, in this block's shared memory, lies in that of block `rank` of the cluster. What
-/// another block has written there is to be read after a [`sync_threads`] of the cluster.
+/// The address in block `rank` of the cluster that `shared` has in this block's shared memory. Data
+/// that another block has written there may be read after a [`sync_threads`] of the cluster.
 ///
 /// # Safety
 ///

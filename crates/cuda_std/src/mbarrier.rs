@@ -46,8 +46,8 @@ pub struct Mbarrier {
 ///
 /// # Safety
 ///
-/// `barrier` points into this block's shared memory, where nothing else lies and no barrier is in
-/// use. `arrivals` is from 1 to 2^20 - 1.
+/// `barrier` points into this block's shared memory, where nothing else is stored and no barrier is
+/// in use. `arrivals` is from 1 to 2^20 - 1.
 #[inline(always)]
 #[cfg_attr(not(cuda_device), track_caller)]
 pub unsafe fn init(barrier: *mut Mbarrier, arrivals: u32) {

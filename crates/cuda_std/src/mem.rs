@@ -34,7 +34,7 @@ pub struct CUDAAllocator;
 pub static GLOBAL_ALLOCATOR: CUDAAllocator = CUDAAllocator;
 
 // SAFETY: `malloc` gives memory that nobody else has. For a larger alignment, the start of the
-// allocation stands in the 8 bytes before what is given out:
+// allocation is stored in the 8 bytes before the address that is given out:
 //
 //     malloc's            given out
 //     |......|start of it|..........|

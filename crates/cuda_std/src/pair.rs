@@ -174,7 +174,7 @@ fn fused(a: f64, b: f64, c: f64) -> f64 {
     }
 }
 
-/// The bits of the nearest float of 16 bits with so many of them for the fraction.
+/// The bits of the nearest float of 16 bits with `fraction` bits of fraction.
 #[cfg(not(cuda_device))]
 fn nearest(value: f64, fraction: i32, bias: i32) -> u16 {
     if value.is_nan() {

@@ -115,8 +115,8 @@ pub trait PassedByLaunch {}
 
 impl<T: KernelParameter> PassedByLaunch for (T,) {}
 
-/// A `#[grid_constant]` parameter: the launch passes the value itself, which all threads read
-/// where it lies.
+/// A `#[grid_constant]` parameter: the launch passes the value itself, which all threads read in
+/// place.
 #[doc(hidden)]
 #[inline(always)]
 pub fn __grid_constant<T>(parameter: &T)

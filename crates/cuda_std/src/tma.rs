@@ -2,10 +2,10 @@
 //! and shared memory, while all go on.
 //!
 //! A [`TensorMap`], made before the launch, describes the matrix, the box that a copy moves, and
-//! how the box lies in shared memory. A load fills what lies out of bounds with zeros, a store
-//! leaves it out, so that no tile has edges, if rows end at multiples of 16 bytes: see
-//! [`store_2d`]. A load arrives at an [`mbarrier`](crate::mbarrier)
-//! with its bytes; stores are waited for in groups.
+//! the box's layout in shared memory. A load fills elements out of bounds with zeros, a store
+//! leaves them out, so that no tile has edges, if rows end at multiples of 16 bytes: see
+//! [`store_2d`]. A load arrives at an [`mbarrier`](crate::mbarrier) with its bytes; stores are
+//! waited for in groups.
 //!
 //! ```text
 //!            matrix: height rows of width elements, row_bytes apart
@@ -175,11 +175,11 @@ pub unsafe fn load_2d_multicast<T>(
 /// # Safety
 ///
 /// `shared` holds the box, in this block's shared memory and aligned as for [`load_2d`]; the
-/// threads that wrote it have called [`fence_shared`] since, and a barrier lies between that and
-/// this. No thread writes there, and this thread does not end, until it has waited with
+/// threads that wrote it have called [`fence_shared`] since, and there is a barrier between that
+/// and this. No thread writes there, and this thread does not end, until it has waited with
 /// [`wait_group_read`]. The map describes memory that nobody else reads or writes. Rows of the
 /// matrix end at multiples of 16 bytes, or boxes end before rows do: an H200 writes pieces of 16
-/// bytes, and so also what lies behind a row that ends within one.
+/// bytes, and so also past a row that ends within one.
 #[inline(always)]
 #[cfg_attr(not(cuda_device), track_caller)]
 pub unsafe fn store_2d<T>(map: &TensorMap, x: u32, y: u32, shared: *const T) {

@@ -121,8 +121,8 @@ macro_rules! shuffles {
                         #[inline(always)]
                         |word, segments| crate::device::$intrinsic(mask, word, $argument, segments),
                     );
-                    // It stands here so that rustc's jump threading sees it: that pass does not
-                    // look into called functions.
+                    // It is here so that rustc's jump threading sees it: that pass does not look
+                    // into called functions.
                     crate::device::stand_together!();
                     result
                 }

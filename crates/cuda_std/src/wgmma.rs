@@ -28,9 +28,9 @@
 //! | [`m64n256k8_tf32`] | 64x8 by 8x256 | f32, read as tf32 | 128 |
 //! | [`m64n256k8_tf32_of_registers`] | 64x8 in registers by 8x256 | f32, read as tf32 | 128 |
 //!
-//! Of elements of 32 bits, tiles in shared memory have rows along K only: the transpose is for 16
-//! bits. A may be in the threads' registers instead, as [`a_place`] says, whichever way it lay in
-//! shared memory. From the multiplication to the wait, these registers are the hardware's, too.
+//! Tiles of 32-bit elements in shared memory have rows along K only: the transpose is for 16 bits.
+//! A may be in the threads' registers instead, as [`a_place`] says, from any layout in shared
+//! memory. From the multiplication to the wait, a thread must not touch these registers either.
 //!
 //! All round as [`mma`](crate::mma) says. The instructions exist for `compute_90a` alone; compiled
 //! for another architecture, each is a `trap`.
@@ -103,9 +103,9 @@ impl Major for MnMajor {
     const BYTES_OF_16: u32 = 16 * 128;
 }
 
-/// Where a tile of A or B lies in shared memory, for one multiplication along K: in rows of 128
-/// bytes, swizzled by 128 bytes, as [`tma::load_2d`](crate::tma::load_2d) leaves them with
-/// [`Swizzle::Bytes128`](crate::tma::Swizzle::Bytes128). [`KMajor`] and [`MnMajor`] draw them.
+/// The address and layout of a tile of A or B in shared memory, for one multiplication along K: in
+/// rows of 128 bytes, swizzled by 128 bytes, as [`tma::load_2d`](crate::tma::load_2d) leaves them
+/// with [`Swizzle::Bytes128`](crate::tma::Swizzle::Bytes128). [`KMajor`] and [`MnMajor`] draw them.
 ///
 /// ```text
 ///   bits  0 .. 13   address / 16
@@ -216,7 +216,7 @@ impl<M: Major> Descriptor<M> {
     }
 }
 
-/// Orders the use of registers before and after: it must stand between any use of the sums by the
+/// Orders the use of registers before and after: it must come between any use of the sums by the
 /// thread, or of registers that hold A, and the first multiplication that uses them.
 ///
 /// # Safety

@@ -160,7 +160,7 @@ enum Source {
     Name(String),
 }
 
-/// What stands after the colon.
+/// The text after the colon.
 #[derive(Debug, Default, PartialEq)]
 struct Spec {
     style: Style,
@@ -276,7 +276,7 @@ fn split(format: &str) -> Result<Vec<Piece>, String> {
     Ok(pieces)
 }
 
-/// Reads what stands between the braces: `source:spec`.
+/// Reads the text between the braces: `source:spec`.
 fn value(inside: &str) -> Result<Piece, String> {
     let (source, spec) = inside.split_once(':').unwrap_or((inside, ""));
     let source = source.trim();

@@ -65,7 +65,7 @@ pub(crate) fn check(module: &Module) -> Result<()> {
         let ways = Ways::of(function);
         for ((name, _), mut sites) in groups {
             ways.sort_by_order(&mut sites, |site| site.block);
-            // If blocks in this order all lie on one way, it leads from each to the next.
+            // If one path has all blocks, in this order, it leads from each to the next.
             for pair in sites.windows(2) {
                 if let [first, second] = pair
                     && !ways.lead(first.block, second.block)

@@ -8,10 +8,10 @@ use crate::error::{Error, Result};
 use crate::ir::{Call, Callee, Function, Module, Operation};
 use crate::source_place::function_of;
 
-/// Instructions of PTX that may stand without a type.
+/// Instructions of PTX that need no type.
 const WITHOUT_TYPE: [&str; 7] = ["bra", "brkpt", "call", "exit", "pmevent", "ret", "trap"];
 
-/// Directives that may stand in a body.
+/// Directives that a body may have.
 const DIRECTIVES: [&str; 10] = [
     ".branchtargets",
     ".callprototype",

@@ -258,7 +258,7 @@ impl<'a> Lexer<'a, '_> {
         Ok(Cow::Borrowed(name))
     }
 
-    /// What stands between two quotes, escapes unresolved. LLVM writes an embedded quote as
+    /// The text between two quotes, escapes unresolved. LLVM writes an embedded quote as
     /// `\22`.
     fn quoted(&mut self) -> Result<&'a str> {
         self.position += 1;

@@ -296,7 +296,7 @@ fn check(module: &mut Module, panic_messages: bool) -> Result<Vec<String>, Error
     Ok(panics)
 }
 
-/// Says in what the target has what stands in the module.
+/// Rewrites the module's constructs as those that the target has.
 fn translate(module: &mut Module, dialect: Dialect, rounds_to_bf16: bool) -> Result<(), Error> {
     read_only::mark_loads(module);
     intrinsics::lower_intrinsics(module)?;

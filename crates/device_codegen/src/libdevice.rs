@@ -104,8 +104,8 @@ fn of_c(symbol: &str, ty: &FunctionType) -> Option<Symbol> {
     Some(format!("{PREFIX}{symbol}").into())
 }
 
-/// What stands behind the name of a function of this type; `None` if the function does not take
-/// these parameters.
+/// The suffix of the name of a function of this type; `None` if the function does not take these
+/// parameters.
 fn suffix(takes: Takes, ty: &FunctionType) -> Option<&'static str> {
     let x = &ty.result;
     let parameters = match takes {

@@ -101,8 +101,8 @@ fn place(lines: &LineTables, scope: u32, at: Option<(u32, u32)>) -> Option<Sourc
     })
 }
 
-/// The function of the source that a location lies in, before all inlining: `libm::sqrt`. If that
-/// is one of Rust's own libraries, the function that called it.
+/// The function of the source that has a location, before all inlining: `libm::sqrt`. If that is
+/// one of Rust's own libraries, the function that called it.
 pub(crate) fn function_of(lines: &LineTables, location: u32) -> Option<String> {
     chain(lines, location)
         .find(|(scope, line, column)| place(lines, *scope, Some((*line, *column))).is_some())

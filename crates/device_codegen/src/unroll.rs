@@ -1,8 +1,8 @@
 //! Loop unrolling as the kernel requests it: `__nvvm_unroll(n)` in a loop's body becomes metadata
 //! of the loop.
 //!
-//! rustc's own LLVM has run by then; if it has already fully unrolled the loop, the mark stands
-//! outside of any loop and is removed.
+//! rustc's own LLVM has run by then; if it has already fully unrolled the loop, the mark is outside
+//! of any loop and is removed.
 
 use std::collections::{BTreeMap, BTreeSet};
 

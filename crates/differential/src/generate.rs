@@ -27,7 +27,7 @@ pub enum Type {
     Bf16,
 }
 
-/// An expression: Rust with `{0}`, `{1}` where its parts stand.
+/// An expression: Rust with `{0}`, `{1}` in place of its parts.
 #[derive(Clone, Debug)]
 pub struct Expression {
     pub ty: Type,

@@ -1,9 +1,9 @@
 //! Large blocks of memory start at a cache line, and stay with the process.
 //!
 //! The system's allocator starts them 16 bytes after a page, as it writes their length before them.
-//! There a vector of 64 bytes lies in two cache lines, wherever in a matrix it is, and the product
-//! of a rank takes up to a third longer. It depends on what was freed before whether a matrix lies
-//! so, and so ranks that do the same would take different times.
+//! There every vector of 64 bytes of a matrix crosses two cache lines, and the product of a rank
+//! takes up to a third longer. Whether a matrix starts there depends on earlier frees, so ranks
+//! with the same work would take different times.
 //!
 //! It also gives large blocks back to the system as soon as they are free. A program that asks for
 //! them again waits for each page: on a virtual machine that was longer than to receive the matrix.

@@ -25,7 +25,7 @@ pub struct Question {
     pub memory_bytes: f64,
 }
 
-/// One layout on so many ranks, as predicted.
+/// The prediction for one layout on a number of ranks.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Prediction {
     /// From A and B on rank 0 to C on rank 0.

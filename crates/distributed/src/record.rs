@@ -80,7 +80,7 @@ impl Timing {
     }
 }
 
-/// One layout at one shape on so many ranks.
+/// One layout at one shape on a number of ranks.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Record {
     pub layout: String,

@@ -59,7 +59,7 @@ impl Grid {
         }
     }
 
-    /// The grid of exactly so many ranks for which a rank's rows of A and columns of B, m/p and
+    /// The grid of exactly this many ranks for which a rank's rows of A and columns of B, m/p and
     /// n/q, add up to the least; of two that are as good, the one with more rows.
     ///
     /// # Panics
@@ -128,7 +128,7 @@ pub fn panels(size: usize, width: usize, parts: &[usize]) -> Vec<Range<usize>> {
         .collect()
 }
 
-/// How a dimension of a matrix lies on a line of ranks, a row or a column of a grid: the first
+/// How a dimension of a matrix is shared by a line of ranks, a row or a column of a grid: the first
 /// `holders` of the ranks have equal shares of it, in order, and the others nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shares {

@@ -33,7 +33,7 @@ pub struct Volume {
 }
 
 impl Volume {
-    /// `count` messages of so many elements each: none if they have none.
+    /// `count` messages of `elements_each` elements each: none if they have none.
     pub fn of(count: u64, elements_each: u64) -> Volume {
         match elements_each {
             0 => Volume::default(),

@@ -115,8 +115,7 @@ impl Operand {
     }
 }
 
-/// Products of one shape, whose matrices A lie one after the other in one memory, and likewise B
-/// and C.
+/// Products of one shape, whose matrices A follow each other in one memory, and likewise B and C.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Batch {
     /// The number of products.
@@ -133,7 +132,7 @@ impl Batch {
     };
 
     /// The number of elements from the first of all matrices to the last, where a matrix has
-    /// `extent` and they lie `stride` apart.
+    /// `extent` and they are `stride` apart.
     pub(crate) fn extent(&self, extent: usize, stride: usize) -> usize {
         match (self.count, extent) {
             (0, _) | (_, 0) => 0,
@@ -160,8 +159,8 @@ impl Call {
         Call::padded(shape, [a, b], 0, element)
     }
 
-    /// Matrices of `element`, A and B transposed so, whose rows lie `padding` elements further
-    /// apart than they need, aligned like allocations.
+    /// Matrices of `element`, A and B transposed accordingly, whose rows are `padding` elements
+    /// further apart than necessary, aligned like allocations.
     pub fn padded(
         shape: Shape,
         transposes: [Transpose; 2],
@@ -173,8 +172,8 @@ impl Call {
         })
     }
 
-    /// Matrices of `element`, A and B transposed so, aligned like allocations; `leading` says how
-    /// far apart rows of so many elements begin.
+    /// Matrices of `element`, A and B transposed so, aligned like allocations; `leading` gives the
+    /// distance between the starts of rows of a given length.
     pub fn spaced(
         shape: Shape,
         [a, b]: [Transpose; 2],
@@ -216,8 +215,8 @@ impl Call {
         }
     }
 
-    /// The same for each of `count` products, whose matrices lie one after the other, their last
-    /// rows as long as all others.
+    /// The same for each of `count` products, whose matrices follow each other, their last rows as
+    /// long as all others.
     pub fn repeated(self, count: usize, element: ElementType) -> Call {
         let stride = |(rows, _): (usize, usize), leading: usize| rows.saturating_mul(leading);
         let strides = [

@@ -170,8 +170,8 @@ impl<'device> Context<'device> {
         self.prepare_batch(data_type, shape, transpose_a, transpose_b, 1)
     }
 
-    /// [`Context::prepare`] for batches of so many products of a shape, whose matrices are assumed
-    /// to lie one after the other.
+    /// [`Context::prepare`] for batches of `batch` products of a shape, whose matrices are assumed
+    /// to follow each other.
     ///
     /// # Errors
     ///
@@ -408,7 +408,7 @@ impl Drop for Context<'_> {
 ///
 /// # Errors
 ///
-/// A leading dimension is too small, a matrix does not fit into its memory or lies in another
+/// A leading dimension is too small, a matrix does not fit into its memory or is in another
 /// device's, the device has no kernel for `T`, the workspace is too small for a C of 16 bits,
 /// unaligned rows and a long K, or the GPU fails. Only in the last case may anything have been
 /// launched.
@@ -444,7 +444,7 @@ pub unsafe fn gemm<'a, 'b, 'c, T: MultipliesInto<C>, C: Element>(
 /// [`gemm`] of `batch` products of one shape. The first product's matrices begin where A, B and C
 /// do; the next one's begin `stride_a`, `stride_b` and `stride_c` elements after them, and so on.
 /// Strides of A and B may be anything, also 0: then all products read the same matrix. The matrices
-/// C may lie one after the other, or side by side within `ldc`.
+/// C may follow each other, or be side by side within `ldc`.
 ///
 /// They are one launch, unless A or B has to be copied first, or a few products have too few tiles
 /// to fill the GPU and are split along K: then each is launched after the one before it, without

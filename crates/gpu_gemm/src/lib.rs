@@ -34,14 +34,14 @@
 //! | --- | --- |
 //! | `context`, `several` | [`gemm`] and its kin, on one device and on several |
 //! | `matrix`, `product` | their arguments, checked, and as one value |
-//! | [`call`] | what is to be multiplied, and how it lies in memory |
+//! | [`call`] | the operands, and their layout in memory |
 //! | [`choose`] | which kernel is the fastest for it, here |
-//! | [`plan`] | what is launched for it: operand copies, the kernel, a fix-up |
-//! | [`split`] | what each of several devices computes |
-//! | [`launch`], `argument_block` | a launch as data, and what its kernel gets |
-//! | `backend`, `buffer` | what a device has to do, and its memory |
+//! | [`plan`] | the launches for it: operand copies, the kernel, a fix-up |
+//! | [`split`] | the work of each of several devices |
+//! | [`launch`], `argument_block` | a launch as data, and the arguments of its kernel |
+//! | `backend`, `buffer` | the operations of a device, and its memory |
 //! | [`device`] | where launches run: a GPU, a device of OpenCL, the simulator, or several |
-//! | [`gpu`] | what is known of GPUs |
+//! | [`gpu`] | the properties of GPUs |
 
 mod argument_block;
 mod backend;

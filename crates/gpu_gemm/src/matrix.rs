@@ -290,7 +290,7 @@ impl StoredMatrix {
         extent((self.rows, self.columns), self.leading)
     }
 
-    /// Checks that no two matrices share an element: they lie one after the other, or side by side,
+    /// Checks that no two matrices share an element: they follow each other, or are side by side,
     /// so that the rows of all of them fit between the starts of two rows of the first.
     pub(crate) fn check_overlap(self) -> Result<(), GemmError> {
         let one = self.extent_of_one();
@@ -311,8 +311,8 @@ impl StoredMatrix {
 mod tests {
     use super::*;
 
-    /// The elements from the first to the last, or what is wrong with three matrices, or one, in
-    /// memory of f32.
+    /// The elements from the first to the last, or the error, for three matrices, or one, in memory
+    /// of f32.
     fn said(
         name: char,
         sizes: (usize, usize, usize),

@@ -69,8 +69,8 @@ pub enum Panel {
 }
 
 impl Split {
-    /// The grid of so many devices, at least one, whose busiest device receives the fewest
-    /// elements: of equals the one with more rows. For up to three devices these are panels of
+    /// The grid of this many devices, at least one, whose busiest device receives the fewest
+    /// elements; of equal ones, that with more rows. For up to three devices these are panels of
     /// rows or columns.
     pub fn of(shape: Shape, devices: usize) -> Split {
         let devices = devices.max(1);
@@ -205,8 +205,8 @@ impl Split {
         pieces
     }
 
-    /// The pieces for which a device needs panels of others, which come after its own, in order;
-    /// each has at least `least_lines` columns.
+    /// A device's pieces that need remote panels, which come after its own, in order; each has at
+    /// least `least_lines` columns.
     pub fn pieces_with_others(&self, device: usize, least_lines: usize) -> Vec<Piece> {
         let blocks = self.blocks(device).into_iter();
         let others = blocks.filter(|block| (block.a, block.b) != (device, device));
@@ -223,7 +223,7 @@ impl Split {
         parts.collect()
     }
 
-    /// The panels of others that a device needs, in the order in which it needs them.
+    /// The remote panels that a device needs, in the order in which it needs them.
     pub fn receives(&self, device: usize) -> Vec<Panel> {
         let mut panels = Vec::new();
         for block in self.blocks(device) {
@@ -304,10 +304,10 @@ fn cuts(size: usize, parts: usize) -> Vec<usize> {
         .collect()
 }
 
-/// The most pieces of a panel: of more, each is too small to be multiplied fast.
+/// The most pieces of a panel: smaller ones are too small to be multiplied fast.
 const MOST_PIECES: usize = 4;
 
-/// Parts of these lines, of at least so many lines each, or all of them; at most [`MOST_PIECES`].
+/// Parts of these lines, of at least `least_lines` each, or all of them; at most [`MOST_PIECES`].
 fn coarse(lines: &Range<usize>, least_lines: usize) -> Vec<Range<usize>> {
     let parts = (lines.len() / least_lines.max(1)).clamp(1, MOST_PIECES);
     let cuts = cuts(lines.len(), parts);

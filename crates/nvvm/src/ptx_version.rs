@@ -7,7 +7,7 @@
 //! "Parallel Thread Execution ISA". A text with anything else in it keeps its version.
 //!
 //! `crates/nvvm/tests/ptx_version.rs` gives every instruction of the tables to `ptxas`. Where ptxas
-//! accepts something earlier than NVIDIA documents it, the documented version stands: an older
+//! accepts something earlier than NVIDIA documents it, the documented version counts: an older
 //! driver has an older ptxas.
 
 use std::{collections::HashMap, sync::LazyLock};
@@ -77,7 +77,7 @@ pub const DIRECTIVES: [(Version, &str); 3] = [
 ];
 
 /// Instructions and special registers, each in an example: with exactly these modifiers and as
-/// many operands, an instruction needs the version that its example stands under.
+/// many operands, an instruction needs the version that its example is listed under.
 ///
 /// `(a|b).x` stands for `a.x` and `b.x`, and a name of [`SETS`] for its modifiers. `T1` is a
 /// register of the instruction's last type, `SUMS64` a list of 64 registers.
@@ -550,7 +550,7 @@ fn parsed(text: &str) -> Option<Version> {
     Some(version(major.parse().ok()?, minor.parse().ok()?))
 }
 
-/// The names and numbers in a text, with `mark` where it stands before one.
+/// The names and numbers in a text, with `mark` where it precedes one.
 fn names(text: &str, mark: char) -> impl Iterator<Item = &str> {
     text.split(move |c| c != mark && !is_of_name(c))
 }

@@ -170,8 +170,8 @@ fn remarks(report: &str) -> Vec<String> {
     remarks.collect()
 }
 
-/// The number that stands before `unit` in a line such as `Used 128 registers, 33280 bytes smem`;
-/// 0 where the unit does not occur, since ptxas leaves out what a kernel does not use.
+/// The number before `unit` in a line such as `Used 128 registers, 33280 bytes smem`; 0 where the
+/// unit does not occur, since ptxas leaves out what a kernel does not use.
 fn number_before(line: &str, unit: &str) -> u32 {
     line.split_once(&format!(" {unit}"))
         .and_then(|(before, _)| before.split_whitespace().next_back()?.parse().ok())

@@ -226,7 +226,7 @@ impl Search {
     }
 }
 
-/// What `LIBNVVM_PATH` means: the file itself, the folder it lies in, or an SDK's root.
+/// What `LIBNVVM_PATH` means: the file itself, its folder, or an SDK's root.
 fn at_libnvvm_path(path: &Path) -> Option<Toolkit> {
     let origin = Origin::Variable("LIBNVVM_PATH");
     if path.is_file() {

@@ -48,7 +48,7 @@ impl fmt::Display for Origin {
     }
 }
 
-/// Where `libnvvm.so` lies below the root of an SDK or of the wheel. Distributions rename `lib64`.
+/// The path of `libnvvm.so` below the root of an SDK or of the wheel. Distributions rename `lib64`.
 const LIBRARY_FOLDERS: [&str; 2] = ["nvvm/lib64", "nvvm/lib"];
 
 /// `libnvvm.so` by its names; an SDK has all three, a distribution's runtime package only the
@@ -79,7 +79,7 @@ impl Toolkit {
             .find_map(|folder| Toolkit::in_library_folder(&root.join(folder), origin.clone()))
     }
 
-    /// The toolkit whose `libnvvm.so` lies in this very folder, if it does.
+    /// The toolkit whose `libnvvm.so` is in this very folder, if it is.
     pub(crate) fn in_library_folder(folder: &Path, origin: Origin) -> Option<Toolkit> {
         Some(Toolkit::around(library_in(folder)?, origin))
     }

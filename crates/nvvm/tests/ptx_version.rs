@@ -74,8 +74,8 @@ fn typed(example: &str) -> String {
     format!("{opcode} {operands};\n")
 }
 
-/// What stands before the first instruction of a module, with all directives of the table, and
-/// how many lines that is.
+/// The text before the first instruction of a module, with all directives of the table, and how
+/// many lines that is.
 const HEAD: &str = r#".address_size 64
 .extern .func (.param .b32 out) vprintf (.param .b64 a, .param .b64 b) ;
 .func sink(.param .b64 x) { ret; }

@@ -19,7 +19,7 @@ macro_rules! atomics {
                 "An `", stringify!($number), "` that is atomic for the threads of ", $threads, "."
             )]
             ///
-            /// It lies in memory as the number does, aligned to its size.
+            /// It has the number's layout in memory, aligned to its size.
             #[repr(C, align($align))]
             #[derive(Debug, Default)]
             pub struct $name {

@@ -184,7 +184,7 @@ pub fn print<F: Format, const CAPACITY: usize, V: Values>(values: V) {
     let mut storage = V::EMPTY;
     let words = values.words(&mut storage);
     let words: &[u64] = words.as_ref();
-    // SAFETY: the format ends in NUL and has one 8-byte conversion for each word, and the texts
-    // that words are addresses of lie in static memory or in the storage.
+    // SAFETY: the format ends in NUL and has one 8-byte conversion for each word, and texts whose
+    // addresses are words are in static memory or in the storage.
     unsafe { vprintf(format.as_ptr(), words.as_ptr().cast()) };
 }

@@ -14,7 +14,7 @@ impl<const CAPACITY: usize> Text<CAPACITY> {
         length: 0,
     };
 
-    /// Where it lies, for as long as it does.
+    /// Its address, as long as it is not moved.
     pub(super) fn address(&self) -> u64 {
         self.bytes.as_ptr().expose_provenance() as u64
     }

@@ -1,4 +1,4 @@
-//! Which element of a matrix lies in which register of which lane.
+//! Which element of a matrix is in which register of which lane.
 
 /// How the lanes of a warp hold the three matrices of a multiplication: `A`, ROWS x DEPTH; `B`,
 /// DEPTH x 8; and the sums, ROWS x 8. A lane's part of a matrix is its fragment.

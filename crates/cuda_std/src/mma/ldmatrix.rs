@@ -14,8 +14,8 @@
 //! ```
 //!
 //! So a matrix is 8 rows of 8 elements of 16 bits: the piece of A that one register of
-//! [`m16n8k16_bf16`](super::m16n8k16_bf16) holds, or the same of B if its columns lie as rows. Or
-//! it is 8 rows of 4 elements of 32 bits: the piece that one register of
+//! [`m16n8k16_bf16`](super::m16n8k16_bf16) holds, or the same of B if its columns are stored as
+//! rows. Or it is 8 rows of 4 elements of 32 bits: the piece that one register of
 //! [`m16n8k8_tf32`](super::m16n8k8_tf32) holds.
 
 #[cfg(all(cuda_device, not(cuda_arch_at_least = "80")))]

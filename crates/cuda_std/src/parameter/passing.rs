@@ -67,7 +67,7 @@ impl<T> Pass<true> for T {
 }
 
 /// rustc knows of a parameter behind a reference that nobody writes it, so that it reads elements
-/// of an array where they lie, without a copy of the array.
+/// of an array in place, without a copy of the array.
 impl<T: Copy> Pass<false> for T {
     type Passed<'launch>
         = &'launch T

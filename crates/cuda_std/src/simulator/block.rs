@@ -90,7 +90,7 @@ pub(super) struct Thread {
     pub stack: Cell<StackAddresses>,
 }
 
-/// Where a stack lies: at `limit` and above, below `base`.
+/// The addresses of a stack: from `limit` up to `base`.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct StackAddresses {
     pub limit: usize,

@@ -61,7 +61,7 @@ pub(crate) fn cluster_place() -> (u32, u32) {
     (current::block().rank, current::cluster().len() as u32)
 }
 
-/// Where `shared` lies in the shared memory of another block of the cluster.
+/// The address of `shared` in the shared memory of another block of the cluster.
 #[track_caller]
 pub(crate) fn shared_of(shared: *mut u8, rank: u32) -> *mut u8 {
     let Some((block, _)) = current::running() else {

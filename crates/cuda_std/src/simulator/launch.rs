@@ -40,7 +40,7 @@ impl Launch {
         }
     }
 
-    /// Makes every so many blocks along x a cluster, which run at the same time; without this call,
+    /// Makes every `blocks` blocks along x a cluster, which run at the same time; without this call,
     /// each block is one of its own, whatever the kernel's `cluster_dim`.
     pub fn cluster(mut self, blocks: u32) -> Self {
         self.cluster = blocks;

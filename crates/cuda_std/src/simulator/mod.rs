@@ -49,8 +49,7 @@
 //! # Ok::<(), cuda_std::simulator::Fault>(())
 //! ```
 
-// A file imports only files of the groups above its own, or of its own group in the order in which
-// they stand.
+// A file imports only files of the groups above its own, or of its own group in the order below.
 mod dim3;
 mod extensions;
 mod groups;

@@ -6,9 +6,9 @@
 //!   0                           ^ a multiple of 16 bytes      ^ handed out as threads first name them
 //! ```
 //!
-//! A thread that writes to a guard has written past the end of what lies before it. On a GPU, where
-//! there are none, that is often the next array. Dynamic shared memory of 0 bytes is apart from all
-//! that, and guard alone.
+//! A thread that writes to a guard has written past the end of the memory before it. On a GPU,
+//! where there are none, that is often the next array. Dynamic shared memory of 0 bytes is apart
+//! from all that, and guard alone.
 
 use super::BarrierSite;
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
@@ -26,12 +26,12 @@ pub(super) const POISON: u8 = 0xFF;
 const ALIGNMENT: usize = 16;
 /// Bytes behind the block's memory that must stay poisoned.
 const GUARD: usize = 1024;
-/// The first of them, which are checked after each run of a thread; and so many are behind each
-/// array.
+/// The first of them, which are checked after each run of a thread; each array has as many behind
+/// it.
 const NEAR: usize = 64;
 
-/// The offset of dynamic shared memory of 0 bytes: behind all else, aligned as the arena. Of what
-/// alignment takes there is no more than of arrays.
+/// The offset of dynamic shared memory of 0 bytes: behind all else, aligned as the arena. Alignment
+/// adds no more bytes than arrays have.
 const NO_DYNAMIC: usize =
     MOST_BYTES + MOST_STATIC_BYTES + MOST_STATIC_BYTES / ALIGNMENT * NEAR + 2 * GUARD;
 

@@ -242,7 +242,7 @@ fn complete_store(block: &Block, warp: &[Thread], site: CallSite) -> Result<(), 
     Ok(())
 }
 
-/// Where the row lies that a lane gives.
+/// The row whose address a lane gives.
 fn row_of_matrix(
     block: &Block,
     thread: &Thread,

@@ -163,8 +163,8 @@ impl Tiles {
 #[cfg(not(cuda_device))]
 const SIMULATED: u64 = u64::from_le_bytes(*b"of tiles");
 
-/// How the 16-byte pieces of a box's rows lie in shared memory. The rows of a swizzled box have as
-/// many bytes as its name says, or fewer.
+/// The order of the 16-byte pieces of a box's rows in shared memory. The rows of a swizzled box
+/// have as many bytes as its name says, or fewer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Swizzle {
     #[default]
@@ -175,7 +175,7 @@ pub enum Swizzle {
 }
 
 impl Swizzle {
-    /// Where the byte lies that would lie at `address` without a swizzle.
+    /// The address of the byte that would be at `address` without a swizzle.
     #[inline(always)]
     pub const fn place(self, address: usize) -> usize {
         let pieces = match self {

@@ -1,4 +1,4 @@
-//! Where the elements of a multiplication lie: in shared memory, and in the registers of threads.
+//! The places of a multiplication's elements in shared memory and in the registers of threads.
 
 /// A tile as a [`Descriptor`](super::Descriptor) describes it.
 #[cfg(not(cuda_device))]

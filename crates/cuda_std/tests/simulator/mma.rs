@@ -110,7 +110,7 @@ fn c(row: u32, col: u32) -> i32 {
     100 * (row + col).cast_signed()
 }
 
-/// The bits of a small integer as a float of 16 bits with so many bits of fraction.
+/// The bits of a small integer as a float of 16 bits with this many bits of fraction.
 fn half_bits(value: i32, fraction_bits: u32, bias: u32) -> u32 {
     if value == 0 {
         return 0;
@@ -408,7 +408,7 @@ fn a_row_that_no_gpu_can_load_is_a_fault() {
 #[test]
 fn numbers_of_16_bits_are_the_nearest() {
     use cuda_std::mma::{of_bf16, of_f16, pair_of_bf16, pair_of_f16};
-    // Each number of 16 bits, and what lies between it and the next.
+    // Each number of 16 bits, and numbers between it and the next.
     type Kind = (fn(f32, f32) -> u32, fn(u16) -> f32, u16);
     let kinds: [Kind; 2] = [
         (pair_of_bf16, of_bf16, 0x7F80),

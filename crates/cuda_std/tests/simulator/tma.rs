@@ -58,8 +58,8 @@ impl Matrix {
     }
 }
 
-/// Where element (row, col) of a box lies: by the picture in the PTX ISA, which counts pieces of 16
-/// bytes.
+/// The address of element (row, col) of a box: by the picture in the PTX ISA, which counts pieces
+/// of 16 bytes.
 fn place(swizzle: Swizzle, box_width: usize, row: usize, col: usize) -> usize {
     let byte = 2 * (row * box_width + col);
     let (line, piece) = (byte / 128, byte / 16 % 8);
@@ -137,7 +137,7 @@ fn planes(matrix: &mut Matrix) -> TensorMap {
 fn a_box_of_one_of_several_matrices_ends_where_that_matrix_does() {
     let mut matrix = Matrix::new();
     let map = planes(&mut matrix);
-    // What lies behind the last row of a matrix is the next one.
+    // The next matrix begins behind the last row of one.
     for (x, y, z) in [(0, 0, 0), (8, 3, 0), (34, 2, 1), (0, 4, 2), (0, 0, 3)] {
         let (seen, _) = load(Launch::new(1, 1), map, 32, &[x, y, z]);
         for (row, col) in (0..4).flat_map(|row| (0..8).map(move |col| (row, col))) {

@@ -18,7 +18,7 @@ fn small(matrix: u32, row: u32, k: u32) -> i32 {
     hash as i32 - 8
 }
 
-/// How elements of a type lie in shared memory.
+/// The layout of elements of a type in shared memory.
 #[derive(Clone, Copy)]
 struct Type {
     bytes: u32,

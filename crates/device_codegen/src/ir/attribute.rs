@@ -9,7 +9,7 @@ pub(crate) struct Attribute {
     pub(crate) argument: Option<AttributeArgument>,
 }
 
-/// What stands behind an attribute's name.
+/// The text behind an attribute's name.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum AttributeArgument {
     Number(u64),

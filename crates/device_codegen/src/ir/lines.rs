@@ -25,7 +25,7 @@ pub(crate) struct SourceFile {
     pub(crate) folder: Arc<str>,
 }
 
-/// What a location lies in.
+/// The scope of a location.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Scope {
     /// `!DISubprogram`: a function, which is the end of every chain of scopes.
@@ -37,8 +37,7 @@ pub(crate) enum Scope {
         line: u32,
         column: u32,
     },
-    /// `!DILexicalBlockFile`: the text of a macro, which lies in a different file than the code
-    /// around it.
+    /// `!DILexicalBlockFile`: the text of a macro, from another file than the code around it.
     OtherFile { parent: u32, file: u32 },
 }
 

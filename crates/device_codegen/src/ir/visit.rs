@@ -198,7 +198,7 @@ pub(crate) fn visit_constants_mut(function: &mut Function, visit: &mut dyn FnMut
 }
 
 impl Module {
-    /// Gives symbols other names, wherever they stand.
+    /// Renames symbols everywhere.
     pub(crate) fn rename(&mut self, names: &BTreeMap<Symbol, Symbol>) {
         if names.is_empty() {
             return;

@@ -52,7 +52,7 @@ pub(super) fn rewrite(editor: &mut Editor<'_>, instruction: &mut Instruction) ->
     Ok(Outcome::Replace(value))
 }
 
-/// Removes the ordering from an access and returns whether a fence must stand before and after it
+/// Removes the ordering from an access and returns whether it needs a fence before and after it
 /// instead.
 fn relax(editor: &Editor<'_>, operation: &mut Operation) -> Result<(bool, bool)> {
     match operation {

@@ -43,7 +43,7 @@ use Rule::{
     Overlapping, Wide,
 };
 
-/// By base name: what stands between `llvm.` and the types.
+/// By base name: the text between `llvm.` and the types.
 const RULES: &[(&str, Rule)] = &[
     ("abs", ModernOnly(integers::absolute)),
     ("assume", Drop),

@@ -2,12 +2,12 @@
 //!
 //! libNVVM 12.9 is wrong about a `memmove` in two ways, for `compute_75`, `compute_90` and
 //! `compute_100`, at opt levels 0 and 3:
-//! - It copies by accesses as wide as the alignment allows, and by narrower ones what they leave
-//!   over. These come last in both directions: where the target lies behind the source, they read
-//!   what the wide ones have overwritten. (`[u32; 5]`, rotated right by two: the last element is
-//!   that which the copy of the first two has just written.) It takes the alignment from the call,
-//!   or from the variable, and finds lengths that the IR does not have as constants.
-//! - Of a known length it finds the direction by the lower halves of the addresses, which is wrong
+//! - It copies by accesses as wide as the alignment allows, and the remainder by narrower ones.
+//!   These come last in both directions: where the target is behind the source, they read bytes
+//!   that the wide ones have overwritten. (`[u32; 5]`, rotated right by two: the last element is
+//!   the one that the copy of the first two has just written.) It takes the alignment from the
+//!   call, or from the variable, and finds lengths that the IR does not have as constants.
+//! - For a known length it finds the direction by the lower halves of the addresses, which is wrong
 //!   where the lower halves overflow between them.
 //!
 //! So up to 64 bytes are all loaded before the first is stored. Where there are more, or the number

@@ -12,7 +12,7 @@ pub(super) struct Editor<'f> {
     instructions: Vec<Instruction>,
     /// The line of the instruction that is being rewritten.
     pub(super) line: u32,
-    /// Its place in the Rust source, which whatever stands for it takes over.
+    /// Its place in the Rust source, which its replacement inherits.
     pub(super) source: Option<u32>,
 }
 

@@ -119,7 +119,7 @@ impl Body<'_, '_> {
         Ok(result)
     }
 
-    /// `left + right` or `left * right`, rounded by itself whatever stands around it.
+    /// `left + right` or `left * right`, rounded by itself, whatever the context.
     pub(super) fn rounded(
         &mut self,
         operator: &str,

@@ -87,7 +87,7 @@ impl Body<'_, '_> {
         Ok(())
     }
 
-    /// `cp.async.ca.shared.global [$0], [$1], 4, $2;`: the first of so many bytes, and zeros.
+    /// `cp.async.ca.shared.global [$0], [$1], 4, $2;`: the first `$2` of 4 bytes, then zeros.
     fn copy(&mut self, text: &str, to: &Value, from: &Value, rest: &[Value]) -> Result<()> {
         let bytes = text
             .split(',')

@@ -1,9 +1,8 @@
 //! The text of a function while it is written: lines, variables, and expressions that wait for
 //! their only use.
 //!
-//! A value that is used once, in the block where it is computed, needs no variable: its
-//! expression stands where it is used. One that reads memory is put into a variable before the
-//! next write.
+//! A value that is used once, in the block where it is computed, needs no variable: its expression
+//! is written where it is used. One that reads memory is put into a variable before the next write.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
@@ -260,7 +259,7 @@ impl<'p, 'm> Body<'p, 'm> {
             format!("{ty}{space}{name} = {};", expression.text),
             &[&expression],
         );
-        // It stands right before its uses, so that nobody need know what it reads.
+        // It is written right before its uses, so its reads do not matter.
         Expression::constant(name)
     }
 

@@ -26,7 +26,7 @@ use crate::error::Result;
 use crate::ir::{BlockId, Function, Operation, TerminatorKind, Type};
 use crate::loops::{self, Dominators, NaturalLoop};
 
-/// Where each block stands.
+/// The place of each block in the text.
 pub(super) struct Flow {
     /// The blocks behind the statement of a block, in order.
     behind: Vec<Vec<usize>>,
@@ -38,7 +38,7 @@ pub(super) struct Flow {
     order: Vec<usize>,
 }
 
-/// A loop that is being written: its head, and what stands behind it.
+/// A loop that is being written: its head, and the block behind it.
 #[derive(Clone, Copy)]
 struct Around {
     head: usize,
@@ -123,7 +123,7 @@ impl Body<'_, '_> {
         Ok(())
     }
 
-    /// Writes a block and all that it dominates. Behind it stands `next`.
+    /// Writes a block and all that it dominates. `next` follows it.
     fn region(
         &mut self,
         flow: &Flow,
@@ -159,8 +159,8 @@ impl Body<'_, '_> {
                 block = *last;
                 continue;
             }
-            // The last of what stands behind is written in this loop, not in a deeper call: a
-            // kernel has thousands of branches in a row.
+            // The last of the blocks behind is written in this loop, not in a deeper call: a kernel
+            // has thousands of branches in a row.
             let behind = flow.behind[block].as_slice();
             self.block(flow, block, behind.first().copied().or(next), around)?;
             let Some((last, others)) = behind.split_last() else {

@@ -146,7 +146,7 @@ impl Body<'_, '_> {
                 let name = self.needs.alias(&name, align.min(natural));
                 format!("{volatile}{keyword} {name} *")
             }
-            // The space of the pointer itself stands behind its star.
+            // The space of the pointer itself is written behind its star.
             (false, true) => format!("{name}{volatile}{keyword} *"),
             (false, false) => format!("{volatile}{keyword} {name} *"),
         };

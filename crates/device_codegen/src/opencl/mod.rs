@@ -13,12 +13,12 @@
 //! ```
 //!
 //! A file holds one kernel and what it calls, so that a program compiles only what it runs. Its
-//! parameters are those of the Rust function; behind them, as far as the kernel has them, stand
+//! parameters are those of the Rust function; behind them, as far as the kernel has them, follow
 //! `dynamic_local`, the dynamic shared memory of a launch, and `panic_record`.
 //!
-//! If contraction is allowed, a product stands in the expression of the sum that it goes into,
-//! since OpenCL C fuses the two only within one expression. An operation that must not be fused is
-//! then a statement of its own.
+//! If contraction is allowed, a product is part of the expression of its sum, since OpenCL C fuses
+//! the two only within one expression. An operation that must not be fused is then a statement of
+//! its own.
 
 mod arithmetic;
 mod assembly;

@@ -190,7 +190,7 @@ impl Spaces {
         }
     }
 
-    /// The class of the pointers that lie in the memory of a class.
+    /// The class of the pointers that are stored in the memory of a class.
     fn content(&mut self, class: usize) -> usize {
         let root = self.root(class);
         if let Some(content) = self.classes[root].content {

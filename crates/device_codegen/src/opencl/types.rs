@@ -222,7 +222,7 @@ pub(super) fn steps<'i>(source: &Type, indices: &'i [Operand]) -> Option<Steps<'
     Some(steps)
 }
 
-/// A scalar part of a type, and where it lies in memory.
+/// A scalar part of a type, and its offset in memory.
 #[derive(Clone, Debug)]
 pub(super) struct Part {
     pub(super) ty: Type,

@@ -206,7 +206,7 @@ impl Body<'_, '_> {
         Ok(Expression::cast(&pointer_type(space, element.name()), &sum))
     }
 
-    /// A pointer plus its steps, counted in units of so many bytes.
+    /// A pointer plus its steps, counted in units of `unit` bytes.
     fn sum(&mut self, pointer: Expression, steps: &Steps<'_>, unit: u64) -> Result<Expression> {
         let (base, mut index) = match &pointer.indexed {
             Some((base, index)) => (base.clone(), index.clone()),

@@ -115,7 +115,7 @@ fn formatted(globals: &Globals, call: &Call, at: usize) -> Option<String> {
 }
 
 /// A template, with `{}` for each value. A byte below 0x80 is the length of a piece of text, 0x80
-/// stands before a length of two bytes, and bits of a byte from 0xC0 on say which fields of a value
+/// precedes a length of two bytes, and bits of a byte from 0xC0 on say which fields of a value
 /// follow. Zero ends it.
 fn template(mut bytes: &[u8]) -> Option<String> {
     let mut text = String::new();

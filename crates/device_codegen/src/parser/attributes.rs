@@ -5,7 +5,7 @@ use crate::error::Result;
 use crate::ir::{Attribute, AttributeArgument};
 use crate::lexer::Token;
 
-/// What stands behind an attribute's name.
+/// The text behind an attribute's name.
 #[derive(Clone, Copy)]
 enum Argument {
     None,

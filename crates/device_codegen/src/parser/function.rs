@@ -122,7 +122,7 @@ impl<'a> Parser<'a> {
         Ok(Some((ty, attributes, id)))
     }
 
-    /// What stands between a function's parameters and its body.
+    /// The attributes between a function's parameters and its body.
     fn function_tail(&mut self, function: &mut Function) -> Result<()> {
         loop {
             self.words_of(&["unnamed_addr", "local_unnamed_addr"]);
@@ -219,7 +219,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// `ret`, `br`, `switch` or `unreachable`, if one stands here.
+    /// `ret`, `br`, `switch` or `unreachable`, if one is next.
     fn terminator(&mut self, names: &mut Names) -> Result<Option<Terminator>> {
         let line = self.line();
         let kind = match self.peek() {

@@ -1,8 +1,8 @@
 //! Debug information: the line tables, out of all that LLVM can express.
 //!
 //! The kinds of [`DROPPED_KINDS`] describe types, variables and modules, for debuggers. No
-//! instruction depends on them, and nothing that is kept refers to them. A kind or a field that
-//! stands in no list is an error.
+//! instruction depends on them, and nothing that is kept refers to them. A kind or a field that is
+//! in no list is an error.
 
 use super::Parser;
 use crate::error::Result;

@@ -144,7 +144,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Whether `syncscope("singlethread")` stands here.
+    /// Whether `syncscope("singlethread")` is next.
     pub(super) fn synchronization_scope(&mut self) -> Result<bool> {
         if !self.eat_word("syncscope") {
             return Ok(false);

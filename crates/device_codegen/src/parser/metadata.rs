@@ -10,8 +10,8 @@ const KEPT: &[&str] = &["invariant.load", "llvm.loop", "nonnull", "range"];
 
 /// Attachments that only promise something, so that omitting them loses nothing but a hint.
 /// `alias.scope` and `noalias` are among them for a reason: they are tied to
-/// `llvm.experimental.noalias.scope.decl`, which libNVVM does not have, and without it unrolling
-/// a loop makes them lie.
+/// `llvm.experimental.noalias.scope.decl`, which libNVVM does not have, and without it unrolling a
+/// loop makes them false.
 const DROPPED: &[&str] = &[
     "alias.scope",
     "align",

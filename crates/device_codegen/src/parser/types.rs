@@ -112,7 +112,7 @@ impl Parser<'_> {
         })
     }
 
-    /// What a name stands for, read at its definition if that has not happened yet.
+    /// The type of a name, read at its definition if that has not happened yet.
     fn named_type(&mut self, name: &str) -> Result<Type> {
         match self.types.get(name) {
             Some(Some(ty)) => return Ok(ty.clone()),

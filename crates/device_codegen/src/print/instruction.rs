@@ -1,4 +1,4 @@
-//! Instructions, one a line; with typed pointers a cast may stand before or after.
+//! Instructions, one a line; with typed pointers a cast may come before or after.
 
 use super::constant::element_at;
 use super::function::{Body, address_space};

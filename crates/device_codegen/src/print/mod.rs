@@ -63,8 +63,8 @@ pub(crate) fn print(module: &Module, dialect: Dialect) -> String {
         .collect();
     sections.push(globals);
     sections.push(printer.declarations());
-    // This compiler's own functions stand last: libNVVM numbers labels by function, and those of
-    // the kernels stay the same.
+    // This compiler's own functions come last: libNVVM numbers labels by function, and those of the
+    // kernels stay the same.
     let is_own = |symbol: &Symbol| symbol.starts_with("__nvvm_");
     for own in [false, true] {
         for (symbol, function) in &module.functions {

@@ -81,7 +81,7 @@ fn is_number(name: &str) -> bool {
     name.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// A name as it stands after its sigil.
+/// A name as it is written after its sigil.
 pub(super) fn quoted(name: &str) -> String {
     let starts_plain = name
         .bytes()

@@ -1,12 +1,12 @@
 //! Replaces instructions that `ptxas` miscompiles by others, and one that libNVVM gets wrong, and
 //! keeps functions on which it crashes.
 //!
-//! A 16-bit value lies in a 32-bit register, and `ptxas` extends its sign again after each
-//! instruction, but not after `neg.s16`, `abs.s16`, and a `sub.s16` from zero. There -32768
-//! becomes +32768, which is not a 16-bit value, and a comparison, a shift or a conversion that
-//! follows is wrong. (This was seen in the machine code of `ptxas` 12.9 for `sm_90`, the only
-//! architecture whose code was read.) So the three are computed in 32 bits. libNVVM generates
-//! them from many constructs, so they are replaced in its output, not in its input.
+//! A 16-bit value is in a 32-bit register, and `ptxas` extends its sign again after each
+//! instruction, but not after `neg.s16`, `abs.s16`, and a `sub.s16` from zero. There -32768 becomes
+//! +32768, which is not a 16-bit value, and a comparison, a shift or a conversion that follows is
+//! wrong. (This was seen in the machine code of `ptxas` 12.9 for `sm_90`, the only architecture
+//! whose code was read.) So the three are computed in 32 bits. libNVVM generates them from many
+//! constructs, so they are replaced in its output, not in its input.
 //!
 //! On `sm_90`, `ptxas` 12.9 makes one instruction, `VIMNMX3`, of two minima or maxima in a row. If
 //! one of the three values is a negation, it forgets to negate: `max(max(b, -a), c)` becomes
@@ -20,10 +20,10 @@
 //! above.
 //!
 //! A minimum or maximum of 16 bits is half of a packed instruction, `VIMNMX.S16x2`. If the result
-//! is compared with the limit, a constant, `ptxas` takes the answer from that instruction, and
-//! of its two answers the one for the upper half, in which nothing lies: `max(x, -128) == -128`
-//! was wrong where x is greater. (Seen in the machine code of `ptxas` 13.0 for `sm_90`.) So they
-//! too are computed in 32 bits.
+//! is compared with the limit, a constant, `ptxas` takes the answer from that instruction, and of
+//! its two answers the one for the upper half, which is unused: `max(x, -128) == -128` was wrong
+//! where x is greater. (Seen in the machine code of `ptxas` 13.0 for `sm_90`.) So they too are
+//! computed in 32 bits.
 //!
 //! `ptxas` knows which values are booleans, 0 or 1 by a predicate, also after a conversion to a
 //! float, but not whether their bits have changed type since. A conversion, or a use of the bits,
@@ -45,11 +45,11 @@
 //! is true for NaN. So `a >= b` becomes the contrary of `a < b or unordered`, which costs nothing:
 //! the instruction that uses the predicate negates it.
 //!
-//! A parameter of a function that is not inlined lies in a 32-bit register, and after `ld.param.s8`
-//! and `ld.param.s16` into a register of 16 bits `ptxas` takes what lies there for zero-extended, in
-//! the upper half of which are the sign and, of 16 bits, whatever the caller left: an unsigned
-//! shift, comparison or conversion that follows is wrong. (Seen in the machine code of `ptxas` 12.9
-//! and 13.0 for `sm_75` and `sm_90`.) `ld.param.u8` and `ld.param.u16` do extend, so the sign is
+//! A parameter of a function that is not inlined is in a 32-bit register, and after `ld.param.s8`
+//! and `ld.param.s16` into a register of 16 bits `ptxas` takes it for zero-extended, although its
+//! upper half has the sign and, above 16 bits, whatever the caller left: an unsigned shift,
+//! comparison or conversion that follows is wrong. (Seen in the machine code of `ptxas` 12.9 and
+//! 13.0 for `sm_75` and `sm_90`.) `ld.param.u8` and `ld.param.u16` do extend, so the sign is
 //! extended after them.
 //!
 //! A field of eight bits from bit 28 on ends beyond bit 31: `bfe.s32` takes the four bits that

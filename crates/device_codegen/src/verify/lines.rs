@@ -79,7 +79,7 @@ fn verify_located_calls(module: &Module, function: &Function) -> Result<()> {
     Ok(())
 }
 
-/// The scope of the function that a location lies in when all calls that led there are undone.
+/// The scope of the function that has a location when all calls that led there are undone.
 /// `None` if a node on the way is missing, or the way has no end.
 fn outermost_function(lines: &LineTables, location: u32) -> Option<u32> {
     let mut location = lines.locations.get(&location)?;

@@ -2,8 +2,8 @@
 //!
 //! 1. The entry block has no predecessors.
 //! 2. A local value is defined once, and its definition dominates each use.
-//! 3. A phi stands before all other instructions of its block and has one value for each
-//!    predecessor, and no other.
+//! 3. A phi precedes all other instructions of its block and has one value for each predecessor,
+//!    and no other.
 //! 4. A function returns what its type says.
 //! 5. A call of a function of the module has that function's type.
 //! 6. A symbol that is mentioned exists, or the device offers it.

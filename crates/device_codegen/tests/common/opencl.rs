@@ -67,9 +67,9 @@ impl OpenCl {
         }
     }
 
-    /// Runs a kernel whose only parameter of its own is a pointer to `words`, in groups of so many
-    /// work-items, and returns the words. Behind it, the kernel may have local memory and a record
-    /// of panics, whose words come back too.
+    /// Runs a kernel whose only parameter of its own is a pointer to `words`, in groups of this
+    /// many work-items, and returns the words. Behind it, the kernel may have local memory and a
+    /// record of panics, whose words come back too.
     pub fn run(
         &self,
         kernel: &device_codegen::OpenClKernel,

@@ -8,8 +8,8 @@ use super::parse::{Address, Function, Instruction, Module, Operand};
 use super::together;
 use super::value::{Kind, Type, compare, convert, float_bits, permute};
 
-/// How far an approximate result may lie from the exact one, in its last place: the worst that
-/// the specification allows is tried.
+/// How far an approximate result may be from the exact one, in its last place: the worst that the
+/// specification allows is tried.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Approximate(pub i32);
 
@@ -717,7 +717,7 @@ impl<'m> Machine<'m> {
         })
     }
 
-    /// A result off by so many units in its last place.
+    /// A result off by this many units in its last place.
     fn approximately(&self, ty: Type, exact: f64) -> u64 {
         let bits = float_bits(ty, exact);
         let smallest_normal = if ty.width == 32 {

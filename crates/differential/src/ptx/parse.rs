@@ -261,7 +261,7 @@ fn function(head: &str, body: &str) -> Result<(String, Function)> {
         .nth(1)
         .or_else(|| head.split(".func").nth(1));
     let mut after = after.unwrap_or_default().trim();
-    // The result of a `.func` stands before its name.
+    // The result of a `.func` comes before its name.
     if let Some(inner) = after.strip_prefix('(') {
         let (result, rest) = inner.split_once(')').context("a result without an end")?;
         function.variables.push(variable(result)?);

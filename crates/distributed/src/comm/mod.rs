@@ -1,10 +1,10 @@
-//! What ranks say to each other, and how much: the only place that sends elements of matrices,
-//! so the only one that counts them.
+//! Messages between ranks, and their counts: the only place that sends elements of matrices, so the
+//! only one that counts them.
 //!
 //! A message is counted by the rank that it starts from, when it is sent. A broadcast to `s` ranks
-//! counts as `s - 1` messages of its root's: so many elements arrive whatever tree MPI forwards
-//! them along. Messages without elements are not sent at all. What ranks agree on besides (times,
-//! digests, whether a result is right, texts) is not counted.
+//! counts as `s - 1` messages of its root's: as many arrive, whatever tree MPI forwards them along.
+//! Messages without elements are not sent at all. Other data that ranks exchange (times, digests,
+//! verdicts, texts) is not counted.
 //!
 //! | file | what it does |
 //! | --- | --- |

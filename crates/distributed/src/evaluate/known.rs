@@ -280,7 +280,7 @@ pub(super) fn scalar<T: Element>(name: &'static str, scalar: f64) -> Result<T, E
         })
 }
 
-/// What stands for it in the exact gate.
+/// The integer that replaces it in the exact gate.
 pub(super) fn scalar_of_integers<T: Element>(scalar: f64) -> T {
     T::from_integer(small_integer(scalar))
 }

@@ -13,11 +13,11 @@
 //! (report 003, section 2.2.3, advice 3 and 4: hide transfers behind arithmetic, in finer
 //! pieces.) In total as `scatter-rows`, in 2 ceil(K / W) times the messages. MPI moves data only
 //! while the program is inside of MPI, unless an adapter does it: so the product is cut into
-//! strips of rows, and between them MPI is asked to go on. C is read and written once a panel.
+//! strips of rows, and calls between them let MPI go on. C is read and written once a panel.
 //!
-//! Elements of a message lie together on either side, for which rank 0 copies columns of A: then
-//! one call of MPI moves all of it. A message with gaps is packed in pieces, each of which needs a
-//! call on both sides, and between two calls lies a strip.
+//! Elements of a message are contiguous on either side, so rank 0 copies columns of A: then one
+//! call of MPI moves the whole message. A message with gaps is packed in pieces; each needs a call
+//! on both sides, and a strip is computed between two calls.
 
 use std::collections::VecDeque;
 use std::marker::PhantomData;
@@ -119,7 +119,7 @@ impl<T: Element> Multiply<T> for Overlapped {
     }
 }
 
-/// A panel on its way to one rank: a copy of A's part, and B's where it lies.
+/// A panel on its way to one rank: a copy of A's part, and B's in place.
 type Sent<'a, T> = (UnderWay<Vec<T>>, UnderWay<PhantomData<&'a [T]>>);
 
 /// Rank 0 sends panels some ahead of its own product.

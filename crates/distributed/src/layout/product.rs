@@ -133,7 +133,7 @@ fn cut<T>(c: ViewMut<'_, T>, grid: Grid) -> Vec<ViewMut<'_, T>> {
     blocks
 }
 
-/// A rank's blocks of A and B: those of rank 0 where they lie, another's as they came.
+/// A rank's blocks of A and B: those of rank 0 in place, another's as received.
 pub(super) enum Held<'a, T> {
     Own(View<'a, T>, View<'a, T>),
     Received([(Vec<T>, Block); 2]),

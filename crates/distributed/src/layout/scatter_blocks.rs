@@ -11,7 +11,7 @@
 //! (report 003, section 2.2.1, equations 4 and 5, with all P ranks computing). On a square grid
 //! rank 0 sends about sqrt(P) (M K + K N): it grows with the square root of P. p and q are those
 //! for which M / p + N / q is the least; a prime P has only one row or one column of ranks.
-//! Columns of B lie apart in its rows: they travel by an MPI vector type, and arrive as a compact
+//! Columns of B are not contiguous: they travel by an MPI vector type, and arrive as a compact
 //! matrix.
 
 use super::product::scatter_and_multiply;

@@ -1,8 +1,8 @@
 //! One collective: every rank, rank 0 among them, gets its rows of A and all of B in one message.
 //!
 //! Over `point-to-point`: half the messages, all ranks multiply, and MPI orders the transfers. A
-//! derived datatype describes rows of A and B where they lie, so that nothing is copied together
-//! first (the report's buffer holds B once for each rank). With P ranks, a rank
+//! derived datatype describes rows of A and B in place, so that nothing is copied together first
+//! (the report's buffer holds B once for each rank). With P ranks, a rank
 //!
 //! ```text
 //! receives      M K / P + K N     elements, in 1 message

@@ -45,7 +45,7 @@ const STAGES: usize = 2;
 #[derive(Clone, Copy)]
 struct Distribution {
     grid: Grid,
-    /// How the columns of A lie along a row of the grid, and the rows of B along a column.
+    /// How the columns of A are spread along a row of the grid, and the rows of B along a column.
     along_row: Shares,
     along_column: Shares,
 }
@@ -214,7 +214,7 @@ impl Cut {
 /// One dimension of the grid: the ranks that panels of A, or of B, are broadcast among.
 struct Line<'a, T> {
     ranks: Ranks,
-    /// What lies along it, and how.
+    /// The dimension along it, and its shares.
     shares: Shares,
     /// This rank's block.
     block: View<'a, T>,

@@ -1,7 +1,7 @@
-//! The product that one rank computes of what it was given: by a rung of the CPU's ladder, or by a
+//! The product that one rank computes of its operands: by a rung of the CPU's ladder, or by a
 //! kernel on a GPU, in the simulator or by OpenCL.
 //!
-//! | file | where a rank's block of C lies while products are added to it |
+//! | file | where a rank's block of C is while products are added to it |
 //! | --- | --- |
 //! | `native.rs` | in the host's memory |
 //! | `on_device.rs` | in the device's memory, from one product to the next; A and B in the host's |
@@ -72,8 +72,8 @@ pub trait LocalProduct<T: Element> {
         Ok(())
     }
 
-    /// Waits for all products, and copies the block to `c`, unless it lies there. Without a
-    /// product, the elements stay as they are.
+    /// Waits for all products, and copies the block to `c`, unless it is there. Without a product,
+    /// the elements stay as they are.
     ///
     /// # Errors
     ///

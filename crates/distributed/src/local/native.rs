@@ -1,4 +1,4 @@
-//! A rung of the CPU's ladder: the block of C lies in the host's memory, where it is.
+//! A rung of the CPU's ladder: the block of C is in the host's memory.
 
 use host::cpu::Team;
 use host::cpu::view::{View, ViewMut};

@@ -178,7 +178,7 @@ fn of_ranks(data_type: DataType) -> DataType {
     }
 }
 
-/// What is said if a name stands for no kernel that ranks multiply with.
+/// The error for a name of no kernel that ranks multiply with.
 fn no_kernel(error: SelectError, asked: DataType) -> Stop {
     let of_ranks = of_ranks(asked);
     let is_of_type = matches!(

@@ -1,4 +1,4 @@
-//! A C that is not gathered: each rank's block is proven right where it lies.
+//! A C that is not gathered: each rank's block is proven right in place.
 
 use serde_json::Value;
 

@@ -37,7 +37,7 @@ impl Ended {
     }
 }
 
-/// `mpirun` with so many more ranks than cores as it takes. It gives up after two minutes.
+/// `mpirun` with any number of ranks on any number of cores. It gives up after two minutes.
 pub fn mpirun(options: &[&str]) -> Command {
     let mut command = Command::new("mpirun");
     command
@@ -51,7 +51,7 @@ pub fn mpirun(options: &[&str]) -> Command {
 
 pub const PROGRAM: &str = env!("CARGO_BIN_EXE_gemm-mpi");
 
-/// The program on so many ranks.
+/// The program on this many ranks.
 pub fn job(ranks: usize, arguments: &str) -> Command {
     let mut command = mpirun(&["-n", &ranks.to_string(), PROGRAM]);
     command.args(arguments.split_whitespace());

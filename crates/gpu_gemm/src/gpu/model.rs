@@ -40,7 +40,7 @@ impl Gpu {
         self.operations(self.capability.multiply_adds(variant))
     }
 
-    /// Operations a second of so many multiply-adds per cycle and SM.
+    /// Operations a second at this many multiply-adds per cycle and SM.
     fn operations(&self, multiply_adds: u32) -> f64 {
         f64::from(self.sms) * f64::from(multiply_adds) * 2.0 * f64::from(self.clock_mhz) * 1e6
     }

@@ -195,7 +195,7 @@ impl CudaDevice {
     /// [`CudaError::LaunchFailed`].
     pub fn panic(&self) -> Option<Fault> {
         let start = self.panic_record.as_ptr();
-        // SAFETY: the buffer has so many words. A kernel may write them at any time.
+        // SAFETY: the buffer has `WORDS` words. A kernel may write them at any time.
         let record: [u32; panic_record::WORDS] =
             std::array::from_fn(|word| unsafe { start.add(word).read_volatile() });
         panic_record::read(self.kernels.panics(), &record)
@@ -247,7 +247,7 @@ impl CudaDevice {
         })
     }
 
-    /// The error for a failed allocation of so many bytes.
+    /// The error for a failed allocation of `bytes` bytes.
     fn out_of_memory(&self, bytes: usize) -> DeviceError {
         let (free, total) = mem_get_info().unwrap_or((0, self.properties.memory_bytes));
         DeviceError::OutOfMemory { bytes, free, total }

@@ -43,8 +43,8 @@ pub struct Staging {
     pub buffer_bytes: usize,
     /// Copies of fewer bytes are left to the driver.
     pub least_bytes: usize,
-    /// A product of matrices in host memory begins when so many rows of A and columns of B have
-    /// arrived, or all that there are.
+    /// A product of matrices in host memory begins when this many rows of A and columns of B have
+    /// arrived, or all of them.
     pub least_lines: usize,
 }
 
@@ -364,7 +364,7 @@ impl Job<'_> {
         start.wrapping_add((rows.first.0 + row) * pitch + rows.first.1)
     }
 
-    /// Where rows lie in the device's memory.
+    /// The address of rows in the device's memory.
     fn device(&self, rows: Rows) -> Side {
         let (start, pitch) = self.transfer.device;
         let first = start.wrapping_add(rows.first.0 * pitch + rows.first.1);
@@ -373,7 +373,7 @@ impl Job<'_> {
 }
 
 impl Slot {
-    /// Where rows lie in the buffer: one after the other.
+    /// The address of rows in the buffer: one after the other.
     fn side(&mut self, rows: Rows) -> Side {
         (self.memory.as_mut_ptr(), rows.width)
     }

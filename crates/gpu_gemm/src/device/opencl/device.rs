@@ -21,12 +21,12 @@ use crate::error::DeviceError;
 /// What PoCL calls itself.
 const POCL: &str = "Portable Computing Language";
 
-/// A kernel with a barrier that stands on only one way of a branch, and a return of some work-items
-/// behind it. PoCL 3.1 lets all work-items of a group go the way of the first one there, so that it
-/// writes outside of C. No plan for PoCL has it ([`OpenClDevice::facts`]).
+/// A kernel with a barrier in only one side of a branch, and a return of some work-items behind it.
+/// There PoCL 3.1 lets all work-items of a group take the side of the first one, so that it writes
+/// outside of C. No plan for PoCL has it ([`OpenClDevice::facts`]).
 const MISCOMPILED_BY_POCL: &str = "fix_up";
 
-/// What there is to know of a device.
+/// The properties of a device.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OpenClProperties {
     pub name: String,

@@ -97,7 +97,7 @@ impl<T: Element, S: Element> Product<'_, T, S> {
         self.finish() // as in `write`
     }
 
-    /// Copies C to host memory; what lies between its rows stays as it is.
+    /// Copies C to host memory; elements between its rows stay unchanged.
     ///
     /// # Errors
     ///
@@ -259,8 +259,8 @@ impl<T: Element, S: Element> Streamed<'_, T, S> {
         &self.product
     }
 
-    /// Multiplies matrices, each given with its leading dimension, and waits. What lies between
-    /// the rows of C stays as it is. The time is that of everything, copies included.
+    /// Multiplies matrices, each given with its leading dimension, and waits. Elements between the
+    /// rows of C stay unchanged. The time is that of everything, copies included.
     ///
     /// # Errors
     ///

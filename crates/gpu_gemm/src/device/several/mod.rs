@@ -9,15 +9,15 @@
 //!                launches   |  a1 b1  |  a1 b2  |  a1 b0  |
 //! ```
 //!
-//! Every device has two streams. On one, panels arrive from other devices, straight from the
-//! memory in which they lie; on the other, those that have arrived are multiplied. An event
-//! between the two is all the synchronization there is: a panel that is read is never written
-//! while the product runs.
+//! Every device has two streams. On one, panels arrive from other devices, straight from the memory
+//! that has them; on the other, those that have arrived are multiplied. An event between the two is
+//! the only synchronization: a panel that is read is never written while the product runs.
 //!
 //! | file | what it is about |
 //! | --- | --- |
 //! | `part.rs` | one of the devices: its streams, and what waits for what |
-//! | `product.rs` | what lies where, what each device launches, and what travels between them |
+//! | `product.rs` | the place of each part, each device's launches, and the transfers between them
+//! |
 //! | `host.rs` | copies from and to the host's memory, beside a product or without |
 
 mod host;
@@ -45,7 +45,7 @@ pub struct Devices {
     staging: Staging,
 }
 
-/// Where a matrix lies before the product; C also after it.
+/// Where a matrix is before the product, and C also after it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Start {
     /// On every device the panel of A or B, or the block of C, that the split gives it.

@@ -1,5 +1,5 @@
-//! A product on several devices: what lies where, what each device launches, and how panels travel
-//! from device to device.
+//! A product on several devices: the place of each part, the launches of each device, and the
+//! transfers of panels.
 
 use std::marker::PhantomData;
 use std::ops::Range;
@@ -28,8 +28,8 @@ pub(super) const C: usize = 2;
 /// Bytes that rows of a device's matrices begin at multiples of: the vectors of kernels.
 const ROW_ALIGNMENT: usize = 16;
 
-/// A product on several devices: the matrices where they lie, and what each device launches.
-/// A and B are of `T`.
+/// A product on several devices: the matrices in place, and each device's launches. A and B are of
+/// `T`.
 pub struct Product<'devices, T: Element, S: Element> {
     pub(super) devices: &'devices Devices,
     pub(super) split: Split,
@@ -187,8 +187,7 @@ impl<'devices, T: Element, S: Element> Product<'devices, T, S> {
         (columns * self.element(matrix).bytes()).next_multiple_of(ROW_ALIGNMENT)
     }
 
-    /// Where an area lies in rows `pitch` bytes apart, of which the first element is that at
-    /// `origin`.
+    /// The address of an area in rows `pitch` bytes apart, whose first element is that at `origin`.
     fn rows(&self, area: &Area, start: *mut u8, pitch: usize, origin: (usize, usize)) -> Rows {
         let transpose = self.transposes[area.matrix];
         let bytes = self.element(area.matrix).bytes();
@@ -203,7 +202,7 @@ impl<'devices, T: Element, S: Element> Product<'devices, T, S> {
         }
     }
 
-    /// Where an area lies in a device's memory.
+    /// The address of an area in a device's memory.
     pub(super) fn at(&self, device: usize, area: &Area) -> Rows {
         let (rows, columns) = self.held(device, area.matrix);
         let start = self.memory[device][area.matrix].start();
@@ -211,7 +210,7 @@ impl<'devices, T: Element, S: Element> Product<'devices, T, S> {
         self.rows(area, start, pitch, (rows.start, columns.start))
     }
 
-    /// Where an area lies in the host's memory, where the matrix begins at `start`.
+    /// The address of an area in the host's memory, where the matrix begins at `start`.
     pub(super) fn in_host(&self, area: &Area, (start, pitch): (*mut u8, usize)) -> Rows {
         self.rows(area, start, pitch, (0, 0))
     }
@@ -249,7 +248,8 @@ impl<'devices, T: Element, S: Element> Product<'devices, T, S> {
         }
     }
 
-    /// Where a device's part of a matrix lies before the product; of C, also after it.
+    /// The device that has a device's part of a matrix before the product, and that of C also after
+    /// it.
     pub(super) fn home(&self, matrix: usize, device: usize) -> usize {
         match self.starts[matrix] {
             Start::Spread => device,
