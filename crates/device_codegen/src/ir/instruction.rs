@@ -1,8 +1,8 @@
 //! Instructions and terminators.
 
 use super::{
-    Attachments, Attribute, AttributeArgument, BlockId, Constant, FunctionType, LocalId, Symbol,
-    Type,
+    Attachments, Attribute, AttributeArgument, BlockId, CastOperation, Constant, FunctionType,
+    LocalId, Symbol, Type,
 };
 
 /// A local value or a constant; its type is known from where it stands.
@@ -67,23 +67,6 @@ pub(crate) enum MemoryOrder {
     Release,
     AcquireRelease,
     SequentiallyConsistent,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum CastOperation {
-    Truncate,
-    ZeroExtend,
-    SignExtend,
-    FloatTruncate,
-    FloatExtend,
-    FloatToUnsigned,
-    FloatToSigned,
-    UnsignedToFloat,
-    SignedToFloat,
-    PointerToInteger,
-    IntegerToPointer,
-    Bitcast,
-    AddressSpaceCast,
 }
 
 #[derive(Clone, Debug)]
@@ -223,38 +206,6 @@ pub(crate) struct InlineAssembly {
     pub(crate) side_effect: bool,
     pub(crate) text: Vec<u8>,
     pub(crate) constraints: String,
-}
-
-impl CastOperation {
-    const NAMES: [(&'static str, CastOperation); 13] = [
-        ("trunc", CastOperation::Truncate),
-        ("zext", CastOperation::ZeroExtend),
-        ("sext", CastOperation::SignExtend),
-        ("fptrunc", CastOperation::FloatTruncate),
-        ("fpext", CastOperation::FloatExtend),
-        ("fptoui", CastOperation::FloatToUnsigned),
-        ("fptosi", CastOperation::FloatToSigned),
-        ("uitofp", CastOperation::UnsignedToFloat),
-        ("sitofp", CastOperation::SignedToFloat),
-        ("ptrtoint", CastOperation::PointerToInteger),
-        ("inttoptr", CastOperation::IntegerToPointer),
-        ("bitcast", CastOperation::Bitcast),
-        ("addrspacecast", CastOperation::AddressSpaceCast),
-    ];
-
-    pub(crate) fn from_name(name: &str) -> Option<Self> {
-        Self::NAMES
-            .iter()
-            .find(|(known, _)| *known == name)
-            .map(|(_, operation)| *operation)
-    }
-
-    pub(crate) fn name(self) -> &'static str {
-        Self::NAMES
-            .iter()
-            .find(|(_, operation)| *operation == self)
-            .map_or("", |(name, _)| name)
-    }
 }
 
 impl MemoryOrder {

@@ -5,17 +5,21 @@
 //! ([`LocalId`]), blocks too ([`BlockId`]); their names only serve the reader of the output.
 
 mod attribute;
+mod cast;
 mod constant;
+mod identifiers;
 mod instruction;
 mod lines;
 mod types;
 mod visit;
 
 pub(crate) use attribute::{Attribute, AttributeArgument, AttributesExt};
+pub(crate) use cast::CastOperation;
 pub(crate) use constant::{Aggregate, Constant, TypedConstant};
+pub(crate) use identifiers::{Attachments, BlockId, LocalId, Symbol};
 pub(crate) use instruction::{
-    Call, Callee, CastOperation, InlineAssembly, Instruction, MemoryOrder, Operand, Operation,
-    Terminator, TerminatorKind, Value,
+    Call, Callee, InlineAssembly, Instruction, MemoryOrder, Operand, Operation, Terminator,
+    TerminatorKind, Value,
 };
 pub(crate) use lines::{LineTables, Scope, SourceFile, SourceFunction, SourceLocation};
 pub(crate) use types::{FunctionType, Type};
@@ -25,20 +29,6 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::error::Location;
-
-/// A global symbol: a function or a variable.
-pub(crate) type Symbol = Arc<str>;
-
-/// Metadata of an instruction: kinds and node numbers.
-pub(crate) type Attachments = Vec<(String, u32)>;
-
-/// A value inside one function: an index into [`Function::locals`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(crate) struct LocalId(pub(crate) u32);
-
-/// A block inside one function: an index into [`Function::blocks`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(crate) struct BlockId(pub(crate) u32);
 
 /// Who else may define or see a symbol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::{all_reached, parts};
+use super::text::{all_reached, parts};
 
 /// The registers that hold nothing but 0 or 1 wherever the function sets them, and those that are
 /// set to an integer converted to a float.

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::parts;
+use super::text::parts;
 
 /// The comparisons of 32 bits of a function.
 pub(super) struct Comparisons<'p> {

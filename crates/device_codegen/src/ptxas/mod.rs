@@ -107,14 +107,16 @@ mod booleans;
 mod comparisons;
 mod ranges;
 mod recursion;
+mod text;
 
 use std::borrow::Cow;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 
 use booleans::booleans_and_converted;
 use comparisons::Comparisons;
 use ranges::with_range;
 use recursion::with_own_addresses;
+use text::parts;
 
 /// Rewrites the instructions of libNVVM's PTX that would give wrong numbers, each in its line, and
 /// the first brace of functions that call themselves. Other lines are not changed.
@@ -154,36 +156,6 @@ struct Known<'p> {
     booleans: HashSet<&'p str>,
     comparisons: Comparisons<'p>,
     with_range: HashSet<&'p str>,
-}
-
-/// These registers, and those that are set from one of them, and so on.
-fn all_reached<'p>(
-    mut found: HashSet<&'p str>,
-    uses: &HashMap<&'p str, Vec<&'p str>>,
-) -> HashSet<&'p str> {
-    let mut open: Vec<&str> = found.iter().copied().collect();
-    while let Some(register) = open.pop() {
-        for target in uses.get(register).into_iter().flatten() {
-            if found.insert(target) {
-                open.push(target);
-            }
-        }
-    }
-    found
-}
-
-/// The guard, `@%p1` or nothing, the opcode and the operands of an instruction.
-fn parts(line: &str) -> Option<(&str, &str, &str)> {
-    let text = line.trim();
-    let (guard, instruction) = match text.strip_prefix('@') {
-        Some(_) => text.split_once(char::is_whitespace)?,
-        None => ("", text),
-    };
-    let (opcode, operands) = instruction
-        .strip_suffix(';')?
-        .trim_start()
-        .split_once(char::is_whitespace)?;
-    Some((guard, opcode, operands))
 }
 
 impl<'p> Known<'p> {

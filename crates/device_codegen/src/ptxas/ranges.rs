@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::{all_reached, parts};
+use super::text::{all_reached, parts};
 
 /// The registers whose value is, or is computed from, an absolute value, an exponential, a sine, a
 /// cosine, a hyperbolic tangent or a result that saturates.

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
-use super::all_reached;
+use super::text::all_reached;
 
 /// The text in which each function that calls itself takes its own address.
 pub(super) fn with_own_addresses(ptx: &str) -> Cow<'_, str> {
