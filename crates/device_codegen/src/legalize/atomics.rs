@@ -6,8 +6,8 @@
 //! load or store is a volatile one, as PTX defines `ld.volatile`. Pointers are exchanged as the
 //! integers that they are; what no GPU has becomes a loop (see `atomic_loops.rs`).
 
-use super::editor::Editor;
-use super::{Outcome, atomic_loops};
+use super::atomic_loops;
+use super::editor::{Editor, Outcome};
 use crate::error::Result;
 use crate::ir::{
     Call, Callee, CastOperation, Constant, FunctionType, InlineAssembly, Instruction, MemoryOrder,

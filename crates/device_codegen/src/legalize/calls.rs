@@ -1,7 +1,7 @@
 //! Calls: LLVM's intrinsics by name, and the attributes that a dialect knows.
 
-use super::editor::Editor;
-use super::{Outcome, copies, floats, halves, integers, overflow};
+use super::editor::{Editor, Outcome};
+use super::{copies, floats, halves, integers, overflow};
 use crate::Dialect;
 use crate::error::Result;
 use crate::intrinsics;

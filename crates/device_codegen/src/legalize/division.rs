@@ -19,8 +19,7 @@
 
 use std::collections::HashSet;
 
-use super::Outcome;
-use super::editor::Editor;
+use super::editor::{Editor, Outcome};
 use crate::Dialect;
 use crate::ir::{
     Attribute, Call, Callee, CastOperation, Constant, Function, FunctionType, InlineAssembly,

@@ -1,10 +1,18 @@
-//! Appends instructions to the block that is being rewritten.
+//! Appends instructions to the block that is being rewritten; what becomes of those it had.
 
 use crate::error::Error;
 use crate::ir::{
     Call, Callee, CastOperation, Constant, Function, FunctionType, Instruction, LocalId, Operand,
     Operation, Type, Value,
 };
+
+/// What a rewrite made of an instruction.
+pub(super) enum Outcome {
+    /// It is as it was, or was changed in place.
+    Keep,
+    /// It is removed, and its value, if it has one, is replaced by this.
+    Replace(Option<Value>),
+}
 
 /// The new block, so far.
 pub(super) struct Editor<'f> {

@@ -1,7 +1,6 @@
 //! Float operations that a dialect lacks.
 
-use super::Outcome;
-use super::editor::{Editor, float_constant};
+use super::editor::{Editor, Outcome, float_constant};
 use super::integers::{two, wrong_arguments};
 use crate::error::Result;
 use crate::ir::{Call, CastOperation, Constant, Operand, Type, Value};

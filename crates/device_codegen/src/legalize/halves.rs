@@ -4,9 +4,8 @@
 //! as for one that has, so that its conversions are `fpext` and this intrinsic of x86, of vectors.
 //! Each element is converted by itself, from and to the scalar type `half`.
 
-use super::Outcome;
 use super::division::moved;
-use super::editor::Editor;
+use super::editor::{Editor, Outcome};
 use super::integers::two;
 use crate::Dialect;
 use crate::error::Result;

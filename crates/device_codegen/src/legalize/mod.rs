@@ -21,17 +21,9 @@ use std::collections::{BTreeMap, HashSet};
 use crate::Dialect;
 use crate::error::Result;
 use crate::intrinsics;
-use crate::ir::{CastOperation, Function, FunctionType, Module, Operation, Symbol, Value};
+use crate::ir::{CastOperation, Function, FunctionType, Module, Operation, Symbol};
 use crate::parser;
-use editor::Editor;
-
-/// What a rewrite made of an instruction.
-enum Outcome {
-    /// It is as it was, or was changed in place.
-    Keep,
-    /// It is removed, and its value, if it has one, is replaced by this.
-    Replace(Option<Value>),
-}
+use editor::{Editor, Outcome};
 
 /// Rewrites all instructions and constants.
 pub(crate) fn legalize(module: &mut Module, dialect: Dialect) -> Result<()> {

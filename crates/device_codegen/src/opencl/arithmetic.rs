@@ -6,8 +6,8 @@
 
 use super::body::Body;
 use super::expression::{Expression, rank};
+use super::kernel::Contraction;
 use super::types::{scalar_name, signed_name, vector_name};
-use crate::Contraction;
 use crate::error::Result;
 use crate::ir::{CastOperation, Constant, Operand, Type, Value};
 

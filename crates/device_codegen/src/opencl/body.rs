@@ -8,13 +8,12 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use super::expression::{Expression, rank};
+use super::kernel::Contraction;
 use super::names::Names;
-
+use super::needs::{Needs, Printer};
 use super::spaces::{Part, Spaces};
 use super::types::{self, Element, Space};
 use super::uses::{Uses, uses};
-use super::{Needs, Printer};
-use crate::Contraction;
 use crate::error::{Error, Result, SourcePlace};
 use crate::ir::{BlockId, Function, LocalId, Operation, Symbol, Type, Value};
 use crate::source_place;

@@ -3,6 +3,8 @@
 
 use super::body::Body;
 use super::expression::{Expression, rank};
+use super::function::Refusal;
+use super::shuffle::own_value;
 use super::types::signed_name;
 use crate::error::{Result, demangle};
 use crate::ir::{Call, Callee, LocalId, Symbol, Type, Value};
@@ -269,6 +271,14 @@ impl Body<'_, '_> {
         }
     }
 
+    /// The value, if `call` is a shuffle in which each lane reads its own.
+    fn shuffle_of_own_lane(&mut self, call: &Call) -> Result<Option<Expression>> {
+        match own_value(self.function, call) {
+            Some(value) => self.value(&Type::Integer(32), value).map(Some),
+            None => Ok(None),
+        }
+    }
+
     /// A call of a function of the module.
     fn helper(&mut self, result: Option<LocalId>, name: &Symbol, call: &Call) -> Result<()> {
         let mut spaces = Vec::new();
@@ -287,8 +297,8 @@ impl Body<'_, '_> {
             self.printer
                 .helper(self.needs, name, &spaces)
                 .map_err(|error| match error {
-                    super::Refusal::Error(error) => error,
-                    super::Refusal::Reason(reason) => self.error(reason),
+                    Refusal::Error(error) => error,
+                    Refusal::Reason(reason) => self.error(reason),
                 })?;
         for ((argument, ty), wanted) in arguments
             .iter_mut()

@@ -7,22 +7,19 @@ use std::collections::{BTreeMap, HashMap};
 
 use super::body::{Body, Line, pointer_type};
 use super::instruction::alignment;
+use super::needs::{Helper, Needs, PassedPointer, Printer};
 use super::spaces::{Part, Spaces};
-use super::statics;
 use super::types::{self, Element, Space};
-use super::{Needs, Printer};
-use crate::error::Result;
+use super::{names, statics};
+use crate::error::{Error, Result, demangle};
 use crate::intrinsics::DYNAMIC_SHARED;
-use crate::ir::{AttributesExt, Function, LocalId, Type};
+use crate::ir::{AttributesExt, Function, LocalId, Symbol, Type};
 
 /// A function as text, and the types of its parameters.
 pub(super) struct Written {
     pub(super) text: String,
     pub(super) parameters: Vec<String>,
 }
-
-/// What a caller says of a pointer that it passes.
-pub(super) type PassedPointer = Option<(Space, Element)>;
 
 /// Writes a function under a name. To a kernel, all pointers lead to global memory.
 pub(super) fn write(
@@ -109,6 +106,55 @@ pub(super) fn write(
     Ok(Written { text, parameters })
 }
 
+/// Why a function cannot be called.
+pub(super) enum Refusal {
+    Error(Error),
+    /// About the call.
+    Reason(String),
+}
+
+impl Printer<'_> {
+    /// Writes a function that is called with these pointers, unless it has been.
+    pub(super) fn helper(
+        &self,
+        needs: &mut Needs,
+        symbol: &Symbol,
+        passed: &[PassedPointer],
+    ) -> std::result::Result<Helper, Refusal> {
+        let key = (symbol.clone(), passed.to_vec());
+        match needs.helpers.get(&key) {
+            Some(Some(helper)) => return Ok(helper.clone()),
+            Some(None) => {
+                return Err(Refusal::Reason(format!(
+                    "`{}` calls itself, which no function of OpenCL C may; write a loop",
+                    demangle(symbol)
+                )));
+            }
+            None => {}
+        }
+        let Some(function) = self.module.functions.get(symbol) else {
+            return Err(Refusal::Reason(format!(
+                "`{}` is not defined",
+                demangle(symbol)
+            )));
+        };
+        needs.helpers.insert(key.clone(), None);
+        let name = format!(
+            "function_{}_{}",
+            needs.helpers.len(),
+            names::of_symbol(symbol)
+        );
+        let labels = std::mem::take(&mut needs.labels);
+        let written = write(self, needs, &name, function, Some(passed));
+        needs.labels = labels;
+        let Written { text, parameters } = written.map_err(Refusal::Error)?;
+        needs.texts_of_helpers.push(text);
+        let helper = Helper { name, parameters };
+        needs.helpers.insert(key, Some(helper.clone()));
+        Ok(helper)
+    }
+}
+
 impl Body<'_, '_> {
     /// A parameter's declaration and type.
     fn parameter(&mut self, position: usize, id: LocalId) -> Result<(String, String)> {
@@ -173,18 +219,18 @@ impl Body<'_, '_> {
             };
             self.needs.note_element(element);
             if space == Space::Constant {
-                let name = statics::constant(self.printer, self.needs, &symbol, global, element)?;
+                let name = statics::constant(self.needs, &symbol, global, element)?;
                 self.statics.insert(symbol, name);
                 continue;
             }
             if space != Space::Local {
                 return Err(self.error(format!(
                     "it uses the variable `{}` in global memory, and OpenCL C 1.2 has none; pass a pointer to the kernel",
-                    crate::error::demangle(&symbol)
+                    demangle(&symbol)
                 )));
             }
             self.not_in_helper("shared memory")?;
-            let name = super::names::of_symbol(&symbol);
+            let name = names::of_symbol(&symbol);
             let name = self.names.unique(Some(&name));
             let (bytes, natural) =
                 types::layout(&global.ty).ok_or_else(|| self.no_type(&global.ty))?;

@@ -29,10 +29,12 @@ pub(crate) mod fields;
 mod flow;
 mod function;
 mod instruction;
+mod kernel;
 mod labels;
 mod literal;
 mod memory;
 mod names;
+mod needs;
 mod overflow;
 mod panic;
 mod phis;
@@ -43,13 +45,14 @@ mod types;
 mod uses;
 mod value;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
-use crate::error::{Error, demangle};
-use crate::ir::{Function, Module, Operation, Symbol, Type, Value};
-use crate::{Contraction, OpenClKernel, OpenClVersion};
-use function::{PassedPointer, Written};
-use types::Element;
+use crate::error::Error;
+use crate::ir::{Function, Module, Operation, Symbol, Value};
+use function::Written;
+use needs::{Needs, Printer};
+
+pub use kernel::{Contraction, OpenClKernel, OpenClVersion};
 
 /// Defines `report_panic`. The record is as CUDA's (see `panics/record.ll`); only the first panic
 /// is written.
@@ -102,88 +105,6 @@ pub(crate) fn print(
         .filter(|(_, function)| function.kernel.is_some() && !function.is_declaration())
         .map(|(symbol, function)| (symbol.to_string(), printer.kernel(symbol, function, panics)))
         .collect()
-}
-
-struct Printer<'m> {
-    module: &'m Module,
-    contraction: Contraction,
-}
-
-/// Why a function cannot be called.
-enum Refusal {
-    Error(Error),
-    /// About the call.
-    Reason(String),
-}
-
-/// A function that a kernel calls: its name in C and the types of its parameters.
-#[derive(Clone)]
-struct Helper {
-    name: String,
-    parameters: Vec<String>,
-}
-
-/// What a kernel needs beside its own text.
-#[derive(Default)]
-struct Needs {
-    fp64: bool,
-    int64_atomics: bool,
-    correct_rounding: bool,
-    device_fences: bool,
-    halves: bool,
-    dynamic_local: bool,
-    panic_record: bool,
-    /// What each panic says, by its number.
-    panics: Vec<String>,
-    /// Types for accesses that meet those of another type, or are less aligned.
-    aliases: BTreeSet<(String, u64)>,
-    /// Sizes and alignments of parameters by value.
-    by_value: BTreeSet<(u64, u64)>,
-    statics: BTreeMap<(Symbol, Element), (String, String)>,
-    /// `None` while it is being written.
-    helpers: BTreeMap<(Symbol, Vec<PassedPointer>), Option<Helper>>,
-    texts_of_helpers: Vec<String>,
-    /// The blocks of the function being written that a `goto` leads to.
-    labels: BTreeSet<usize>,
-}
-
-impl Needs {
-    fn note_type(&mut self, ty: &Type) {
-        match ty {
-            Type::Double => self.fp64 = true,
-            Type::Vector(_, element) => self.note_type(element),
-            _ => {}
-        }
-    }
-
-    fn note_element(&mut self, element: Element) {
-        self.fp64 |= element == Element::Double;
-    }
-
-    /// A type for such accesses.
-    fn alias(&mut self, ty: &str, align: u64) -> String {
-        // A pointer that is stored has a type of several words.
-        let name: String = ty
-            .chars()
-            .filter(|character| !character.is_whitespace())
-            .map(|character| if character == '*' { 'p' } else { character })
-            .collect();
-        self.aliases.insert((ty.to_owned(), align));
-        format!("{name}_aligned_{align}")
-    }
-
-    /// The type of a parameter by value.
-    fn by_value(&mut self, bytes: u64, align: u64) -> String {
-        self.by_value.insert((bytes, align));
-        format!("by_value_{bytes}_{align}")
-    }
-
-    fn version(&self) -> OpenClVersion {
-        match self.device_fences {
-            true => OpenClVersion::V2_0,
-            false => OpenClVersion::V1_2,
-        }
-    }
 }
 
 impl Printer<'_> {
@@ -284,46 +205,6 @@ impl Printer<'_> {
             head.push('\n');
         }
         head
-    }
-
-    /// Writes a function that is called with these pointers, unless it has been.
-    fn helper(
-        &self,
-        needs: &mut Needs,
-        symbol: &Symbol,
-        passed: &[PassedPointer],
-    ) -> Result<Helper, Refusal> {
-        let key = (symbol.clone(), passed.to_vec());
-        match needs.helpers.get(&key) {
-            Some(Some(helper)) => return Ok(helper.clone()),
-            Some(None) => {
-                return Err(Refusal::Reason(format!(
-                    "`{}` calls itself, which no function of OpenCL C may; write a loop",
-                    demangle(symbol)
-                )));
-            }
-            None => {}
-        }
-        let Some(function) = self.module.functions.get(symbol) else {
-            return Err(Refusal::Reason(format!(
-                "`{}` is not defined",
-                demangle(symbol)
-            )));
-        };
-        needs.helpers.insert(key.clone(), None);
-        let name = format!(
-            "function_{}_{}",
-            needs.helpers.len(),
-            names::of_symbol(symbol)
-        );
-        let labels = std::mem::take(&mut needs.labels);
-        let written = function::write(self, needs, &name, function, Some(passed));
-        needs.labels = labels;
-        let Written { text, parameters } = written.map_err(Refusal::Error)?;
-        needs.texts_of_helpers.push(text);
-        let helper = Helper { name, parameters };
-        needs.helpers.insert(key, Some(helper.clone()));
-        Ok(helper)
     }
 }
 

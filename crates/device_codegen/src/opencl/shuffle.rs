@@ -1,20 +1,7 @@
 //! Shuffles of a warp. OpenCL C 1.2 has none, so that only the one that moves nothing is written:
 //! kernels read a value from their own lane to keep it in a register.
 
-use super::body::Body;
-use super::expression::Expression;
-use crate::error::Result;
-use crate::ir::{Call, Function, Operation, Type, Value};
-
-impl Body<'_, '_> {
-    /// The value, if `call` is a shuffle in which each lane reads its own.
-    pub(super) fn shuffle_of_own_lane(&mut self, call: &Call) -> Result<Option<Expression>> {
-        match own_value(self.function, call) {
-            Some(value) => self.value(&Type::Integer(32), value).map(Some),
-            None => Ok(None),
-        }
-    }
-}
+use crate::ir::{Call, Function, Operation, Value};
 
 /// What a shuffle gives in which each lane reads its own value. Nothing else of it is used.
 pub(super) fn own_value<'c>(function: &Function, call: &'c Call) -> Option<&'c Value> {

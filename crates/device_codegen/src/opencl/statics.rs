@@ -1,13 +1,14 @@
 //! Statics that do not change: arrays in constant memory, of the program.
 
+use super::instruction::alignment;
+use super::needs::Needs;
 use super::types::{self, Element};
-use super::{Needs, Printer, literal, names};
+use super::{literal, names};
 use crate::error::{Error, Result, demangle};
 use crate::ir::{Aggregate, Constant, Global, Symbol, Type};
 
 /// Writes a static, unless it has been, and returns its name.
 pub(super) fn constant(
-    _printer: &Printer<'_>,
     needs: &mut Needs,
     symbol: &Symbol,
     global: &Global,
@@ -63,7 +64,7 @@ pub(super) fn constant(
         names::of_symbol(symbol)
     );
     let align = global.align.unwrap_or(1);
-    let attribute = super::instruction::alignment(align, element);
+    let attribute = alignment(align, element);
     let text = format!(
         "__constant {} {name}[{}]{attribute} = {{{}}};\n",
         element.name(),

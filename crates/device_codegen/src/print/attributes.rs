@@ -1,6 +1,6 @@
 //! Attributes that libNVVM knows in both dialects; all others are hints that it can do without.
 
-use super::Printer;
+use super::printer::Printer;
 use crate::ir::{Attribute, AttributeArgument, Type};
 
 const PARAMETER_FLAGS: &[&str] = &[

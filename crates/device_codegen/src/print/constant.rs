@@ -1,7 +1,7 @@
 //! Constants and constant expressions.
 
-use super::Printer;
 use super::names::{escaped, quoted};
+use super::printer::Printer;
 use crate::ir::{Aggregate, Constant, Symbol, Type, TypedConstant};
 
 impl Printer<'_> {

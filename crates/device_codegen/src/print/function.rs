@@ -1,7 +1,8 @@
 //! Functions: head, blocks, terminators, and how operands are written.
 
 use super::names::{Names, quoted};
-use super::{Pointers, Printer};
+use super::pointers::Pointers;
+use super::printer::Printer;
 use crate::ir::{
     Block, BlockId, ByValue, Function, Operand, Symbol, Terminator, TerminatorKind, Type, Value,
 };

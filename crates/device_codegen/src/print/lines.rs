@@ -3,62 +3,11 @@
 //! libNVVM requires all functions of a program to be in one unit, and a version of debug
 //! information in two places.
 
-use super::Printer;
 use super::names::escaped;
+use super::numbers::UnitNumbers;
+use super::printer::Printer;
 use crate::Dialect;
-use crate::ir::{Module, Scope, SourceFunction};
-
-/// Numbers of the nodes that do not come from any module.
-#[derive(Clone, Copy)]
-pub(super) struct UnitNumbers {
-    /// A number of the parser's: where the first function is defined.
-    file: u32,
-    unit: u32,
-    function_type: u32,
-    no_types: u32,
-    version: u32,
-}
-
-impl UnitNumbers {
-    pub(super) const COUNT: u32 = 4;
-
-    /// The numbers from `first` on, if a node of those in `used` is a function.
-    pub(super) fn of(module: &Module, used: &[u32], first: u32) -> Option<Self> {
-        let function = used.iter().find_map(|number| {
-            let scope = module.lines.scopes.get(number)?;
-            matches!(scope, Scope::Function(_)).then_some(scope)
-        })?;
-        Some(Self {
-            file: function.file(),
-            unit: first,
-            function_type: first + 1,
-            no_types: first + 2,
-            version: first + 3,
-        })
-    }
-}
-
-/// The numbers that a node of the line tables mentions; `None` if it is none.
-pub(super) fn mentioned(module: &Module, number: u32) -> Option<Vec<u32>> {
-    let lines = &module.lines;
-    if let Some(location) = lines.locations.get(&number) {
-        return Some(
-            [Some(location.scope), location.inlined_at]
-                .into_iter()
-                .flatten()
-                .collect(),
-        );
-    }
-    if let Some(scope) = lines.scopes.get(&number) {
-        return Some(
-            [scope.parent(), Some(scope.file())]
-                .into_iter()
-                .flatten()
-                .collect(),
-        );
-    }
-    lines.files.get(&number).map(|_| Vec::new())
-}
+use crate::ir::{Scope, SourceFunction};
 
 impl Printer<'_> {
     /// `, !dbg !7`

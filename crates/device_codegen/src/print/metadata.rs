@@ -1,74 +1,9 @@
-//! Metadata: attached nodes, renumbered, and what libNVVM needs to know about kernels.
+//! Metadata: attached nodes, and what libNVVM needs to know about kernels.
 
-use std::collections::BTreeMap;
-
-use super::Printer;
-use super::lines::{UnitNumbers, mentioned};
 use super::names::quoted;
-use crate::ir::{Function, MetadataItem, Module, Symbol};
-
-/// New numbers of the nodes that are attached somewhere, in order of first mention.
-pub(super) struct MetadataNumbers {
-    numbers: BTreeMap<u32, u32>,
-    order: Vec<u32>,
-    pub(super) unit: Option<UnitNumbers>,
-}
-
-impl MetadataNumbers {
-    pub(super) fn of(module: &Module) -> Self {
-        let mut found = Self {
-            numbers: BTreeMap::new(),
-            order: Vec::new(),
-            unit: None,
-        };
-        for function in module.functions.values() {
-            found.add_all(module, &[], function.scope);
-            for block in &function.blocks {
-                for instruction in &block.instructions {
-                    found.add_all(module, &instruction.metadata, instruction.source);
-                }
-                found.add_all(module, &block.terminator.metadata, block.terminator.source);
-            }
-        }
-        let next = found.order.len() as u32;
-        found.unit = UnitNumbers::of(module, &found.order, next);
-        found
-    }
-
-    fn add_all(&mut self, module: &Module, attachments: &[(String, u32)], source: Option<u32>) {
-        let mut waiting: Vec<u32> = attachments.iter().map(|(_, number)| *number).collect();
-        waiting.extend(source);
-        waiting.reverse();
-        while let Some(number) = waiting.pop() {
-            if self.numbers.contains_key(&number) {
-                continue;
-            }
-            self.numbers.insert(number, self.order.len() as u32);
-            self.order.push(number);
-            let mut next = mentioned(module, number).unwrap_or_else(|| items(module, number));
-            next.reverse();
-            waiting.extend(next);
-        }
-    }
-
-    /// The number that a node has in the output.
-    pub(super) fn get(&self, number: u32) -> u32 {
-        self.numbers.get(&number).copied().unwrap_or_default()
-    }
-}
-
-/// The nodes that a tuple mentions.
-fn items(module: &Module, number: u32) -> Vec<u32> {
-    let items = module
-        .metadata
-        .get(&number)
-        .map_or(&[][..], |node| &node.items);
-    let nodes = items.iter().filter_map(|item| match item {
-        MetadataItem::Node(number) => Some(*number),
-        _ => None,
-    });
-    nodes.collect()
-}
+use super::numbers::UnitNumbers;
+use super::printer::Printer;
+use crate::ir::{Function, MetadataItem, Symbol};
 
 impl Printer<'_> {
     /// `, !range !7`

@@ -10,38 +10,26 @@ mod instruction;
 mod lines;
 mod metadata;
 mod names;
-mod opaque;
-mod typed;
+mod numbers;
+mod pointers;
+mod printer;
 
 use std::collections::BTreeMap;
 
 use crate::Dialect;
 use crate::ir::{
-    AttributesExt, Function, FunctionType, Global, Linkage, Module, Operation, Symbol, Type,
+    AttributesExt, Function, FunctionType, Global, Linkage, Module, Operation, Symbol,
 };
-use metadata::MetadataNumbers;
 use names::quoted;
-use opaque::OpaquePointers;
-use typed::TypedPointers;
+use numbers::MetadataNumbers;
+use pointers::{OpaquePointers, Pointers, TypedPointers};
+use printer::Printer;
 
 const HEADER: &str = "\
 target datalayout = \"e-p:64:64:64-i1:8:8-i8:8:8-i16:16:16-i32:32:32-i64:64:64-i128:128:128-f32:32:32-f64:64:64-\
 v16:16:16-v32:32:32-v64:64:64-v128:128:128-n16:32:64\"
 target triple = \"nvptx64-nvidia-cuda\"
 ";
-
-/// How a dialect writes pointers. Types and operands come and go as text.
-trait Pointers {
-    /// The type of a pointer to anything.
-    fn any(&self, space: u32) -> String;
-
-    /// The type of a pointer to `pointee`.
-    fn to(&self, pointee: &str, space: u32) -> String;
-
-    /// Whether [`any`](Self::any) and [`to`](Self::to) `pointee` are two types, with a `bitcast`
-    /// in between.
-    fn differs(&self, pointee: &str) -> bool;
-}
 
 /// The text of a module.
 pub(crate) fn print(module: &Module, dialect: Dialect) -> String {
@@ -78,14 +66,6 @@ pub(crate) fn print(module: &Module, dialect: Dialect) -> String {
     sections.join("\n")
 }
 
-/// What all parts of a module need in order to be written.
-struct Printer<'m> {
-    module: &'m Module,
-    dialect: Dialect,
-    pointers: &'m dyn Pointers,
-    metadata: MetadataNumbers,
-}
-
 /// A function that is declared for what its calls say of it.
 struct Declaration<'m> {
     ty: &'m FunctionType,
@@ -93,19 +73,6 @@ struct Declaration<'m> {
 }
 
 impl Printer<'_> {
-    fn ty(&self, ty: &Type) -> String {
-        let mut text = String::new();
-        // Writing to a string cannot fail.
-        let _ = ty.write(&mut text, &|space| self.pointers.any(space));
-        text
-    }
-
-    /// `void (i8*, i64)`
-    fn function_type(&self, ty: &FunctionType) -> String {
-        let parameters: Vec<String> = ty.parameters.iter().map(|ty| self.ty(ty)).collect();
-        format!("{} ({})", self.ty(&ty.result), parameters.join(", "))
-    }
-
     fn global(&self, symbol: &Symbol, global: &Global) -> String {
         let linkage = match global.initializer {
             Some(_) if global.linkage == Linkage::Exported => "",
