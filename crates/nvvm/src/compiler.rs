@@ -5,33 +5,20 @@
 
 use std::{
     ffi::{CStr, CString, OsString, c_char, c_int, c_void},
-    fmt, io,
+    io,
     mem::ManuallyDrop,
     ptr,
 };
 
 use libloading::Library;
 
-use crate::{Error, NvvmArch, Origin, Toolkit, process};
+use crate::{Error, NvvmArch, Origin, Toolkit, Version, process};
 
 type Program = *mut c_void;
 type Status = c_int;
 
 const NVVM_SUCCESS: Status = 0;
 const NVVM_ERROR_INVALID_OPTION: Status = 7;
-
-/// A version of libNVVM or of PTX, such as `2.0`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Version {
-    pub major: u32,
-    pub minor: u32,
-}
-
-impl fmt::Display for Version {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}.{}", self.major, self.minor)
-    }
-}
 
 /// The kinds of answer that the process of a compilation gives, each with a text.
 const PTX: &str = "ptx";

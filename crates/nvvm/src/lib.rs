@@ -20,7 +20,9 @@
 //! | file | what it does |
 //! | --- | --- |
 //! | `arch.rs` | the virtual architectures that libNVVM compiles for |
-//! | `toolkit.rs` | what a found libNVVM consists of, and where it came from |
+//! | `version.rs` | versions of libNVVM's interface and of PTX |
+//! | `origin.rs` | where a libNVVM was found |
+//! | `toolkit.rs` | what a found libNVVM consists of |
 //! | `search.rs` | where it is looked for, in which order |
 //! | `wheel.rs` | the wheel that is fetched: version, checksums, contents |
 //! | `fetch.rs` | fetching that wheel with pip |
@@ -39,16 +41,20 @@ mod error;
 mod fetch;
 pub mod gpus;
 pub mod nvdisasm;
+mod origin;
 mod process;
 pub mod ptx_version;
 pub mod ptxas;
 mod search;
 mod toolkit;
+mod version;
 mod wheel;
 
 pub use arch::{NvvmArch, UnknownArch};
-pub use compiler::{Compiler, Version};
+pub use compiler::Compiler;
 pub use error::Error;
+pub use origin::Origin;
 pub use search::{SEARCH_VARIABLES, Search};
-pub use toolkit::{Origin, Toolkit};
+pub use toolkit::Toolkit;
+pub use version::Version;
 pub use wheel::{Member, Wheel};

@@ -226,6 +226,24 @@ impl Search {
     }
 }
 
+impl Toolkit {
+    /// Looks for libNVVM where [`Search`] says, and never fetches it.
+    ///
+    /// `None` also if `LIBNVVM_PATH` is set to something that does not exist.
+    pub fn find() -> Option<Toolkit> {
+        Search::from_environment().find().ok().flatten()
+    }
+
+    /// Looks for libNVVM where [`Search`] says, else fetches it, once for this user.
+    ///
+    /// # Errors
+    ///
+    /// If it is not available, with the reason and what to do.
+    pub fn find_or_fetch() -> Result<Toolkit, Error> {
+        Search::from_environment().find_or_fetch()
+    }
+}
+
 /// What `LIBNVVM_PATH` means: the file itself, its folder, or an SDK's root.
 fn at_libnvvm_path(path: &Path) -> Option<Toolkit> {
     let origin = Origin::Variable("LIBNVVM_PATH");

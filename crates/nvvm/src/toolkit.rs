@@ -1,11 +1,8 @@
-//! What a found libNVVM consists of, and where it came from.
+//! What a found libNVVM consists of.
 
-use std::{
-    fmt,
-    path::{Path, PathBuf},
-};
+use std::path::{Path, PathBuf};
 
-use crate::{Error, Search};
+use crate::Origin;
 
 /// libNVVM and what comes with it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -20,34 +17,6 @@ pub struct Toolkit {
     pub origin: Origin,
 }
 
-/// Where a [`Toolkit`] was found; displays as the words to say so.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Origin {
-    /// An environment variable that the user has set to it, by its name.
-    Variable(&'static str),
-    /// A folder where a CUDA SDK is usually installed.
-    Folder(PathBuf),
-    /// The wheel, installed in this folder of Python packages.
-    InstalledWheel { wheel: String, folder: PathBuf },
-    /// The wheel, fetched into this folder of ours.
-    FetchedWheel { wheel: String, folder: PathBuf },
-}
-
-impl fmt::Display for Origin {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Origin::Variable(name) => f.write_str(name),
-            Origin::Folder(folder) => write!(f, "{}", folder.display()),
-            Origin::InstalledWheel { wheel, folder } => {
-                write!(f, "the wheel {wheel}, installed in {}", folder.display())
-            }
-            Origin::FetchedWheel { wheel, folder } => {
-                write!(f, "the wheel {wheel}, fetched into {}", folder.display())
-            }
-        }
-    }
-}
-
 /// The path of `libnvvm.so` below the root of an SDK or of the wheel. Distributions rename `lib64`.
 const LIBRARY_FOLDERS: [&str; 2] = ["nvvm/lib64", "nvvm/lib"];
 
@@ -56,22 +25,6 @@ const LIBRARY_FOLDERS: [&str; 2] = ["nvvm/lib64", "nvvm/lib"];
 const LIBRARY_NAMES: [&str; 3] = ["libnvvm.so", "libnvvm.so.4", "libnvvm.so.3"];
 
 impl Toolkit {
-    /// Looks for libNVVM where [`Search`] says, and never fetches it.
-    ///
-    /// `None` also if `LIBNVVM_PATH` is set to something that does not exist.
-    pub fn find() -> Option<Toolkit> {
-        Search::from_environment().find().ok().flatten()
-    }
-
-    /// Looks for libNVVM where [`Search`] says, else fetches it, once for this user.
-    ///
-    /// # Errors
-    ///
-    /// If it is not available, with the reason and what to do.
-    pub fn find_or_fetch() -> Result<Toolkit, Error> {
-        Search::from_environment().find_or_fetch()
-    }
-
     /// The toolkit below the root of an SDK, if libNVVM is there.
     pub(crate) fn below(root: &Path, origin: Origin) -> Option<Toolkit> {
         LIBRARY_FOLDERS

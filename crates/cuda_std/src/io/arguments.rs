@@ -1,6 +1,6 @@
 //! The types that a kernel can print, and how each becomes the 8 bytes that `vprintf` takes.
 
-use super::Kind;
+use super::format::Kind;
 use super::storage::Text;
 
 /// A value that a kernel can print.

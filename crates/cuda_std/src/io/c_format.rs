@@ -1,6 +1,6 @@
 //! Builds the format string that the device's `vprintf` reads, as a constant.
 
-use super::{Kind, Piece, Spec, Style};
+use super::format::{Kind, Piece, Spec, Style};
 
 /// The NUL-terminated C format string of `pieces`, for values of these kinds.
 pub(super) const fn build<const CAPACITY: usize>(

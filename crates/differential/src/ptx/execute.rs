@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use anyhow::{Context, Result, bail};
 
 use super::parse::{Address, Function, Instruction, Module, Operand};
+use super::thread::{Frame, Waiting, set};
 use super::together;
 use super::value::{Kind, Type, compare, convert, float_bits, permute};
 
@@ -122,16 +123,6 @@ pub fn run(
     Ok(std::mem::take(&mut machine.regions[1].1))
 }
 
-/// A thread that waits for others at an instruction.
-pub(super) struct Waiting<'m> {
-    pub(super) thread: u32,
-    frames: Vec<Frame<'m>>,
-    stack: Vec<u8>,
-    pub(super) instruction: &'m Instruction,
-    /// Of the operands that it reads.
-    pub(super) values: Vec<u64>,
-}
-
 struct Machine<'m> {
     module: &'m Module,
     symbols: HashMap<String, u64>,
@@ -141,19 +132,6 @@ struct Machine<'m> {
     threads: u32,
     approximate: Approximate,
     carry: bool,
-}
-
-pub(super) struct Frame<'f> {
-    pub(super) function: &'f Function,
-    pub(super) registers: Vec<u64>,
-    variables: HashMap<&'f str, u64>,
-    /// The number of the next instruction.
-    at: usize,
-    /// The end of the frame, where that of a called function begins.
-    top: u64,
-    /// Where its result goes.
-    result: Option<u64>,
-    steps: u64,
 }
 
 impl<'m> Machine<'m> {
@@ -775,19 +753,6 @@ fn shift_left(value: i128, distance: u32, width: u32) -> u64 {
     match distance >= width {
         true => 0,
         false => (value << distance) as u64,
-    }
-}
-
-/// Writes a register, cut to its width; `_` takes anything.
-pub(super) fn set(frame: &mut Frame<'_>, target: &Operand, value: u64) -> Result<()> {
-    match target {
-        Operand::Register(register) => {
-            let width = frame.function.widths[*register];
-            frame.registers[*register] = value & (u64::MAX >> (64 - width));
-            Ok(())
-        }
-        Operand::Name(name) if name == "_" => Ok(()),
-        _ => bail!("a target that is no register"),
     }
 }
 

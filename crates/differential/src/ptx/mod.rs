@@ -8,6 +8,7 @@
 
 mod execute;
 mod parse;
+mod thread;
 mod together;
 mod value;
 

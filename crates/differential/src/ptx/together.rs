@@ -4,8 +4,8 @@
 
 use anyhow::{Context, Result, bail, ensure};
 
-use super::execute::{Frame, Waiting, set};
 use super::parse::{Instruction, Operand};
+use super::thread::{Frame, Waiting, set};
 use super::value::{Kind, Type};
 
 pub(super) const OPCODES: [&str; 6] = ["bar", "barrier", "vote", "match", "redux", "shfl"];
