@@ -7,7 +7,7 @@ pub type Variable = (&'static str, &'static str);
 /// Every variable, those of this project first.
 #[rustfmt::skip]
 pub const VARIABLES: [Variable; 18] = [
-    ("GEMM_CACHE_DIR",      "the folder for what builds fetch and `tune` measures; by default `rust-gemm` in the user's cache folder"),
+    ("GEMM_CACHE_DIR",      "the folder for files that builds fetch and measurements of `tune`; by default `rust-gemm` in the user's cache folder"),
     ("GEMM_PTX",            "the architectures that a build compiles all kernels for, such as sm_80,sm_90a; `all`, or `none`, and then the program compiles none either; by default all in a release build, and in a dev build none until the program needs a kernel"),
     ("GEMM_NO_FETCH",       "if set and not 0, a build does not fetch libNVVM"),
     ("GEMM_MACHINE_CODE",   "the GPUs that a build assembles machine code for, such as sm_80,sm_90; by default those of this machine"),
