@@ -132,16 +132,14 @@ macro_rules! __static_in {
 #[macro_export]
 macro_rules! __static_in {
     (shared, [$($head:tt)*], $name:ident, $ty:ty, $initial:expr) => {
-        $($head)* $name: $crate::simulator::NamedStatic<$ty> = {
-            let initial = $initial;
-            // SAFETY: this is the only handle of its place.
-            unsafe { $crate::simulator::NamedStatic::replacing(initial) }
-        };
+        $($head)* $name: $crate::simulator::NamedStatic<$ty> =
+            $crate::simulator::NamedStatic::replacing($initial);
         const _: () = {
             extern "C" fn register() {
-                let place = concat!(stringify!($name), "` at ", file!(), ":", line!());
-                // SAFETY: only its address is used.
-                unsafe { $crate::simulator::NamedStatic::register(&raw const $name, place) };
+                let (file, line, column) = (file!(), line!(), column!());
+                let site = $crate::simulator::BarrierSite { file, line, column };
+                // SAFETY: only the address of the static is used.
+                unsafe { $crate::simulator::NamedStatic::register(&raw const $name, site) };
             }
             // Called before `main`.
             #[used]

@@ -68,6 +68,7 @@ pub(crate) fn shared_of(shared: *mut u8, rank: u32) -> *mut u8 {
         return shared;
     };
     let peer = current::or_fail(peer(rank));
-    let offset = block.shared_memory.borrow().offset(shared);
+    let offset = block.shared_memory.borrow().offset_within(shared);
+    let offset = current::or_fail(offset);
     peer.shared_memory.borrow().at(offset)
 }

@@ -36,11 +36,11 @@ pub enum Fault {
         bytes: usize,
         at: usize,
     },
-    /// A thread has written to the address of a static in shared memory, which is not the memory of
-    /// any block.
-    SharedStaticAddress {
-        /// The static's name, and where it is declared.
-        place: &'static str,
+    /// A thread of a cluster of several blocks has used a static in shared memory. The simulator has
+    /// one, for one block at a time.
+    SharedStaticOfCluster {
+        /// Where the static is declared.
+        site: BarrierSite,
     },
     /// Some threads of a block wait at a place that the others will never reach.
     DivergentBarrier {
@@ -196,11 +196,10 @@ impl fmt::Display for Fault {
                     ),
                 }
             }
-            Self::SharedStaticAddress { place } => write!(
+            Self::SharedStaticOfCluster { site } => write!(
                 f,
-                "A thread has written to the address of the static `{place}. In the simulator each block has its own, which \
-                 is what `.`, `[..]` and `*` find, but not `&raw mut`: call `as_mut_ptr()` on the static, or take \
-                 `shared_array!`."
+                "A block of a cluster has used the static in shared memory at {site}. In the simulator one block at a \
+                 time can use it, but those of a cluster run together: take `shared_array!`."
             ),
             Self::DivergentBarrier {
                 block,

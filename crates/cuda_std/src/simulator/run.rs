@@ -1,6 +1,7 @@
 //! Running a launch.
 
-use super::shared_static::written_by_address;
+use super::shared_memory::Static;
+use super::shared_static::Statics;
 use super::worker::{Usage, Worker};
 use super::{BarrierSite, Fault, Launch, current, panic_hook, shared_memory};
 use rayon::iter::{IndexedParallelIterator, IntoParallelIterator, ParallelIterator};
@@ -76,14 +77,14 @@ impl Launch {
         let workers = most_workers
             .min(rayon::current_num_threads() as u64)
             .min(clusters) as usize;
-        (0..workers)
-            .into_par_iter()
-            .with_max_len(1)
-            .for_each(|_| self.work(clusters, kernel, block_done, &progress));
-
-        // Another fault may come of it.
-        if let Some(place) = written_by_address() {
-            return Err(Fault::SharedStaticAddress { place });
+        let statics = Statics::take();
+        let work = || self.work(clusters, kernel, block_done, &progress, &statics.all);
+        // Rayon's threads could wait for the statics that this one holds.
+        if !statics.all.is_empty() {
+            work();
+        } else {
+            let workers = (0..workers).into_par_iter().with_max_len(1);
+            workers.for_each(|_| work());
         }
         match into_inner(progress.fault) {
             Some((_, fault)) => Err(fault),
@@ -98,8 +99,9 @@ impl Launch {
         kernel: &(dyn Fn() + Sync),
         block_done: &(dyn Fn() + Sync),
         progress: &Progress,
+        statics: &[Static],
     ) {
-        let mut worker = Worker::new(self);
+        let mut worker = Worker::new(self, statics);
         let mut blocks_done = 0;
         // Clusters are handed out in ascending order, so those below a faulty one have been, and
         // will be finished: the fault that is reported does not depend on the number of workers.

@@ -8,11 +8,12 @@
 //!
 //! A thread that writes to a guard has written past the end of the memory before it. On a GPU,
 //! where there are none, that is often the next array. Dynamic shared memory of 0 bytes is apart
-//! from all that, and guard alone.
+//! from all that, and guard alone. So are statics that the program declares in shared memory: each
+//! is where the program has it, with a guard behind.
 
 use super::BarrierSite;
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
-use std::ptr::NonNull;
+use std::ptr::{self, NonNull};
 use std::slice;
 
 /// The maximum for arrays: what `ptxas` accepts.
@@ -28,7 +29,7 @@ const ALIGNMENT: usize = 16;
 const GUARD: usize = 1024;
 /// The first of them, which are checked after each run of a thread; each array has as many behind
 /// it.
-const NEAR: usize = 64;
+pub(super) const NEAR: usize = 64;
 
 /// The offset of dynamic shared memory of 0 bytes: behind all else, aligned as the arena. Alignment
 /// adds no more bytes than arrays have.
@@ -45,6 +46,8 @@ pub(super) struct SharedMemory {
     start: NonNull<u8>,
     pub dynamic_bytes: usize,
     arrays: Vec<Array>,
+    statics: Vec<Static>,
+    is_of_cluster: bool,
     /// The end of all arrays, and of dynamic shared memory.
     end: usize,
     /// Where that is on a GPU, which has no guards.
@@ -80,6 +83,33 @@ struct Array {
     site: BarrierSite,
 }
 
+/// A static that the program declares in shared memory. It is the memory of the block that runs.
+#[derive(Clone, Copy)]
+pub(super) struct Static {
+    /// Its address, which is exposed.
+    pub start: usize,
+    pub bytes: usize,
+    pub site: BarrierSite,
+    /// Whether the block has used it.
+    pub is_used: bool,
+}
+
+impl Static {
+    fn at(&self, byte: usize) -> *mut u8 {
+        ptr::with_exposed_provenance_mut(self.start + byte)
+    }
+
+    /// Its memory, while no thread runs.
+    fn memory(&self) -> &'static mut [u8] {
+        // SAFETY: a static that may change, poisoned or written.
+        unsafe { slice::from_raw_parts_mut(self.at(0), self.bytes) }
+    }
+
+    fn is_written(&self) -> bool {
+        self.memory().iter().any(|byte| *byte != POISON)
+    }
+}
+
 // SAFETY: it owns its memory.
 unsafe impl Send for SharedMemory {}
 
@@ -91,6 +121,8 @@ impl Default for SharedMemory {
             start: NonNull::new(start).unwrap_or_else(|| handle_alloc_error(ARENA)),
             dynamic_bytes: 0,
             arrays: Vec::new(),
+            statics: Vec::new(),
+            is_of_cluster: false,
             end: 0,
             taken: 0,
             most_static_bytes: 0,
@@ -105,8 +137,10 @@ impl Default for SharedMemory {
 impl SharedMemory {
     /// Prepares for a launch with this many bytes of dynamic shared memory, which must be at most
     /// [`MOST_BYTES`].
-    pub fn begin_launch(&mut self, dynamic_bytes: usize) {
+    pub fn begin_launch(&mut self, dynamic_bytes: usize, is_of_cluster: bool, statics: &[Static]) {
         self.dynamic_bytes = dynamic_bytes;
+        self.is_of_cluster = is_of_cluster;
+        self.statics = statics.to_vec();
         self.most_static_bytes = 0;
     }
 
@@ -118,6 +152,11 @@ impl SharedMemory {
         self.end = self.dynamic_bytes.next_multiple_of(ALIGNMENT);
         self.taken = self.end;
         self.poison(0, self.end + GUARD);
+        for each in &mut self.statics {
+            each.is_used = false;
+            // SAFETY: a static, with a guard behind it, that may change.
+            unsafe { each.at(0).write_bytes(POISON, each.bytes + NEAR) };
+        }
     }
 
     fn poison(&mut self, offset: usize, bytes: usize) {
@@ -143,9 +182,10 @@ impl SharedMemory {
     }
 
     /// The first of `BYTES` of a guard that has been written.
-    fn written<const BYTES: usize>(&self, guard: usize) -> Option<usize> {
-        // SAFETY: within the arena; poisoned, or written by threads, none of which runs.
-        let guard = unsafe { slice::from_raw_parts(self.start.add(guard).as_ptr(), BYTES) };
+    fn written<const BYTES: usize>(guard: *const u8) -> Option<usize> {
+        // SAFETY: callers give a guard of as many bytes; poisoned, or written by threads, none of
+        // which runs.
+        let guard = unsafe { slice::from_raw_parts(guard, BYTES) };
         (guard != [POISON; BYTES])
             .then(|| guard.iter().position(|byte| *byte != POISON))
             .flatten()
@@ -154,7 +194,7 @@ impl SharedMemory {
     /// `BYTES` are checked behind all, and fewer behind what another array follows.
     fn overrun<const BYTES: usize>(&self) -> Option<Overrun> {
         if self.names_no_dynamic
-            && let Some(at) = self.written::<BYTES>(NO_DYNAMIC)
+            && let Some(at) = Self::written::<BYTES>(self.at(NO_DYNAMIC))
         {
             let (array, bytes) = (None, 0);
             return Some(Overrun { array, bytes, at });
@@ -172,18 +212,34 @@ impl SharedMemory {
                     None => bytes.next_multiple_of(ALIGNMENT),
                 };
                 let written = match guard == self.end {
-                    true => self.written::<BYTES>(guard),
-                    false => self.written::<NEAR>(guard),
+                    true => Self::written::<BYTES>(self.at(guard)),
+                    false => Self::written::<NEAR>(self.at(guard)),
                 };
                 let at = guard - offset + written?;
                 Some(Overrun { array, bytes, at })
+            })
+            .or_else(|| {
+                self.statics.iter().find_map(|each| {
+                    let at = each.bytes + Self::written::<NEAR>(each.at(each.bytes))?;
+                    let (array, bytes) = (Some(each.site), each.bytes);
+                    Some(Overrun { array, bytes, at })
+                })
             })
     }
 
     /// Whether this many bytes from `start` on belong to the block.
     pub fn contains(&self, start: *const u8, bytes: usize) -> bool {
-        let offset = start.addr().wrapping_sub(self.start.addr().get());
-        offset.saturating_add(bytes) <= self.end
+        let is_in = |first: usize, size| {
+            let offset = start.addr().wrapping_sub(first);
+            offset.saturating_add(bytes) <= size
+        };
+        self.has_offset(start, bytes)
+            || (self.statics.iter()).any(|each| is_in(each.start, each.bytes))
+    }
+
+    /// Whether they do, and have an [`offset`](Self::offset): those of statics have none.
+    pub fn has_offset(&self, start: *const u8, bytes: usize) -> bool {
+        self.offset(start).saturating_add(bytes) <= self.end
     }
 
     /// The offset of an address from the start.
@@ -191,15 +247,35 @@ impl SharedMemory {
         address.addr().wrapping_sub(self.start.addr().get())
     }
 
+    /// The same of an address in the arena.
+    ///
+    /// # Errors
+    ///
+    /// Why there is none, to continue a sentence.
+    pub fn offset_within(&self, address: *const u8) -> Result<usize, String> {
+        match self.has_offset(address, 0) {
+            true => Ok(self.offset(address)),
+            false => Err(format!(
+                "at {address:p}, which is not in the block's shared memory, or is in a static: take `shared_array!`."
+            )),
+        }
+    }
+
     /// The address at an offset from the start.
     pub fn at(&self, offset: usize) -> *mut u8 {
         self.start.as_ptr().wrapping_add(offset)
     }
 
-    /// What the block has, while none of its threads runs.
+    /// What the block has, but for statics, while none of its threads runs.
     fn contents(&mut self) -> &mut [u8] {
         // SAFETY: within the arena; poisoned, or written by the block.
         unsafe { slice::from_raw_parts_mut(self.start.as_ptr(), self.end) }
+    }
+
+    /// Statics, and then the [`contents`](Self::contents), which may become longer.
+    fn regions(&mut self) -> Vec<&mut [u8]> {
+        let statics = self.statics.iter().map(Static::memory).collect::<Vec<_>>();
+        statics.into_iter().chain([self.contents()]).collect()
     }
 
     /// Makes the writes of threads visible to the async proxy.
@@ -214,7 +290,9 @@ impl SharedMemory {
     pub fn begin_at_once(&mut self) {
         let mut before = std::mem::take(&mut self.before);
         before.clear();
-        before.extend_from_slice(self.contents());
+        self.regions()
+            .iter()
+            .for_each(|region| before.extend_from_slice(region));
         self.before = before;
     }
 
@@ -224,17 +302,21 @@ impl SharedMemory {
             std::mem::take(&mut self.before),
             std::mem::take(&mut self.changes),
         );
-        let contents = self.contents();
-        before.resize(contents.len(), POISON);
+        let regions = self.regions();
+        before.resize(regions.iter().map(|region| region.len()).sum(), POISON);
         const CHUNK: usize = 64;
-        let chunks = contents.chunks_mut(CHUNK).zip(before.chunks(CHUNK));
-        for (number, (now, before)) in chunks.enumerate() {
-            if now != before {
-                let bytes = now.iter_mut().zip(before).enumerate();
-                for (byte, (now, before)) in bytes.filter(|(_, (now, before))| now != before) {
-                    changes.push((CHUNK * number + byte, *now));
-                    *now = *before;
+        let mut start = 0;
+        for region in regions {
+            for now in region.chunks_mut(CHUNK) {
+                let before = &before[start..][..now.len()];
+                if now != before {
+                    let bytes = now.iter_mut().zip(before).enumerate();
+                    for (byte, (now, before)) in bytes.filter(|(_, (now, before))| now != before) {
+                        changes.push((start + byte, *now));
+                        *now = *before;
+                    }
                 }
+                start += before.len();
             }
         }
         (self.before, self.changes) = (before, changes);
@@ -243,9 +325,15 @@ impl SharedMemory {
     /// After threads have run at once: all that they have written.
     pub fn end_at_once(&mut self) {
         let mut changes = std::mem::take(&mut self.changes);
-        let contents = self.contents();
-        for (offset, byte) in changes.drain(..) {
-            contents[offset] = byte;
+        let mut regions = self.regions();
+        for (mut offset, byte) in changes.drain(..) {
+            for region in &mut regions {
+                if let Some(target) = region.get_mut(offset) {
+                    *target = byte;
+                    break;
+                }
+                offset -= region.len();
+            }
         }
         self.changes = changes;
     }
@@ -288,23 +376,54 @@ impl SharedMemory {
         let align = layout.align().max(ALIGNMENT);
         let guard = if self.end == 0 { 0 } else { NEAR };
         let offset = (self.end + guard).next_multiple_of(align);
-        let taken = self.taken.next_multiple_of(align) + layout.size();
-        let static_bytes = taken - self.dynamic_bytes.next_multiple_of(ALIGNMENT);
-        if static_bytes > MOST_STATIC_BYTES || static_bytes + self.dynamic_bytes > MOST_BYTES {
-            return Err(static_bytes);
-        }
-        self.poison(offset, layout.size() + GUARD);
         let bytes = layout.size();
+        self.take(bytes, align)?;
+        self.poison(offset, bytes + GUARD);
         self.arrays.push(Array {
             key,
             offset,
             bytes,
             site,
         });
-        (self.end, self.taken) = (offset + bytes, taken);
-        self.most_static_bytes = self.most_static_bytes.max(static_bytes);
+        self.end = offset + bytes;
         // SAFETY: as above.
         Ok(unsafe { self.start.add(offset) })
+    }
+
+    /// Counts an array of the block's.
+    fn take(&mut self, bytes: usize, align: usize) -> Result<(), usize> {
+        let taken = self.taken.next_multiple_of(align) + bytes;
+        let static_bytes = taken - self.dynamic_bytes.next_multiple_of(ALIGNMENT);
+        if static_bytes > MOST_STATIC_BYTES || static_bytes + self.dynamic_bytes > MOST_BYTES {
+            return Err(static_bytes);
+        }
+        self.taken = taken;
+        self.most_static_bytes = self.most_static_bytes.max(static_bytes);
+        Ok(())
+    }
+
+    /// Counts the statics that threads have used: that which `is_named`, and those that are written.
+    ///
+    /// # Errors
+    ///
+    /// The first that the block cannot have, and the bytes that all arrays would take: it is one too
+    /// many, or other blocks of a cluster would use it, too.
+    pub fn use_statics(
+        &mut self,
+        is_named: impl Fn(&Static) -> bool,
+    ) -> Result<(), (Static, usize)> {
+        for number in 0..self.statics.len() {
+            let each = self.statics[number];
+            if !each.is_used && (is_named(&each) || each.is_written()) {
+                self.statics[number].is_used = true;
+                let taken = self.take(each.bytes, ALIGNMENT);
+                taken.map_err(|static_bytes| (each, static_bytes))?;
+                if self.is_of_cluster {
+                    return Err((each, 0));
+                }
+            }
+        }
+        Ok(())
     }
 
     /// The start of the dynamic shared memory.

@@ -1,7 +1,8 @@
 //! Statics in shared memory, and the functions by which kernels find their block's shared memory.
 
-use super::shared_memory::{ARENA, POISON};
-use super::{Fault, current};
+use super::block::{Block, Thread};
+use super::shared_memory::{ARENA, NEAR, POISON, Static};
+use super::{BarrierSite, Fault, current};
 use std::alloc::Layout;
 use std::cell::UnsafeCell;
 use std::marker::PhantomData;
@@ -9,7 +10,7 @@ use std::mem::MaybeUninit;
 use std::ops::{Deref, DerefMut};
 use std::panic::Location;
 use std::ptr::{self, NonNull};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 #[track_caller]
 pub(crate) fn dynamic_shared_memory() -> *mut u8 {
@@ -31,10 +32,11 @@ pub(crate) fn shared_bytes() -> u32 {
 /// The offset of an address in the block's shared memory: what the address is on a GPU.
 #[track_caller]
 pub(crate) fn shared_offset(address: *const u8) -> u32 {
-    current::block().shared_memory.borrow().offset(address) as u32
+    let memory = current::block().shared_memory.borrow();
+    current::or_fail(memory.offset_within(address)) as u32
 }
 
-/// A static in shared memory: a handle that dereferences to the current block's copy.
+/// The static of a `shared_array!`: a handle that dereferences to the current block's array.
 #[doc(hidden)]
 pub struct SharedStatic<T> {
     /// Occupies space, so that no two statics have the same address.
@@ -84,80 +86,106 @@ impl<T> Deref for SharedStatic<T> {
 
     #[track_caller]
     fn deref(&self) -> &T {
-        // SAFETY: in the arena and aligned. The type is `SharedContent`, or the static is mutable
-        // and its user vouches for what it holds.
+        // SAFETY: in the arena and aligned; the type is `SharedContent`.
         unsafe { self.current().as_ref() }
     }
 }
 
-impl<T> DerefMut for SharedStatic<T> {
-    #[track_caller]
-    fn deref_mut(&mut self) -> &mut T {
-        // SAFETY: as above; a mutable static is unsafe to use, and its user vouches that no other
-        // thread uses it meanwhile.
-        unsafe { self.current().as_mut() }
-    }
-}
-
-/// A [`SharedStatic`] that kernels can name, and so take its address instead of what it
-/// dereferences to. There is memory behind that address, which nobody may write.
+/// A static in shared memory that kernels can name, and so take its address: its memory is that of
+/// the block that runs. One block at a time runs in a program that has such statics.
 #[doc(hidden)]
 #[repr(C)]
 pub struct NamedStatic<T> {
     memory: UnsafeCell<MaybeUninit<T>>,
-    content: SharedStatic<T>,
+    guard: UnsafeCell<[u8; NEAR]>,
 }
 
-// SAFETY: the memory is never used, and the content is the block's.
+// SAFETY: each thread of a block vouches for its uses, as on a GPU, and one block at a time runs.
 unsafe impl<T> Sync for NamedStatic<T> {}
 
-/// Where the memory of each [`NamedStatic`] of the program is, how long it is, and where it is
-/// declared.
-static NAMED: Mutex<Vec<(usize, usize, &str)>> = Mutex::new(Vec::new());
+/// All of the program.
+static DECLARED: Mutex<Vec<Static>> = Mutex::new(Vec::new());
+
+/// What a launch holds that uses them.
+static IN_USE: Mutex<()> = Mutex::new(());
+
+/// The statics that the program has in shared memory, until another launch may use them.
+pub(super) struct Statics {
+    pub all: Vec<Static>,
+    _in_use: Option<MutexGuard<'static, ()>>,
+}
+
+impl Statics {
+    pub fn take() -> Self {
+        let all = DECLARED.lock().unwrap_or_else(PoisonError::into_inner);
+        let all = all.clone();
+        let in_use = || IN_USE.lock().unwrap_or_else(PoisonError::into_inner);
+        Self {
+            _in_use: (!all.is_empty()).then(in_use),
+            all,
+        }
+    }
+}
 
 impl<T> NamedStatic<T> {
-    /// As [`SharedStatic::replacing`].
-    ///
-    /// # Safety
-    ///
-    /// As there.
-    pub const unsafe fn replacing(initial: T) -> Self {
+    /// A static that was declared with this initial value, which no block ever sees.
+    pub const fn replacing(initial: T) -> Self {
+        std::mem::forget(initial);
         Self {
             memory: UnsafeCell::new(MaybeUninit::uninit()),
-            // SAFETY: as the caller vouches.
-            content: unsafe { SharedStatic::replacing(initial) },
+            guard: UnsafeCell::new([POISON; NEAR]),
         }
     }
 
-    /// Poisons the memory of this static, which is declared at `place`.
+    /// Makes known to launches that the static is declared here.
     ///
     /// # Safety
     ///
-    /// It is a static, and no kernel runs yet.
-    pub unsafe fn register(this: *const Self, place: &'static str) {
-        // SAFETY: the first field of a static, which may change.
-        let memory = unsafe { UnsafeCell::raw_get(&raw const (*this).memory) }.cast::<T>();
-        // SAFETY: as above.
-        unsafe { memory.write_bytes(POISON, 1) };
-        NAMED.lock().unwrap_or_else(PoisonError::into_inner).push((
-            memory.expose_provenance(),
-            size_of::<T>(),
-            place,
-        ));
+    /// It is a static.
+    pub unsafe fn register(this: *const Self, site: BarrierSite) {
+        let start = this.expose_provenance();
+        let declared = Static {
+            start,
+            bytes: size_of::<T>(),
+            site,
+            is_used: false,
+        };
+        let mut all = DECLARED.lock().unwrap_or_else(PoisonError::into_inner);
+        all.push(declared);
+    }
+
+    #[track_caller]
+    fn current(&self) -> *mut T {
+        let start = self.memory.get();
+        let is_named = |each: &Static| each.start == start.addr();
+        match note_statics(current::block(), current::thread(), is_named) {
+            Ok(()) => start.cast(),
+            Err(fault) => current::fail(fault),
+        }
     }
 }
 
-/// The static, if there is one, whose address a thread has written to.
-pub(super) fn written_by_address() -> Option<&'static str> {
-    let named = NAMED.lock().unwrap_or_else(PoisonError::into_inner);
-    let is_written = |&&(start, bytes, _): &&(usize, usize, &str)| {
-        (0..bytes).any(|byte| {
-            // SAFETY: a byte of a static, poisoned or written.
-            let byte = unsafe { ptr::with_exposed_provenance::<u8>(start + byte).read_volatile() };
-            byte != POISON
-        })
-    };
-    named.iter().find(is_written).map(|&(.., place)| place)
+/// Counts the statics that a thread has used: the one that it has named, and those that it has
+/// written by their addresses.
+pub(super) fn note_statics(
+    block: &Block,
+    thread: &Thread,
+    is_named: impl Fn(&Static) -> bool,
+) -> Result<(), Fault> {
+    let mut memory = block.shared_memory.borrow_mut();
+    let dynamic_bytes = memory.dynamic_bytes;
+    let used = memory.use_statics(is_named);
+    used.map_err(|(each, static_bytes)| match block.launch.cluster {
+        1 => Fault::SharedMemory {
+            block: block.index.get(),
+            thread: thread.index,
+            site: each.site,
+            bytes: each.bytes,
+            static_bytes,
+            dynamic_bytes,
+        },
+        _ => Fault::SharedStaticOfCluster { site: each.site },
+    })
 }
 
 impl<T> Deref for NamedStatic<T> {
@@ -165,13 +193,17 @@ impl<T> Deref for NamedStatic<T> {
 
     #[track_caller]
     fn deref(&self) -> &T {
-        &self.content
+        // SAFETY: the static's memory. The type is `SharedContent`, or the static is mutable and
+        // its user vouches for what it holds.
+        unsafe { &*self.current() }
     }
 }
 
 impl<T> DerefMut for NamedStatic<T> {
     #[track_caller]
     fn deref_mut(&mut self) -> &mut T {
-        &mut self.content
+        // SAFETY: as above; a mutable static is unsafe to use, and its user vouches that no other
+        // thread uses it meanwhile.
+        unsafe { &mut *self.current() }
     }
 }

@@ -169,9 +169,10 @@ fn tile(map: &TensorMap, at: &[u32], shared: *const u8, block: &Block) -> Result
         None => 128,
     };
     let offset = memory.offset(shared);
-    if !memory.contains(shared, bytes) || !offset.is_multiple_of(alignment) {
+    if !memory.has_offset(shared, bytes) || !offset.is_multiple_of(alignment) {
         return Err(format!(
-            "a box of {bytes} bytes at {shared:p}; it must be in the block's shared memory, at a multiple of {alignment}."
+            "a box of {bytes} bytes at {shared:p}; it must be in an array or in the dynamic part of the block's \
+             shared memory, at a multiple of {alignment}."
         ));
     }
     let tile = Tile {

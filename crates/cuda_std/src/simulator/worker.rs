@@ -6,7 +6,8 @@ use super::coroutines::Coroutines;
 use super::current::{self, Running};
 use super::order::Schedule;
 use super::settle::{divergence, settle};
-use super::shared_memory::{Overrun, SharedMemory};
+use super::shared_memory::{Overrun, SharedMemory, Static};
+use super::shared_static::note_statics;
 use super::warp::complete_warp;
 use super::watchdog::Watchdog;
 use super::{BarrierSite, Fault, Launch, panic_hook};
@@ -45,7 +46,7 @@ pub(super) struct Usage {
 }
 
 impl<'launch> Worker<'launch> {
-    pub fn new(launch: &'launch Launch) -> Self {
+    pub fn new(launch: &'launch Launch, statics: &[Static]) -> Self {
         let (mut blocks, mut coroutines) = (Vec::new(), Vec::new());
         let watchdog = Watchdog::begin(launch);
         for rank in 0..launch.cluster {
@@ -54,7 +55,7 @@ impl<'launch> Worker<'launch> {
                 stacks,
                 mut shared_memory,
             } = spare.unwrap_or_default();
-            shared_memory.begin_launch(launch.dynamic_shared_bytes);
+            shared_memory.begin_launch(launch.dynamic_shared_bytes, launch.cluster > 1, statics);
             let block = Block::new(launch, rank, shared_memory, Arc::clone(&watchdog));
             coroutines.push(Coroutines::new(block.threads.len(), stacks));
             blocks.push(block);
@@ -205,7 +206,7 @@ fn run_block(
             memory().end_at_once();
         }
         // Other threads have run since, so which thread wrote far past the end is not known.
-        if let Some(overrun) = block.shared_memory.borrow().overrun_anywhere() {
+        if let Some(overrun) = memory().overrun_anywhere() {
             return Err(overrun_by(None, block, overrun));
         }
         if block.has_ended() || !settle(block, schedule.first())? {
@@ -242,10 +243,10 @@ fn run_thread(
     }
     // The thread may have written to the shared memory of any block of its cluster.
     let nearby = |block: &Block| block.shared_memory.borrow().overrun_nearby();
-    match current::cluster().iter().find_map(nearby) {
-        None => Ok(()),
-        Some(overrun) => Err(overrun_by(Some(thread), block, overrun)),
+    if let Some(overrun) = current::cluster().iter().find_map(nearby) {
+        return Err(overrun_by(Some(thread), block, overrun));
     }
+    note_statics(block, thread, |_| false)
 }
 
 /// The fault of writing behind the block's shared memory, by this thread or by an unknown one.

@@ -6,9 +6,7 @@
 )]
 
 use cuda_std::simulator::{Fault, Launch, Place};
-use cuda_std::{address_space, shared, shared_array, thread};
-use std::cell::UnsafeCell;
-use std::mem::MaybeUninit;
+use cuda_std::{shared, shared_array, thread};
 use std::sync::Mutex;
 
 #[test]
@@ -66,36 +64,6 @@ fn dynamic_shared_memory_is_apart_from_arrays_and_the_blocks_own() {
         }
     });
     assert_eq!(result.unwrap().shared_bytes, 2 * 64 * 4 + 1);
-}
-
-/// A tile that a kernel declares by itself.
-struct Tile(UnsafeCell<[u32; 32]>);
-
-// SAFETY: the kernel's threads each write an element of their own.
-unsafe impl Sync for Tile {}
-
-// SAFETY: its only field is an `UnsafeCell`.
-unsafe impl shared::SharedContent for Tile {}
-
-#[address_space(shared)]
-static TILE: Tile = Tile(UnsafeCell::new([0; 32]));
-
-#[address_space(constant)]
-static STEP: u32 = 3;
-
-#[test]
-fn a_static_in_shared_memory_is_the_blocks_own() {
-    let result = Launch::new(20, 32).run(|| {
-        let (i, block) = (thread::thread_idx_x() as usize, thread::block_idx_x());
-        let tile = TILE.0.get().cast::<u32>();
-        unsafe {
-            assert_eq!(*tile.add(i), u32::MAX);
-            *tile.add(i) = block * STEP;
-            thread::sync_threads();
-            assert_eq!(*tile.add(31 - i), block * STEP);
-        }
-    });
-    result.unwrap();
 }
 
 #[test]
@@ -198,30 +166,4 @@ fn a_write_to_dynamic_shared_memory_that_the_launch_does_not_give_says_what_to_s
     }
     let unused = Launch::new(1, 1).run(|| _ = shared::dynamic_shared_mem::<u32>());
     assert_eq!(unused.unwrap().shared_bytes, 0);
-}
-
-#[address_space(shared)]
-static mut WORDS: MaybeUninit<[u32; 4]> = MaybeUninit::uninit();
-
-#[test]
-fn a_pointer_to_the_static_itself_is_refused() {
-    // In a process of its own, in which every launch fails from then on.
-    const CHILD: &str = "ADDRESS_IN_A_CHILD";
-    let run = |words: fn() -> *mut u32| {
-        Launch::new(2, 1).run(|| unsafe {
-            assert_eq!(*words(), u32::MAX);
-            *words() = 1;
-        })
-    };
-    if std::env::var_os(CHILD).is_some() {
-        let fault = run(|| (&raw mut WORDS).cast::<u32>()).unwrap_err();
-        panic!("{fault}");
-    }
-    #[expect(static_mut_refs, reason = "it is a handle of the block's memory")]
-    run(|| unsafe { WORDS.as_mut_ptr().cast::<u32>() }).unwrap();
-    let this = "shared_memory::a_pointer_to_the_static_itself_is_refused";
-    let child = crate::in_a_child(this, CHILD, "1");
-    let printed = String::from_utf8(child.stderr).unwrap();
-    let words = "the static `WORDS` at crates/cuda_std/tests/simulator/shared_memory.rs:";
-    assert!(printed.contains(words), "{printed}");
 }
