@@ -1,18 +1,18 @@
 //! Sets `GEMM_COMMIT`, the commit that this program is built from, for the JSON of benchmarks:
-//! with `-dirty` after it if what is compiled had changes, and not at all if this is not a git
-//! checkout, or there is no `git`.
+//! with `-dirty` after it if compiled files had changes. It is not set outside of a git checkout,
+//! or without `git`.
 //!
-//! It is found when the program is built, since an installed program is far from any checkout.
-//! And it is found only when something that is compiled has changed, not at each commit: another
-//! value compiles all of this package again, which takes a minute. So after a commit of what was
-//! built before, or of documentation alone, the value is that of the build, whose sources it
-//! still names rightly.
+//! It is determined when the program is built, since an installed program is far from any
+//! checkout, and only when a compiled file has changed, not at each commit: a new value compiles
+//! the whole package again, which takes a minute. So after a commit of files that were already
+//! built, or of documentation alone, the value is still that of the build, and still names the
+//! right sources.
 
 use std::path::Path;
 use std::process::Command;
 
-/// The packages of this repository that the program consists of, or is built by: each is a folder
-/// with these of [`OF_PACKAGE`]. Tests are not compiled into it.
+/// The packages of this repository that are compiled into the program or build it: each is a
+/// folder with the files of [`OF_PACKAGE`]. Tests are not compiled into it.
 const PACKAGES: [&str; 9] = [
     "crates/cuda_builder",
     "crates/cuda_std",
@@ -25,7 +25,7 @@ const PACKAGES: [&str; 9] = [
     "host",
 ];
 const OF_PACKAGE: [&str; 3] = ["src", "build.rs", "Cargo.toml"];
-/// And what belongs to all of them.
+/// The files that belong to all packages.
 const OF_WORKSPACE: [&str; 3] = ["Cargo.lock", "Cargo.toml", "rust-toolchain.toml"];
 
 fn main() {
@@ -35,7 +35,7 @@ fn main() {
         .flat_map(|package| OF_PACKAGE.map(|part| format!("{package}/{part}")));
     let of_workspace = OF_WORKSPACE.map(String::from);
     let mut sources: Vec<String> = of_packages.chain(of_workspace).collect();
-    // A file that is not there would count as changed.
+    // A missing file would count as changed.
     sources.retain(|source| root.join(source).exists());
     for source in &sources {
         println!("cargo::rerun-if-changed={}", root.join(source).display());
@@ -46,7 +46,7 @@ fn main() {
 }
 
 fn commit(root: &Path, sources: &[String]) -> Option<String> {
-    // Not of a repository that these sources are merely somewhere in.
+    // Not the commit of another repository that contains these sources.
     let top = git(root, &["rev-parse", "--show-toplevel"])?;
     if Path::new(&top).canonicalize().ok()? != root.canonicalize().ok()? {
         return None;
@@ -61,10 +61,10 @@ fn commit(root: &Path, sources: &[String]) -> Option<String> {
     })
 }
 
-/// What `git` says in a folder, if it succeeds.
+/// The output of `git` in a folder, if it succeeds.
 fn git(folder: &Path, arguments: &[&str]) -> Option<String> {
     let mut command = Command::new("git");
-    // A hook that builds has another repository in these.
+    // In a git hook these name another repository.
     for variable in ["GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE"] {
         command.env_remove(variable);
     }

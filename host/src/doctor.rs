@@ -1,5 +1,5 @@
-//! `doctor`: what is present of everything that kernels on a GPU need, and what to do about what
-//! is missing.
+//! `doctor`: whether everything that kernels on a GPU need is present, and how to get what is
+//! missing.
 
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -52,7 +52,7 @@ pub fn examine(out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "\nWithout `--device`, kernels run {where_to}.")
 }
 
-/// Whether `--kernel auto` has measurements of a GPU to use.
+/// Whether there are measurements of this GPU for `--kernel auto`.
 fn tuned(gpu: &Properties) -> Result<String, String> {
     let name = &gpu.name;
     match Tuned::find(&Key::of(gpu)) {
@@ -95,7 +95,7 @@ fn ptx_of_build() -> Vec<Finding> {
     findings
 }
 
-/// The devices of OpenCL, and the kernels for them.
+/// The OpenCL devices, and the kernels for them.
 fn opencl() -> Vec<Finding> {
     let devices = match opencl::probe() {
         Ok(devices) => devices,
@@ -123,7 +123,7 @@ fn toolkit() -> Vec<Finding> {
                       the Python package nvidia-cuda-nvcc-cu12, or set LIBNVVM_PATH, and build again.";
         return vec![("libNVVM", Err(advice.to_string()))];
     };
-    // SAFETY: it has libNVVM's name, in a folder of a CUDA toolkit or one that the user has named.
+    // SAFETY: it has libNVVM's name, in the folder of a CUDA toolkit or one that the user named.
     let libnvvm = match unsafe { Compiler::load(&toolkit) } {
         Ok(compiler) => Ok(format!(
             "{} from {}",

@@ -1,7 +1,7 @@
-//! Ctrl-C: the program ends at once, and no half-drawn progress bar stays.
+//! Ctrl-C: the program ends at once, and clears its progress bars.
 //!
-//! It ends by the signal itself, as if the signal were not handled, so that a shell that runs the
-//! program in a loop ends the loop, too. The same goes for SIGTERM, and for SIGHUP, which a
+//! The signal itself ends the process, as if it were not handled, so that a shell that runs the
+//! program in a loop ends the loop, too. SIGTERM is handled alike, and so is SIGHUP, which a
 //! terminal sends when it is closed.
 
 use std::io::{self, Write};
@@ -13,12 +13,12 @@ use signal_hook::low_level;
 
 use crate::progress;
 
-/// What ends the program this way.
+/// The signals that end the program this way.
 pub const SIGNALS: [i32; 3] = [SIGINT, SIGTERM, SIGHUP];
 
-/// Makes [`SIGNALS`] end the process this way from now on, but for those that it was told to
-/// ignore: `nohup` ignores SIGHUP, and scripts ignore SIGINT for what they run in the background.
-/// A thread waits for them, so that what it does need not be safe in a signal handler.
+/// Makes [`SIGNALS`] end the process this way from now on, except for signals that the process
+/// already ignores: `nohup` ignores SIGHUP, and scripts ignore SIGINT for what they run in the
+/// background. A thread waits for them, so the code need not be safe in a signal handler.
 ///
 /// # Errors
 ///
@@ -36,7 +36,7 @@ pub fn watch() -> io::Result<()> {
     Ok(())
 }
 
-/// Whether this process ignores a signal, as those that it starts will, too.
+/// Whether this process ignores a signal. The processes that it starts inherit this.
 pub fn is_ignored(signal: i32) -> bool {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
@@ -47,7 +47,7 @@ pub fn is_ignored(signal: i32) -> bool {
 /// Ends the process by a signal.
 fn end(signal: i32) {
     progress::clear_all();
-    // There may be no reader.
+    // Standard error may be closed.
     let _ = writeln!(io::stderr(), "interrupted");
     // Not `process::exit`: other threads still run, perhaps in the GPU's driver, whose exit
     // handlers would free its memory under them. It fails only for signals that it does not know.

@@ -1,6 +1,6 @@
-//! Proves, measures and explains GEMM kernels, on a GPU, on the simulator, or written for the
-//! CPU: as a library for tests, and as the program that [`cli`] describes. The products
-//! themselves are [`gpu_gemm`]'s.
+//! Proves, measures and explains GEMM kernels, on a GPU or in the simulator, and GEMM functions
+//! for the CPU. It is a library for tests, and the program that [`cli`] describes. [`gpu_gemm`]
+//! chooses and launches the kernels.
 //!
 //! ```
 //! use gpu_gemm::{Choice, Device, DeviceChoice, Shape, gpu_kernels};
@@ -48,7 +48,7 @@ pub mod traffic;
 pub mod tune;
 pub mod verify;
 
-/// As the command line and reports spell one of an option's values.
+/// An option's value, as the command line and reports spell it.
 pub(crate) fn spelled(value: impl clap::ValueEnum) -> String {
     let value = value.to_possible_value();
     value.map_or_else(String::new, |value| value.get_name().to_owned())

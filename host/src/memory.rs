@@ -15,10 +15,10 @@ use gpu_gemm::Shape;
 )]
 pub struct TooLarge {
     shape: Shape,
-    /// Products of this shape.
+    /// The number of products of this shape.
     batch: usize,
     needed_bytes: f64,
-    /// In GiB.
+    /// The machine's memory, in GiB.
     total: u64,
 }
 
@@ -33,7 +33,7 @@ fn subject(shape: Shape, batch: usize) -> String {
     }
 }
 
-/// A whole number, or a power of ten for what no machine has.
+/// A whole number of GiB, or a power of ten where no machine has that much.
 fn gibibytes(bytes: f64) -> String {
     let gibibytes = bytes / f64::from(1 << 30);
     match gibibytes {
@@ -42,13 +42,12 @@ fn gibibytes(bytes: f64) -> String {
     }
 }
 
-/// Checks that matrices of elements of `element_bytes` fit that are stored so, of all products of
-/// a batch.
+/// Checks that the matrices of all products of a batch fit, with elements of `element_bytes`.
 pub fn check(shape: Shape, storage: Storage, element_bytes: usize) -> Result<(), TooLarge> {
     check_against(shape, storage, element_bytes, total())
 }
 
-/// This machine's memory in bytes, where the system says it.
+/// This machine's memory in bytes, if the system reports it.
 pub fn total() -> Option<u64> {
     total_bytes(&std::fs::read_to_string("/proc/meminfo").ok()?)
 }

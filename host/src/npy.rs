@@ -2,8 +2,8 @@
 //! <https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html>.
 //!
 //! A file can come from anywhere, so nothing in it is trusted: [`NpyFile::open`] reads only the
-//! header, checks it against the length of the file, and refuses what is not a matrix. Only then
-//! does [`NpyFile::read`] allocate memory.
+//! header, checks it against the length of the file, and refuses anything but a matrix. Only
+//! [`NpyFile::read`], after that, allocates memory.
 
 use std::fs::{self, File};
 use std::io::{self, BufReader, Read, Write};
@@ -20,14 +20,14 @@ mod header;
 
 use header::Header;
 
-/// A matrix in a file: what its header says, which agrees with the length of the file.
+/// A matrix in a file: its header, which agrees with the length of the file.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NpyFile {
     path: PathBuf,
     data_type: ElementType,
     rows: usize,
     columns: usize,
-    /// Whether a column's elements lie together, and not a row's.
+    /// Whether the elements are in column-major order.
     fortran_order: bool,
     /// Whether the file holds the transpose of this matrix.
     is_transposed: bool,
@@ -112,9 +112,9 @@ pub enum ReadError {
     Matrix(#[from] ProblemError),
 }
 
-/// Bytes of a header at most, as for NumPy itself. That of a matrix has 118.
+/// The largest header in bytes, as for NumPy itself. A matrix has a header of 118.
 const LONGEST_HEADER: u64 = 10_000;
-/// Elements that are read at once.
+/// The number of elements read at once.
 const CHUNK: usize = 1 << 20;
 
 impl NpyFile {
@@ -122,8 +122,8 @@ impl NpyFile {
     ///
     /// # Errors
     ///
-    /// There is no such file, it is not a .npy file or is damaged, or it does not hold a matrix
-    /// of an element type that kernels multiply, in little-endian order.
+    /// There is no such file, it is not a .npy file or is damaged, or it does not hold a
+    /// little-endian matrix of an element type that kernels multiply.
     pub fn open(path: &Path) -> Result<NpyFile, NpyError> {
         let path = path.to_path_buf();
         match examine(&path) {
@@ -144,7 +144,7 @@ impl NpyFile {
         }
     }
 
-    /// For people: its path, and whether it is transposed.
+    /// Its path, and whether it is transposed, for messages.
     pub fn name(&self) -> String {
         match self.is_transposed {
             true => format!("`{}`, transposed,", self.path.display()),
@@ -152,7 +152,7 @@ impl NpyFile {
         }
     }
 
-    /// Where it is.
+    /// The path of the file.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -191,7 +191,7 @@ impl NpyFile {
         if now != *self || self.data_type != T::TYPE {
             return Err(refuse(Refusal::Changed).into());
         }
-        // Lines of the file are rows or columns.
+        // A line is a row or a column, whichever is contiguous in the file.
         let (lines, length) = match self.fortran_order {
             false => (self.rows, self.columns),
             true => (self.columns, self.rows),
@@ -238,7 +238,7 @@ fn take<T: Number>(reader: &mut impl Read, count: usize) -> Result<Vec<T>, Refus
     let mut bytes = Vec::new();
     let length = count * size_of::<T>();
     if reader.take(length as u64).read_to_end(&mut bytes)? != length {
-        // It was as long as its header says when that was read.
+        // The length agreed with the header when that was read.
         return Err(Refusal::Changed);
     }
     let elements = bytes.chunks_exact(size_of::<T>()).map(|bytes| {
@@ -340,7 +340,7 @@ fn descriptor(data_type: ElementType) -> &'static str {
         ElementType::F64 => "<f8",
         ElementType::I32 => "<i4",
         ElementType::F16 => "<f2",
-        // NumPy has no bf16. It writes this for that of the package `ml_dtypes`.
+        // NumPy has no bf16. It writes this for the bf16 of the package `ml_dtypes`.
         ElementType::Bf16 => "<V2",
     }
 }

@@ -1,15 +1,15 @@
 //! Loops on all cores.
 //!
-//! They are rayon's, behind one function that is compiled once: each of rayon's own parallel
-//! iterators is compiled anew for each closure and each type, and two dozen of them made half of
+//! They use rayon through one function that is compiled once: each of rayon's own parallel
+//! iterators is compiled anew for each closure and each type, and two dozen of them were half of
 //! this crate's machine code.
 
 use std::sync::{Mutex, PoisonError};
 
 use rayon::prelude::*;
 
-/// Tasks of a loop at most: many more than there are cores, so that all end at about the same
-/// time.
+/// The largest number of tasks of a loop: many more than cores, so that all cores finish at about
+/// the same time.
 const TASKS: usize = 1024;
 
 /// Calls `work` with each number below `count`.
@@ -31,7 +31,7 @@ pub fn map<R: Send>(count: usize, work: impl Fn(usize) -> R + Sync) -> Vec<R> {
         }
         *results[task].lock().unwrap_or_else(PoisonError::into_inner) = done;
     });
-    // All are there: a panic in `work` would have gone on from `each`.
+    // All results are there: `each` would have passed on a panic in `work`.
     let mut all = Vec::with_capacity(count);
     for result in results {
         all.append(&mut result.into_inner().unwrap_or_else(PoisonError::into_inner));
@@ -51,7 +51,7 @@ pub fn pieces<T: Send>(elements: &mut [T], length: usize, work: impl Fn(usize, &
         .map(Mutex::new)
         .collect();
     each(tasks.len(), &|task| {
-        // Nobody else takes this one.
+        // No other thread takes this task.
         let mut elements = tasks[task].lock().unwrap_or_else(PoisonError::into_inner);
         for (index, piece) in elements.chunks_mut(length).enumerate() {
             work(task * of_task + index, piece);

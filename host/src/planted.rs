@@ -6,15 +6,15 @@ use gpu_gemm::gpu_kernels::spec::{Block, DataType, EntryFn, EntryPoint, Tile, Va
 
 /// The argument block of a kernel of f32: the CTA's product.
 pub(crate) fn gemm(block: *const u8) -> Gemm<'static, f32> {
-    // SAFETY: planted kernels are of f32, so that this is what a launch passes, and its matrices
-    // outlive it.
+    // SAFETY: planted kernels multiply f32, so a launch passes this type, and its matrices outlive
+    // it.
     unsafe {
         let gemm = block.cast::<Gemm<'static, f32>>().read();
         gemm.of_cta().with_c_of_cta()
     }
 }
 
-/// The number of that product in its batch.
+/// The index of the CTA's product in its batch.
 pub(crate) fn product(block: *const u8) -> usize {
     // SAFETY: as above.
     let batch = unsafe { block.cast::<Gemm<'static, f32>>().read() };
@@ -23,18 +23,18 @@ pub(crate) fn product(block: *const u8) -> usize {
     bytes.checked_div(stride).unwrap_or(0)
 }
 
-/// Writes each element of C: what `of` makes of the product, a row and a column.
+/// Sets each element of C to `of(product, row, column)`.
 pub(crate) fn write_each(block: *const u8, of: impl Fn(&Gemm<'_, f32>, usize, usize) -> f32) {
     let gemm = gemm(block);
     for row in 0..gemm.m {
         for col in 0..gemm.n {
-            // SAFETY: within the m rows of n elements, ldc apart, that C has; there is one thread.
+            // SAFETY: C has m rows of n elements, ldc apart, and there is only one thread.
             unsafe { *gemm.c.add(row * gemm.ldc + col) = of(&gemm, row, col) };
         }
     }
 }
 
-/// The sum of what `term` makes of the elements of a row of A and a column of B.
+/// The sum of `term(a, b)` over the elements of a row of A and a column of B.
 pub(crate) fn sum(
     gemm: &Gemm<'_, f32>,
     row: usize,
@@ -45,12 +45,12 @@ pub(crate) fn sum(
     terms.sum()
 }
 
-/// A kernel of f32 with one thread for all of a small C, called `planted`.
+/// An f32 kernel, called `planted`, with one thread for all of a small C.
 pub(crate) fn kernel(function: EntryFn) -> Choice {
     named("planted", Tile { m: 64, n: 64, k: 1 }, function)
 }
 
-/// The same, with a given name and tile.
+/// [`kernel`] with a given name and tile.
 pub(crate) fn named(name: &'static str, tile: Tile, function: EntryFn) -> Choice {
     let entry = EntryPoint {
         name,
@@ -58,7 +58,7 @@ pub(crate) fn named(name: &'static str, tile: Tile, function: EntryFn) -> Choice
         function,
     };
     let block = Block { x: 1, y: 1 };
-    // SAFETY: the planted kernels write no element but those of C.
+    // SAFETY: the planted kernels write only elements of C.
     let variant = unsafe { Variant::new(name, entry, DataType::F32, block, tile) };
     Choice::even(Box::leak(Box::new(variant)))
 }

@@ -1,5 +1,5 @@
-//! A progress bar, on a terminal, for what takes longer than two seconds; and how long each stage
-//! takes, by what is said to be done.
+//! A progress bar, on a terminal, for work that takes longer than two seconds; and the time that
+//! each stage of the work took.
 
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -17,7 +17,7 @@ static BARS: Mutex<Vec<WeakProgressBar>> = Mutex::new(Vec::new());
 
 /// Clears all bars from the terminal, for a process that is about to end.
 pub fn clear_all() {
-    // A list of bars is intact, whatever panicked beside it.
+    // The list of bars is intact even if a thread panicked while holding the lock.
     let bars = BARS.lock().unwrap_or_else(PoisonError::into_inner);
     for bar in bars.iter().filter_map(WeakProgressBar::upgrade) {
         bar.finish_and_clear();
@@ -36,7 +36,7 @@ pub struct Progress {
 /// The time that a stage of checking and timing took, of all kernels together.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Stage {
-    /// Such as `checking`.
+    /// The stage's name, such as `checking`.
     pub stage: String,
     pub seconds: f64,
 }
@@ -44,7 +44,7 @@ pub struct Stage {
 #[derive(Default)]
 struct Stages {
     ended: Vec<Stage>,
-    /// What is being done, and since when.
+    /// The current stage, and when it started.
     current: Option<(String, Instant)>,
 }
 
@@ -63,8 +63,8 @@ impl Stages {
 }
 
 impl Progress {
-    /// Starts the clock. `steps` is how often [`Progress::step`] will be called; 0 shows no bar,
-    /// only what is being done.
+    /// Starts the clock. `steps` is how often [`Progress::step`] will be called; with 0, only the
+    /// current stage is shown, without a bar.
     pub fn start(steps: u64) -> Progress {
         let bar = ProgressBar::with_draw_target(Some(steps), ProgressDrawTarget::hidden());
         let template = match steps {
@@ -82,7 +82,7 @@ impl Progress {
         let shown = bar.clone();
         let waiting = thread::spawn(move || {
             if end.recv_timeout(PATIENCE) == Err(RecvTimeoutError::Timeout) {
-                // Draws only on a terminal.
+                // Draws only if standard error is a terminal.
                 shown.set_draw_target(ProgressDrawTarget::stderr());
                 shown.enable_steady_tick(Duration::from_millis(200));
             }
@@ -95,7 +95,7 @@ impl Progress {
         }
     }
 
-    /// Says what is being done from now on: `checking`, or `tiled-32: checking` of a kernel.
+    /// Starts a stage: `checking`, or `tiled-32: checking` for a kernel.
     pub fn doing(&self, what: String) {
         let stage = what.rsplit(": ").next();
         self.stages().begin(stage);
@@ -110,11 +110,11 @@ impl Progress {
     }
 
     fn stages(&self) -> MutexGuard<'_, Stages> {
-        // Whatever panicked, times are only added to it.
+        // The lock may be poisoned, but the times are intact: code only adds to them.
         self.stages.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Writes to a terminal, where the bar may be, without mixing with it.
+    /// Hides the bar while `write` writes to the terminal.
     pub fn suspend<T>(&self, write: impl FnOnce() -> T) -> T {
         self.bar.suspend(write)
     }
@@ -129,7 +129,7 @@ impl Drop for Progress {
     fn drop(&mut self) {
         drop(self.ended.take());
         if let Some(waiting) = self.waiting.take() {
-            // It cannot have panicked, and there is nothing to do if it has.
+            // The thread cannot have panicked, and there is nothing to do if it has.
             let _ = waiting.join();
         }
         self.bar.finish_and_clear();

@@ -10,10 +10,10 @@ use crate::data::{Number, Problem};
 use crate::run::{Resident, Run, RunError, several};
 use crate::verify::ErrorModel;
 
-/// The name that stands for whichever kernel suits the shape.
+/// The name for whichever kernel suits the shape.
 pub const AUTO: &str = "auto";
 
-/// Something that multiplies, and is proven, timed and reported.
+/// A GEMM implementation, which is proven, timed and reported.
 #[derive(Clone, Copy, Debug)]
 pub enum Rung {
     /// A GPU kernel, on whatever device was opened.
@@ -34,7 +34,7 @@ impl Rung {
         }
     }
 
-    /// The sizes at which its work is cut, where mistakes are likely.
+    /// The sizes of its tiles: mistakes are likely at their edges.
     pub fn tile(self) -> Tile {
         match self {
             Rung::Gpu(choice) | Rung::Auto(choice) => choice.variant.tile,
@@ -73,7 +73,7 @@ impl Rung {
         }
     }
 
-    /// The GPU kernel, if it is the same whatever the shape: not for `auto`.
+    /// The GPU kernel, if it does not depend on the shape, as for `auto`.
     pub fn fixed_choice(self) -> Option<Choice> {
         match self {
             Rung::Gpu(choice) => Some(choice),
@@ -100,9 +100,9 @@ impl Rung {
         self.run_on(&mut Resident::new(device, problem), &mut None, team, step)
     }
 
-    /// Runs it, a GPU kernel on the device and a CPU rung by `team`, and returns C. A kernel runs
-    /// by `plan` if that is the product's; otherwise it leaves there the plan that it ran by.
-    /// `step` is called after each CTA on the simulator, from any thread, and after a run on
+    /// Runs it, a GPU kernel on the device and a CPU rung on `team`, and returns C. A kernel uses
+    /// `plan` if that is the plan of this product; otherwise it makes one and stores it there.
+    /// `step` is called after each CTA on the simulator, from any thread, and once after a run on
     /// anything else.
     ///
     /// # Errors

@@ -10,13 +10,13 @@ use crate::rung::{AUTO, Rung};
 /// The kernel that runs if none is named, provided that it multiplies the type.
 pub const DEFAULT: &str = "double-buffer";
 
-/// A name that stands for no kernel.
+/// A name that no kernel has.
 #[derive(Clone, Debug, Error, PartialEq)]
 pub enum SelectError {
     #[error("There is no kernel `{name}`{} `rust-gemm --list` shows all.", suggestion(.similar))]
     Unknown {
         name: String,
-        /// The names that are nearest to it, if any is near.
+        /// The most similar names, if any is similar.
         similar: Vec<&'static str>,
     },
     #[error("No kernel's name matches `{pattern}`. `rust-gemm --list` shows all.")]
@@ -34,9 +34,9 @@ pub enum SelectError {
     },
 }
 
-/// The name that stands for every GPU kernel.
+/// The name for every GPU kernel.
 const ALL: &str = "all";
-/// The name that stands for every CPU rung.
+/// The name for every CPU rung.
 const CPU: &str = "cpu";
 
 fn suggestion(similar: &[&str]) -> String {
@@ -56,7 +56,7 @@ fn data_types(types: &[DataType]) -> String {
     }
 }
 
-/// The type that is asked for; if none is, f32, or else the first that all of these names have.
+/// The requested type; by default f32, or else the first type that all of these names have.
 pub fn type_for(
     asked: Option<DataType>,
     kernels: &[&'static Kernel],
@@ -68,8 +68,8 @@ pub fn type_for(
     asked.or_else(first).unwrap_or(DataType::F32)
 }
 
-/// The rung that runs if none is named: [`DEFAULT`], or else the highest of the GPU's ladder
-/// that multiplies the type on CUDA cores, or else of the CPU's, or else the highest at all.
+/// The rung that runs if none is named: [`DEFAULT`], else the highest rung of the GPU's ladder
+/// that multiplies the type on CUDA cores, else the CPU's highest, else the highest of all.
 pub fn default_for(
     kernels: &[&'static Kernel],
     algorithms: &[&'static Algorithm],
@@ -93,7 +93,7 @@ pub fn default_for(
     highest.unwrap_or(DEFAULT)
 }
 
-/// A name, and the rungs of that name, of all types.
+/// A name, and the rungs with that name, for all types.
 struct Known {
     name: &'static str,
     rungs: Vec<Rung>,
@@ -131,7 +131,7 @@ fn known(kernels: &[&'static Kernel], algorithms: &[&'static Algorithm]) -> Vec<
     known
 }
 
-/// Resolves one name. `others` are names that only the caller knows, to suggest.
+/// Resolves one name. `others` are further names to suggest, which the caller handles.
 fn select_one(
     known: &[Known],
     others: &[&'static str],
@@ -178,7 +178,7 @@ fn select_one(
     }
 }
 
-/// Looks up each name by `found`, and keeps each result once.
+/// Looks up each name with `found`, without duplicates.
 fn each_once<T: PartialEq>(
     names: &[String],
     found: impl Fn(&str) -> Result<Vec<T>, SelectError>,
@@ -194,22 +194,22 @@ fn each_once<T: PartialEq>(
     Ok(all)
 }
 
-/// What a name on the command line stands for, once shape and device are known.
+/// A rung as named on the command line; `auto` is resolved once shape and device are known.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Asked {
-    /// The same whatever the shape.
+    /// This rung, whatever the shape.
     Rung(Rung),
-    /// The kernel that suits it.
+    /// The kernel that suits the shape.
     Auto,
 }
 
 impl Asked {
-    /// Whether no GPU kernel is meant.
+    /// Whether it is a CPU rung.
     pub fn is_native(self) -> bool {
         matches!(self, Asked::Rung(Rung::Cpu(_)))
     }
 
-    /// The name that it has on the command line.
+    /// Its name on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Asked::Rung(rung) => rung.name(),
@@ -231,15 +231,15 @@ impl Asked {
     }
 }
 
-/// What `names` stand for, each once, in the order named. A kernel's name stands for its first
-/// variant of the element type, a variant's for itself, `all` for every variant of the element type,
-/// `cpu` for every CPU rung that has it, and `auto` for the kernel that suits the shape. In a pattern
-/// such as `async-*`, each `*` stands for any characters; it stands for every variant whose name, or
-/// whose kernel's name, it matches, and for such CPU rungs. Upper and lower case are the same.
+/// The rungs that `names` select, without duplicates, in the order named. A kernel's name selects
+/// its first variant of the element type, a variant's name that variant, `all` every variant of
+/// the type, `cpu` every CPU rung of the type, and `auto` the kernel that suits the shape. In a
+/// pattern such as `async-*`, each `*` matches any characters; it selects the variants with a
+/// matching name or a kernel with a matching name, and the matching CPU rungs. Case is ignored.
 ///
 /// # Errors
 ///
-/// A name is unknown, or is that of a kernel without the element type.
+/// A name is unknown, or its kernel does not have the element type.
 pub fn ask(
     kernels: &[&'static Kernel],
     algorithms: &[&'static Algorithm],
@@ -256,7 +256,7 @@ pub fn ask(
     })
 }
 
-/// [`ask`] among GPU kernels alone, where `auto` is no name.
+/// [`ask`] for GPU kernels only, without `auto`.
 pub fn kernels(
     kernels: &[&'static Kernel],
     names: &[String],
@@ -271,7 +271,7 @@ pub fn kernels(
         .collect())
 }
 
-/// Whether all of `text` is what `pattern` describes, where each `*` stands for any characters.
+/// Whether `pattern` matches the whole of `text`; each `*` matches any characters.
 fn matches(pattern: &str, text: &str) -> bool {
     let Some((before, after)) = pattern.split_once('*') else {
         return pattern == text;
@@ -279,15 +279,15 @@ fn matches(pattern: &str, text: &str) -> bool {
     let Some(rest) = text.strip_prefix(before) else {
         return false;
     };
-    // The star may stand for nothing, or for one character and what it stands for after that.
+    // The star may leave any suffix of the text, the empty one included.
     let mut ends = rest.char_indices().map(|(index, _)| index);
     ends.any(|index| matches(after, &rest[index..])) || matches(after, "")
 }
 
-/// How many names to suggest at most.
+/// The largest number of names to suggest.
 const SUGGESTIONS: usize = 3;
 
-/// The known names that are the nearest to `name`, if any is near; the nearest first.
+/// The known names most similar to `name`, best first; none if no name is similar.
 fn similar(known: &[Known], others: &[&'static str], name: &str) -> Vec<&'static str> {
     let known = known
         .iter()
@@ -295,7 +295,7 @@ fn similar(known: &[Known], others: &[&'static str], name: &str) -> Vec<&'static
         .chain(others.iter().copied());
     let mut ranked: Vec<(usize, &'static str)> = Vec::new();
     for known in known {
-        // The beginning of a name is as near as a name with one letter wrong.
+        // The beginning of a name counts as one wrong letter.
         let is_beginning = name.len() >= 3 && known.starts_with(name);
         let distance = match is_beginning {
             true => 1,
@@ -330,7 +330,7 @@ mod tests {
         Ok(found.into_iter().map(Asked::name).collect())
     }
 
-    /// The variants of the kernels whose name begins so, of a type.
+    /// The variants of a type, of the kernels whose names begin with `kernel`.
     fn variants(kernel: &str, data_type: DataType) -> Vec<&'static str> {
         let kernels = KERNELS.iter().filter(|one| one.name.starts_with(kernel));
         let variants = kernels.flat_map(|kernel| kernel.variants);
@@ -452,10 +452,10 @@ mod tests {
             let suggested = message.split('?').next().unwrap();
             assert!(suggested.contains(&format!("`{meant}`")), "{message}");
         }
-        // The beginning of many names.
+        // Many names begin with it.
         let message = refused("async", DataType::F32);
         assert_eq!(message.matches('`').count(), 2 * (1 + SUGGESTIONS + 1));
-        // Where there is no `auto`, it is not suggested.
+        // `auto` is not suggested where it is not allowed.
         let of_kernels = kernels(KERNELS, &owned(&["auto"]), DataType::F32);
         let message = of_kernels.unwrap_err().to_string();
         assert!(!message.contains("did you mean `auto`"), "{message}");

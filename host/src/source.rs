@@ -12,21 +12,21 @@ use crate::spelled;
 use crate::verify;
 use gpu_gemm::{Bf16, DataType, ElementType, F16, Shape, Transpose};
 
-/// What fills the matrices.
+/// The source of the matrices.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Source {
     /// Numbers of some kind.
     Filled(Data),
-    /// What the user's files hold.
+    /// The user's files.
     Files(Files),
 }
 
-/// A problem's files, which fit each other.
+/// The files of a problem. Their shapes fit each other.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Files {
     a: NpyFile,
     b: NpyFile,
-    /// Not given where beta is 0.
+    /// `None` where beta is 0.
     c: Option<NpyFile>,
 }
 
@@ -35,7 +35,7 @@ pub struct Files {
 pub enum FilesError {
     #[error(transparent)]
     File(#[from] NpyError),
-    /// The matrices do not fit each other: a sentence.
+    /// The shapes of the matrices do not fit each other; the text is a sentence.
     #[error("{0}")]
     Unfit(String),
     #[error(
@@ -45,8 +45,8 @@ pub enum FilesError {
 }
 
 impl Files {
-    /// Looks at the files' headers. A and B are transposed as `transposes` says; `c` is ignored
-    /// where `beta` is 0.
+    /// Reads the files' headers. A and B are transposed as `transposes` says; `c` is ignored where
+    /// `beta` is 0.
     ///
     /// # Errors
     ///
@@ -106,15 +106,15 @@ impl Files {
         }
     }
 
-    /// The types of their elements; without a file of C, it has that of A and B.
+    /// The types of their elements; without a file, C has the type of A and B.
     pub fn data_type(&self) -> DataType {
         let inputs = self.a.data_type();
         let c = self.c.as_ref().map_or(inputs, NpyFile::data_type);
         DataType { inputs, c }
     }
 
-    /// Whether a product of this type can be made of them: without a file of C, that may be f32
-    /// where A and B are of 16 bits.
+    /// Whether the files can be multiplied as this type: without a file for C, f32 is possible for
+    /// A and B of 16 bits.
     pub fn can_be(&self, data_type: DataType) -> bool {
         let of_files = self.data_type();
         data_type == of_files || self.c.is_none() && data_type.inputs == of_files.inputs
@@ -140,9 +140,9 @@ impl fmt::Display for Files {
 }
 
 impl Source {
-    /// The problem, with A and B in `inputs`: of files compact and one product, else stored so.
-    /// And the data that it is, if it does not come from files. Where `beta` or `alpha` is zero,
-    /// what must not be read is [`Number::POISON`].
+    /// The problem, with A and B in `inputs`, and its data, unless it comes from files: files give
+    /// one product of compact matrices. Where `beta` or `alpha` is zero, operands that must not be
+    /// read are filled with [`Number::POISON`].
     ///
     /// # Errors
     ///
@@ -176,7 +176,7 @@ impl Source {
         Ok((problem, data))
     }
 
-    /// What a report says about it.
+    /// The description for reports.
     pub fn description(&self) -> String {
         match self {
             Source::Filled(data) => spelled(*data),
@@ -200,7 +200,7 @@ impl Files {
     }
 }
 
-/// The matrix in a file, in elements that hold its numbers exactly.
+/// The matrix in a file, converted exactly to `T`.
 fn read_as<T: Number>(file: &NpyFile) -> Result<Matrix<T>, ReadError> {
     match file.data_type() {
         ElementType::Bf16 if T::TYPE != ElementType::Bf16 => {

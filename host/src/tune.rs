@@ -21,13 +21,13 @@ use crate::rung::Rung;
 /// How much to measure.
 #[derive(Clone, Copy, Debug)]
 pub struct Settings {
-    /// The largest number of plans; those predicted to be the fastest come first.
+    /// The largest number of plans to measure; those predicted to be the fastest come first.
     pub most: usize,
     pub effort: Effort,
     pub seed: u64,
 }
 
-/// What was measured at a shape.
+/// The measurements at a shape.
 #[derive(Clone, Debug)]
 pub struct Measured {
     pub call: Call,
@@ -36,14 +36,14 @@ pub struct Measured {
     pub seconds: f64,
     /// The plan that the model chooses, and its seconds.
     pub model: (Choice, f64),
-    /// Plans that were measured.
+    /// The number of plans that were measured.
     pub plans: usize,
 }
 
 /// Why nothing was measured, as a sentence.
 type Failed = Box<dyn Error>;
 
-/// Why there is only the simulator, as a clause that does not advise to use it.
+/// The reason why there is no GPU, without the advice to use the simulator.
 fn for_gpus(why: &str) -> String {
     let why = DeviceError::without_simulator(why);
     why.trim_end_matches('.').to_string()

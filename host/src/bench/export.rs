@@ -1,6 +1,6 @@
-//! The files that `bench` writes. They are opened before the run, so that a long run does not
-//! end in an error, and replaced in one step whenever a size is finished: however the run ends,
-//! they hold what was finished.
+//! The files that `bench` writes. They are opened before the run, so that a long run does not end
+//! in an error. Each finished size replaces them in one step: however the run ends, they hold the
+//! finished results.
 
 use std::error::Error;
 use std::fs;
@@ -37,7 +37,7 @@ pub struct Exports {
 /// The layout of results for people.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Layout {
-    /// A table a size, and rungs beside each other.
+    /// A table for each size, and the rungs beside each other.
     Ladder,
     /// The report's table.
     Report,
@@ -45,7 +45,7 @@ pub enum Layout {
     Ratios,
 }
 
-/// Why a file was not written: a sentence, which nobody needs to tell from others.
+/// Why a file was not written: a sentence. No caller needs to distinguish the reasons.
 type Failed = Box<dyn Error>;
 
 /// The content of a file.
@@ -62,14 +62,14 @@ enum Content {
 
 /// The requested files.
 pub struct Files {
-    /// Files, which can be replaced again and again.
+    /// Regular files, which are replaced after each size.
     files: Vec<(Content, PathBuf)>,
-    /// Pipes and the like, which take the final results alone.
+    /// Pipes and the like, which get only the final results.
     streams: Vec<(Content, Output)>,
 }
 
 impl Exports {
-    /// The requested files: what each is to hold, and its path.
+    /// The requested files, each with its content and its path.
     fn requested(&self, layout: Layout) -> Vec<(Content, PathBuf)> {
         let named = [
             (Content::Json, &self.json),
@@ -93,7 +93,7 @@ impl Exports {
         named.chain(plots).collect()
     }
 
-    /// Whether a file is this process's standard output, where nothing else may then be written.
+    /// Whether a file is this process's standard output, which must then get nothing else.
     pub fn take_stdout(&self, layout: Layout) -> bool {
         let requested = self.requested(layout);
         requested.iter().any(|(_, path)| output::is_stdout(path))
@@ -124,7 +124,7 @@ impl Files {
     ///
     /// # Errors
     ///
-    /// One cannot be written; those before it are new.
+    /// A file cannot be written; those before it are already replaced.
     pub fn write(&self, results: &Results, report: &str) -> Result<(), Failed> {
         for (content, path) in &self.files {
             write(Output::open(path)?, &text(*content, results, report)?)?;

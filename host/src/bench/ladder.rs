@@ -1,5 +1,5 @@
-//! The rows of a size's table: each kernel in the order of the ladder, and what it gains over
-//! the rung before.
+//! The rows of a size's table: each kernel in the order of the ladder, and its speed-up over the
+//! rung before.
 
 use gpu_gemm::gpu_kernels::spec::Unit;
 use gpu_gemm::gpu_kernels::variants;
@@ -13,7 +13,7 @@ use crate::rung::AUTO;
 /// The note below a table that explains the column "step".
 pub(super) const STEP: &str = "step: the speed over that of the fastest variant of the kernel before it in the ladder, of those in this table";
 
-/// The columns of back-to-back launches, which are there only if something was launched so.
+/// The columns of back-to-back launches, present only if there were such launches.
 const SUSTAINED: [&str; 5] = ["sustained", "of cuBLAS", "clock", "power", "energy"];
 
 fn sustained(of: &Sustained) -> [Option<String>; SUSTAINED.len()] {
@@ -64,17 +64,17 @@ pub(super) fn rows(results: &Results, size: &Size) -> (Vec<&'static str>, Vec<Ve
     (header, size.contenders().map(row).collect())
 }
 
-/// Tensor cores have a peak of their own.
+/// The share of the device's peak; none for tensor cores, which have another peak.
 fn of_peak(results: &Results, record: &Record) -> Option<f64> {
     let of_peak = record.flops_per_s? / results.machine.peak_flops_per_s?;
-    // The peak is the device's, for this type on CUDA cores.
+    // The device's peak is that of this type on CUDA cores.
     let is_of_it = !cublas::is_on_tensor_cores(&record.kernel)
         && !record.is_native()
         && !is_on_tensor_cores(record);
     is_of_it.then_some(of_peak)
 }
 
-/// A kernel's speed over that of the fastest variant of the nearest rung before its own that was
+/// A kernel's speed over that of the fastest variant of the nearest earlier rung that was
 /// measured.
 fn step(size: &Size, record: &Record) -> Option<f64> {
     let own = rung(record)?;
@@ -95,7 +95,7 @@ fn rung(record: &Record) -> Option<usize> {
     })
 }
 
-/// Whether a kernel ran on tensor cores, which the peak of a device does not include.
+/// Whether a kernel ran on tensor cores, which the device's peak does not include.
 pub(super) fn is_on_tensor_cores(record: &Record) -> bool {
     variant(record).is_some_and(|variant| variant.unit != Unit::CudaCores)
 }
@@ -103,7 +103,7 @@ pub(super) fn is_on_tensor_cores(record: &Record) -> bool {
 /// The kernel of a record, if it belongs to the ladder; of `auto`, the kernel that it chose.
 pub(super) fn variant(record: &Record) -> Option<&'static Variant> {
     let name = match &record.chosen {
-        // The words after the name say how it is launched.
+        // The words after the name describe its launch.
         Some(chosen) => chosen.split(' ').next()?,
         None => &record.kernel,
     };
@@ -111,8 +111,8 @@ pub(super) fn variant(record: &Record) -> Option<&'static Variant> {
         .find(|variant| variant.name == name && variant.types.data_type().name() == record.dtype)
 }
 
-/// The records in the order of the ladder; then those that are not of it, and `auto`. Of more
-/// than `most`, only that of the fastest variant of each kernel.
+/// The records in the order of the ladder, followed by the other kernels and `auto`. If there are
+/// more than `most`, only the fastest variant of each kernel.
 pub(super) fn fastest<'a>(
     records: impl Iterator<Item = &'a Record>,
     most: usize,
@@ -152,7 +152,7 @@ mod tests {
         let mut results = sample();
         let records = &mut results.sizes[1].results;
         records[0].kernel = AUTO.into();
-        // Not of the ladder.
+        // Not part of the ladder.
         records[1].kernel = "cpu-rows".into();
         records[4].kernel = "tiled-32".into();
         let names = |most| -> Vec<&str> {

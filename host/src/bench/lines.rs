@@ -5,12 +5,12 @@ use serde::Serialize;
 use super::results::{Results, Size};
 use crate::report::{self, Record};
 
-/// What is needed to understand a record alone.
+/// The fields without which a line cannot be understood alone.
 #[derive(Serialize)]
 struct About<'a> {
     schema: u32,
     device: &'a str,
-    /// The shape's, if it has one.
+    /// The name of the shape, if it has one.
     name: Option<&'a str>,
     /// Whether it is cuBLAS, which is not proven, and not a kernel.
     is_yardstick: bool,

@@ -4,14 +4,14 @@
 //! | file | what it does |
 //! | --- | --- |
 //! | `results.rs` | what a benchmark finds, as written to JSON and read back |
-//! | `ladder.rs` | a table's rows: shares of cuBLAS and of the peak, gain over the rung before |
+//! | `ladder.rs` | a table's rows: shares of cuBLAS and of the peak, speed-up over a rung |
 //! | `table.rs`, `markdown.rs` | for the terminal, and an overview for documents |
 //! | `lines.rs` | a line of CSV for each result |
 //! | `pictures/` | the plots: speed against size, a roofline, bars of the ladder and of ratios |
 //! | `preset.rs` | the table of the report that the ladder follows, beside ours |
-//! | `shapes.rs`, `ratios.rs` | shapes that programs multiply, and their ratios to cuBLAS |
+//! | `shapes.rs`, `ratios.rs` | shapes from real programs, and their ratios to cuBLAS |
 //! | `compare/` | what has changed since an earlier benchmark |
-//! | `export.rs` | the requested files, which always hold what is finished |
+//! | `export.rs` | the requested files, which always hold the finished results |
 
 pub mod compare;
 pub mod export;
@@ -40,10 +40,10 @@ use gpu_gemm::{Chooser, Device, Opened, Shape};
 /// What to measure.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// In the order of the rows.
+    /// The kernels, in the order of the rows.
     pub asked: Vec<Asked>,
     pub targets: Vec<Target>,
-    /// Everything else about each product; its shape and its rungs are replaced.
+    /// The other settings of each product; its shape and its rungs are replaced.
     pub request: Request,
     /// The benchmark to compare with.
     pub earlier: Option<Earlier>,
@@ -62,8 +62,7 @@ impl Plan {
     }
 }
 
-/// The sizes that are measured by default: those that fill a GPU, or those that a CPU can
-/// simulate.
+/// The default sizes: large enough to fill a GPU, or small enough to simulate on a CPU.
 pub fn default_sizes(device: &Device) -> [usize; 3] {
     match device.gpu() {
         Some(_) => [1024, 2048, 4096],
@@ -71,9 +70,8 @@ pub fn default_sizes(device: &Device) -> [usize; 3] {
     }
 }
 
-/// Proves and times every kernel at every shape. The results hold what was known when an error, if
-/// any, ended it. `finished` is called after each shape that no error ended, with the results so
-/// far.
+/// Proves and times every kernel at every shape. After an error, the results hold everything up to
+/// it. `finished` is called after each shape that succeeds, with the results so far.
 pub fn run(
     opened: &Opened,
     chooser: &Chooser,

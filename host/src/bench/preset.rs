@@ -10,8 +10,8 @@ use super::results::{Results, Size};
 use crate::report::or_dash;
 use gpu_gemm::Shape;
 
-/// A row of the report's table: what it calls the kernel, seconds, TFLOP/s, percent of cuBLAS, and
-/// what computes the same here; `None` for cuBLAS itself.
+/// A row of the report's table: its name for the kernel, seconds, TFLOP/s, percent of cuBLAS, and
+/// the same kernel here, or `None` for cuBLAS itself.
 type Row = (&'static str, f64, f64, f64, Option<&'static str>);
 
 const THEIR_GPU: &str = "RTX 4070";
@@ -38,8 +38,8 @@ pub fn kernels() -> impl Iterator<Item = &'static str> {
     TABLE.iter().filter_map(|row| row.4)
 }
 
-/// The table, as Markdown: the report's figures, and those of `results` at the same shape. What
-/// was not measured is `-`.
+/// The table, as Markdown: the report's figures, and those of `results` at the same shape. `-`
+/// marks what was not measured.
 pub fn table(results: &Results) -> String {
     let size = results.size(SHAPE);
     let device = &results.machine.device;

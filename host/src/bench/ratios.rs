@@ -41,7 +41,7 @@ impl Summary {
     }
 }
 
-/// For each kernel that was measured beside cuBLAS.
+/// The summary of each kernel that was measured beside cuBLAS.
 pub fn summaries(results: &Results) -> Vec<Summary> {
     let kernels = results.kernels().into_iter();
     let summaries = kernels.filter_map(|kernel| Summary::of(results, kernel));

@@ -1,6 +1,6 @@
-//! What a benchmark finds. This is the layout of the JSON that `bench --json` writes, and the
-//! source of the figures in README and documentation: field names are its keys. What does not
-//! apply or is not known is null.
+//! The results of a benchmark. This is the layout of the JSON that `bench --json` writes, the
+//! source of the figures in README and documentation: field names are its keys. A value that does
+//! not apply or is not known is null.
 
 use std::collections::HashSet;
 use std::time::SystemTime;
@@ -15,8 +15,8 @@ use gpu_gemm::device::driver;
 use gpu_gemm::gpu::Gpu;
 use gpu_gemm::{DataType, Device, Shape};
 
-/// The version of this layout. Fields may be added to it; none changes or goes. In version 1
-/// there could be several devices, with a label each.
+/// The version of this layout. Fields may be added; none is changed or removed. In version 1 there
+/// could be several devices, with a label each.
 pub const SCHEMA: u32 = 2;
 
 /// Everything that one `bench` found.
@@ -24,7 +24,7 @@ pub const SCHEMA: u32 = 2;
 pub struct Results {
     /// [`SCHEMA`].
     pub schema: u32,
-    /// Files of older versions lack it.
+    /// `None` in files of older versions.
     pub provenance: Option<Provenance>,
     pub machine: Machine,
     /// One for each shape, in the requested order.
@@ -79,10 +79,10 @@ impl Provenance {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Summary {
     pub kernel: String,
-    /// Shapes that it covers.
+    /// The number of shapes.
     pub shapes: usize,
     pub geometric_mean: f64,
-    /// The smallest, and the shape's name or dimensions.
+    /// The smallest ratio, and the shape's name or dimensions.
     pub worst: f64,
     pub worst_shape: String,
     /// Shapes where the kernel is at least as fast.
@@ -124,8 +124,8 @@ pub struct Size {
     pub m: usize,
     pub n: usize,
     pub k: usize,
-    /// The clocks, power and temperature of the GPU meanwhile; null for other devices, without
-    /// NVML and in older files.
+    /// The clocks, power and temperature of the GPU during the runs; null for other devices,
+    /// without NVML and in older files.
     pub gpu_state: Option<GpuState>,
     /// cuBLAS and cublasLt, if they were measured.
     pub yardsticks: Vec<Yardstick>,
@@ -138,8 +138,8 @@ pub struct Size {
 }
 
 impl Machine {
-    /// What `device` is, with its peak for an element type. cuBLAS is filled in when it has been
-    /// measured.
+    /// The description of `device`, with its peak for an element type. cuBLAS is filled in when it
+    /// has been measured.
     pub fn of(device: &Device, data_type: DataType) -> Machine {
         let machine = Machine {
             backend: device.backend().to_string(),
@@ -185,7 +185,7 @@ impl Machine {
 }
 
 impl Size {
-    /// Nothing yet, of this shape.
+    /// An empty record for this shape.
     pub fn of(Shape { m, n, k }: Shape) -> Size {
         Size {
             m,
@@ -210,7 +210,7 @@ impl Size {
         label(self.shape())
     }
 
-    /// Its name, or what [`Size::label`] says.
+    /// Its name, or else [`Size::label`].
     pub fn title(&self) -> String {
         self.name.clone().unwrap_or_else(|| self.label())
     }
@@ -237,7 +237,7 @@ impl Size {
         outlier_note(self.contenders().map(|(record, _)| record))
     }
 
-    /// The times of something that is not ours, by its name.
+    /// The times of a library, by its name.
     pub fn yardstick(&self, name: &str) -> Option<&Yardstick> {
         self.yardsticks.iter().find(|one| one.kernel == name)
     }
@@ -260,7 +260,7 @@ impl Results {
         !self.sizes.is_empty() && self.sizes.iter().all(proven)
     }
 
-    /// What was measured at a shape.
+    /// The results at a shape.
     pub fn size(&self, shape: Shape) -> Option<&Size> {
         self.sizes.iter().find(|size| size.shape() == shape)
     }

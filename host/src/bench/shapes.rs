@@ -1,20 +1,18 @@
-//! Shapes that programs multiply, none of them a cube: `bench --preset shapes`.
+//! Shapes that occur in programs, none of them a cube: `bench --preset shapes`.
 //!
 //! All are row-major, C `m x n`, and neither A nor B is transposed. Where they come from:
 //!
-//! - DeepBench: `code/kernels/gemm_problems.h` of baidu-research/DeepBench, the training set,
-//!   and of the server's inference set the one with a single column. Its matrices are
-//!   column-major, and C = A * B by columns is `C^T = B^T * A^T` by rows: their (M, N, K) is
-//!   `m = N`, `n = M`, `k = K` here, and an A and B that they do not transpose are not
-//!   transposed here either.
+//! - DeepBench: `code/kernels/gemm_problems.h` of baidu-research/DeepBench, the training set, and
+//!   from the server's inference set the one with a single column. Its matrices are column-major,
+//!   and C = A * B by columns is `C^T = B^T * A^T` by rows: their (M, N, K) is `m = N`, `n = M`,
+//!   `k = K` here, and an A and B that they do not transpose are not transposed here either.
 //! - LLM: the weights of a large language model of 671 billion parameters (DeepSeek-V3's
 //!   projections), `n x k` each, for one token, 128 and 4096 of them.
-//! - Odd: sizes that are no multiple of any tile, one element more or less than one, and thin
-//!   ones.
+//! - Odd: sizes that are no multiple of any tile, that miss one by one element, and thin ones.
 
 use gpu_gemm::Shape;
 
-/// A shape to measure at; those of the preset have a name, and the programs that multiply them.
+/// A shape to measure; those of the preset have a name, and the programs that use it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Target {
     pub shape: Shape,
@@ -111,10 +109,10 @@ pub const SHAPES: &[Target] = &[
     odd("odd-flat", 5000, 5000, 33),
 ];
 
-/// The largest number of additions and multiplications in a shape that the simulator runs.
+/// The largest number of additions and multiplications that the simulator runs at a shape.
 const MOST_SIMULATED: f64 = 4e7;
 
-/// The shapes that take a simulator seconds, not days.
+/// The shapes that the simulator runs in seconds, not days.
 pub fn simulated() -> impl Iterator<Item = Target> {
     let small = |target: &Target| target.shape.flops() <= MOST_SIMULATED;
     SHAPES.iter().copied().filter(small)
@@ -134,7 +132,7 @@ mod tests {
 
     #[test]
     fn a_column_major_shape_is_turned() {
-        // A column of 16 activations, 1760 each: as rows, 16 of them.
+        // DeepBench's 16 columns of 1760 activations are 16 rows here.
         let target = SHAPES.iter().find(|one| one.name == Some("rnn-1760-16"));
         assert_eq!(target.unwrap().shape.to_string(), "16 x 1760 x 1760");
     }

@@ -1,4 +1,4 @@
-//! The results for people: the machine, a table for each size, and what was wrong.
+//! The results for people: the machine, a table for each size, and the errors.
 
 use std::io::{self, Write};
 
@@ -10,9 +10,9 @@ use crate::report::{Record, Several, new_table};
 
 /// The tables of sizes, written as the sizes are finished.
 pub struct Tables<'a> {
-    /// Those that are written.
+    /// The number of tables already written.
     count: usize,
-    /// Why this device.
+    /// Why this device was chosen.
     why: &'a str,
     layout: Layout,
 }
@@ -23,7 +23,7 @@ impl<'a> Tables<'a> {
         Tables { count, why, layout }
     }
 
-    /// Writes the tables that are not written yet; above the first, the device.
+    /// Writes the new tables, with the device above the first.
     pub fn write_new(&mut self, results: &Results, out: &mut dyn Write) -> io::Result<()> {
         if results.kernels().is_empty() {
             return Ok(());
@@ -46,7 +46,7 @@ impl<'a> Tables<'a> {
     }
 }
 
-/// Everything for people, which is Markdown, too.
+/// The whole report for people. It is Markdown, too.
 pub fn report(results: &Results, layout: Layout, why: &str, earlier: Option<&Earlier>) -> String {
     let mut text = Vec::new();
     let mut tables = Tables::new(why, layout);
@@ -55,7 +55,7 @@ pub fn report(results: &Results, layout: Layout, why: &str, earlier: Option<&Ear
     String::from_utf8_lossy(&text).into_owned()
 }
 
-/// Completes the report after the tables that are written, if anything was measured.
+/// Completes the report after the tables, if anything was measured.
 pub fn write_end(
     tables: &mut Tables<'_>,
     results: &Results,
@@ -79,7 +79,7 @@ pub fn write_end(
     }
 }
 
-/// Writes the table of one size, if it has results, and what was wrong.
+/// Writes the table of one size, if it has results, and its errors.
 fn write_size(results: &Results, size: &Size, out: &mut dyn Write) -> io::Result<()> {
     let Some(first) = size.results.first() else {
         return Ok(());
@@ -106,7 +106,7 @@ fn write_size(results: &Results, size: &Size, out: &mut dyn Write) -> io::Result
     Ok(())
 }
 
-/// Alpha and beta, and leading dimensions, unless they are as usual.
+/// Alpha, beta and leading dimensions, unless they have their defaults.
 fn factors(record: &Record) -> String {
     let Record { alpha, beta, .. } = record;
     let factors = match (*alpha, *beta) {

@@ -104,7 +104,7 @@ pub(super) fn shape(text: &str) -> Result<Shape, String> {
     }
 }
 
-/// A share that is not below 0, as a percentage.
+/// A percentage that is not negative, as a fraction.
 fn percent(text: &str) -> Result<f64, String> {
     let number = text.trim_end_matches('%').parse().ok();
     let number = number.filter(|percent: &f64| percent.is_finite() && *percent >= 0.0);
@@ -151,7 +151,7 @@ fn bench_asked(
     let (exports, layout) = (&arguments.files, arguments.layout());
     let earlier = arguments.compare.as_deref().map(Earlier::read);
     let earlier = earlier.transpose().map_err(failed)?;
-    // CPU rungs need no device, and so none that might not open.
+    // CPU rungs need no device, so a device that does not open is no error.
     let is_native =
         asked.iter().all(|asked| asked.is_native()) && !arguments.running.baseline.needs_gpu();
     let choice = match is_native {
@@ -217,7 +217,7 @@ fn bench_asked(
         }
         written = match is_on_terminal {
             true => progress.suspend(|| tables.write_new(results, report)),
-            // A pipe may take long, and the bar is elsewhere.
+            // Writing to a pipe may take long, and the progress bar is not on it.
             false => tables.write_new(results, report),
         };
     });
@@ -238,7 +238,7 @@ fn bench_asked(
     Ok(finish(written, notes, code))
 }
 
-/// Whether no kernel is slower by more than `most` percent. cuBLAS, which is not ours, may be.
+/// Checks that no kernel is slower by more than `most` percent; cuBLAS may be.
 fn allowed(results: &Results, most: f64) -> Result<(), Stop> {
     let kernels = results.comparison.iter();
     let kernels = kernels.filter(|compared| !compared.work.is_yardstick);
@@ -368,7 +368,7 @@ mod tests {
             let other = compared(verdict, change, is_yardstick);
             assert_eq!(code(vec![quiet, other], most), expected, "{verdict:?}");
         }
-        // Nothing to judge is no success.
+        // Having nothing to compare is no success.
         let unknown = compared(Verdict::Unknown, 0.2, false);
         assert_eq!(code(vec![unknown], 5.0), Some(FAILED));
     }

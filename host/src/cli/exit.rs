@@ -70,17 +70,17 @@ impl From<EvaluateError> for Stop {
 }
 
 impl Stop {
-    /// Says why, and returns the exit code.
+    /// Writes the error, and returns the exit code.
     pub fn tell(self, notes: &mut dyn Write) -> u8 {
-        // The notes may have no reader: the exit code still says it.
+        // Standard error may be closed: the exit code still tells.
         let _ = writeln!(notes, "error: {}", self.why);
         self.code
     }
 }
 
-/// Says what the user may not expect.
+/// Writes a note on something that the user may not expect.
 pub fn note(notes: &mut dyn Write, text: impl Display) {
-    // A note that cannot be written changes nothing.
+    // It is no error if the note cannot be written.
     let _ = writeln!(notes, "note: {text}");
 }
 
@@ -92,8 +92,8 @@ pub fn noted((chooser, text): (Chooser, Option<String>), notes: &mut dyn Write) 
     chooser
 }
 
-/// The exit code, unless the report could not be written. A reader that has gone away has read
-/// enough.
+/// The exit code, unless the report could not be written. It is no error if the reader closed the
+/// pipe.
 pub fn finish(written: io::Result<()>, notes: &mut dyn Write, code: u8) -> u8 {
     match written {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {

@@ -1,5 +1,5 @@
-//! `rust-gemm explain KERNEL`: a kernel's numbers for a shape and a GPU, or what is known of a CPU
-//! rung.
+//! `rust-gemm explain KERNEL`: a kernel's numbers for a shape and a GPU, or the description of a
+//! CPU rung.
 
 use std::io::{self, Write};
 
@@ -104,7 +104,7 @@ pub(super) fn explain(
         }
     };
     let whole = arguments.dimensions.shape(4096);
-    // A launch has no more, and an empty problem has nothing to explain.
+    // A launch cannot have more, and an empty problem needs no explanation.
     let may_be = 1..=i32::MAX as usize;
     if let Some(size) = [whole.m, whole.n, whole.k]
         .iter()
@@ -122,7 +122,7 @@ pub(super) fn explain(
     let reasoned = match asked.contains(&Asked::Auto) {
         false => None,
         true => {
-            // With what was tuned, if that GPU is here.
+            // With the results of `tune`, if that GPU is in this machine.
             let chooser = match &here {
                 Some((found, _)) => noted(Chooser::of_properties(found), notes),
                 None => Chooser::untuned(DeviceFacts::of_gpu(&gpu)),

@@ -1,5 +1,5 @@
-//! Which matrices to multiply: the options for the user's files and for other data, and what
-//! they result in.
+//! Which matrices to multiply: the options for the user's files and for other data, and the
+//! matrices that they select.
 
 use std::fmt::Display;
 use std::path::PathBuf;
@@ -92,8 +92,8 @@ pub struct Matrices {
     pub note: Option<String>,
 }
 
-/// m, n and k where nothing says what they are: enough to fill the largest GPU, or what a CPU
-/// multiplies in a few seconds.
+/// The default of m, n and k: enough to fill the largest GPU, or as much as a CPU multiplies in a
+/// few seconds.
 pub(super) fn default_size(asked: &[Asked], device: &Device) -> usize {
     match device.gpu() {
         Some(_) if !asked.iter().any(|asked| asked.is_native()) => 4096,
@@ -102,7 +102,7 @@ pub(super) fn default_size(asked: &[Asked], device: &Device) -> usize {
 }
 
 impl ShapeArguments {
-    /// The shape; m, n and k are `default_size` where nothing says what they are.
+    /// The shape; m, n and k are `default_size` unless they are given.
     pub fn shape(&self, default_size: usize) -> Shape {
         let size = self.size.unwrap_or(default_size);
         let [m, n, k] = [self.m, self.n, self.k].map(|dimension| dimension.unwrap_or(size));
@@ -120,7 +120,7 @@ impl ProblemArguments {
     }
 }
 
-/// Reads the options, and the headers of the files. Where neither says what the type is, it is
+/// Reads the options, and the headers of the files. Where neither gives the type, it is
 /// `otherwise`.
 pub fn matrices(
     problem: &ProblemArguments,
@@ -160,7 +160,7 @@ pub fn matrices(
     })
 }
 
-/// Whether an option says what the files say, if it is given.
+/// Checks that an option, if it is given, agrees with the files.
 fn agree<T: PartialEq + Display>(
     option: &str,
     name: &str,

@@ -46,8 +46,8 @@ pub fn main() -> ExitCode {
     ))
 }
 
-/// Runs a command line, the report going to `out` and notes and errors to `notes`. If a reader
-/// of either goes away early, that changes nothing.
+/// Runs a command line. It writes the report to `out`, and notes and errors to `notes`. It is no
+/// error if a reader of either closes it early.
 pub fn run(
     arguments: impl IntoIterator<Item = OsString>,
     out: &mut dyn Write,

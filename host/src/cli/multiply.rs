@@ -1,4 +1,4 @@
-//! What the program does without a subcommand: multiplies, proves and times, and writes a report.
+//! The program without a subcommand: multiplies, proves and times, and writes a report.
 
 use std::io::{self, Write};
 use std::thread;
@@ -44,13 +44,13 @@ pub(super) fn multiply(
             "--show goes with the formats table and json: a line of CSV has no place for rows.",
         ));
     }
-    // Before anything that takes long, so that a file that cannot be written is known at once.
+    // Opened before anything that takes long: a file that cannot be written fails at once.
     let output = options.out.as_deref().map(Output::open).transpose();
     let mut output = output.map_err(failed)?;
     if let Some(text) = &matrices.note {
         note(notes, text);
     }
-    // CPU rungs need no device, and so none that might not open.
+    // CPU rungs need no device, so a device that does not open is no error.
     let is_native = asked.iter().all(|asked| asked.is_native());
     let device = match is_native && !arguments.running.baseline.needs_gpu() {
         true => DeviceChoice::Simulator,
@@ -60,7 +60,7 @@ pub(super) fn multiply(
         && arguments.running.baseline != Baseline::None;
     let opened = thread::scope(|scope| {
         if with_cublas {
-            // Hundreds of megabytes: they are read from disk while the driver starts.
+            // cuBLAS has hundreds of megabytes: it is read from disk while the driver starts.
             scope.spawn(cublas::find);
         }
         Device::open(device)
@@ -95,7 +95,7 @@ pub(super) fn multiply(
         _ => PROVEN,
     };
     let code = match options.out.as_deref().is_some_and(output::is_stdout) {
-        // There the report would follow the bytes of C.
+        // On standard output, the report would follow the bytes of C.
         true => {
             let mut text = Vec::new();
             let code = conclude(&report, result, arguments.format, &mut text, notes);
@@ -106,7 +106,7 @@ pub(super) fn multiply(
     Ok(code.max(written))
 }
 
-/// The requested file appears only now, and only if its content is proven right.
+/// Puts the requested file in place, if its content is proven right.
 fn put_in_place(output: Output, report: &mut Report, notes: &mut dyn Write) -> u8 {
     let path = output.path().display().to_string();
     if !report.all_proven() {

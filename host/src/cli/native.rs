@@ -21,7 +21,7 @@ pub struct NativeArguments {
 }
 
 impl NativeArguments {
-    /// What is chosen for the CPU rungs.
+    /// The settings of the CPU rungs.
     pub fn settings(&self) -> cpu::Settings {
         cpu::Settings {
             threads: self.threads.map(usize::from),

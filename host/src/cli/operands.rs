@@ -33,8 +33,8 @@ pub struct OperandArguments {
     #[arg(long, value_name = "ELEMENTS", default_value_t = 0, value_parser = values::padding())]
     pub padding: usize,
 
-    /// The batch size: the number of products of one shape, each with its own A, B and C. Those of A
-    /// lie one after the other in memory, and so do those of B and C. Speed is that of all together
+    /// The batch size: the number of products of one shape, each with its own A, B and C. All A
+    /// are contiguous in memory, as are all B and all C. The speed is the whole batch's
     #[arg(long, value_name = "PRODUCTS", default_value_t = 1, value_parser = values::batch)]
     pub batch: usize,
 }
@@ -48,8 +48,7 @@ impl OperandArguments {
         })
     }
 
-    /// How the matrices are stored; an error where something that is asked for cannot multiply
-    /// matrices stored so.
+    /// How the matrices are stored; an error if a requested kernel cannot multiply such matrices.
     pub fn storage(&self, asked: &[Asked]) -> Result<Storage, Stop> {
         let option = match (self.transpose_a, self.transpose_b) {
             (true, _) => Some("--transpose-a"),

@@ -83,7 +83,7 @@ fn listing_of(entry: &'static str, asked: &Ptx) -> Result<Vec<u8>, Box<dyn Error
     Ok(text)
 }
 
-/// What the machine code of a kernel is for, such as `sm_90`, and the code.
+/// The architecture, such as `sm_90`, and a kernel's machine code for it.
 fn machine_code(
     module: &str,
     entry: &str,
@@ -109,8 +109,8 @@ fn architecture(name: &str) -> Result<NvvmArch, String> {
         })
 }
 
-/// The architecture of the first GPU, or the newest known one whose code it runs; that of an
-/// H200 where there is none.
+/// The architecture of the first GPU, or the newest known one whose code it runs; without a GPU,
+/// that of an H200.
 fn architecture_here() -> NvvmArch {
     let capability = driver::probe()
         .ok()

@@ -26,7 +26,7 @@ pub(super) struct Running {
     #[arg(long, value_name = "DEVICE", default_value = "auto")]
     pub(super) device: DeviceChoice,
 
-    /// Where matrices lie before a timed product on several devices, and C after it [default:
+    /// Where the matrices are before a timed product on several devices, and C after it [default:
     /// spread]
     #[arg(long, value_enum)]
     start: Option<Origin>,
@@ -50,8 +50,7 @@ pub(super) struct Running {
     pub(super) math: Math,
 }
 
-/// The arithmetic that is allowed for f32.
-/// Each allows what those before it do.
+/// The arithmetic that is allowed for f32. Each also allows what those before it do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, ValueEnum)]
 pub(super) enum Math {
     /// IEEE 754 in every step
@@ -63,7 +62,7 @@ pub(super) enum Math {
 }
 
 impl Math {
-    /// What chooses kernels where this is allowed.
+    /// The chooser of kernels that may use this arithmetic.
     pub(super) fn chooser(self, chooser: Chooser) -> Chooser {
         match self {
             Math::Ieee => chooser,
@@ -74,7 +73,7 @@ impl Math {
 }
 
 impl Running {
-    /// Where matrices start, which can be said only for several devices.
+    /// Where the matrices start. Only several devices have this option.
     pub(super) fn origin(&self, device: &Device) -> Result<Origin, Stop> {
         match self.start {
             Some(_) if device.several().is_none() => Err(usage(
@@ -94,8 +93,8 @@ impl Running {
 }
 
 /// Leaves out the kernels whose arithmetic `--math` does not allow. `all` means all that are
-/// allowed; for a pattern, a note names those that are left out. A kernel that is named itself is
-/// an error: nobody gets fewer bits just by naming a kernel.
+/// allowed; for a pattern, a note names those that are left out. A kernel named in full is an
+/// error: naming a kernel alone does not allow fewer bits.
 pub(super) fn allowed(
     mut asked: Vec<Asked>,
     names: &[String],
@@ -141,7 +140,7 @@ pub(super) fn allowed(
     Ok(asked)
 }
 
-/// The least `--math` that this rounding needs.
+/// The strictest `--math` that allows this rounding.
 fn needed(rounding: Rounding) -> Math {
     match rounding {
         Rounding::Tf32 => Math::Tf32,

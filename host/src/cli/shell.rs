@@ -1,4 +1,4 @@
-//! What a shell and `man` want to know of the program: completions, and a man page.
+//! Completions for shells, and a man page.
 
 use std::io::{self, Write};
 
@@ -11,7 +11,7 @@ use super::arguments::{Arguments, Completions};
 pub(super) fn completions(asked: &Completions, out: &mut dyn Write) -> io::Result<()> {
     let mut command = Arguments::command();
     let name = command.get_name().to_owned();
-    // It panics where it cannot write.
+    // `generate` panics if it cannot write, so it writes to memory.
     let mut script = Vec::new();
     clap_complete::generate(asked.shell, &mut command, name, &mut script);
     out.write_all(&script)

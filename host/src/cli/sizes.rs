@@ -4,14 +4,14 @@ use std::str::FromStr;
 
 use gpu_gemm::Shape;
 
-/// What a size looks like.
+/// The syntax of a size, for errors.
 const SIZE: &str = "a size is a whole number such as 1000, or 4k for 4096 (k is 1024)";
 
-/// What a range looks like.
+/// The syntax of a range, for errors.
 const RANGE: &str = "a range of sizes is FROM:TO:STEP, such as 64:256:64 for 64, 128, 192 and 256, \
                      or 2k:8k:2k; FROM is at most TO, and STEP at least 1";
 
-/// More sizes in a range are a mistake.
+/// The most sizes of a range. More are taken for a mistake.
 const MOST: usize = 1000;
 
 /// Reads `1000` or `4k`.
@@ -20,7 +20,7 @@ pub fn size(text: &str) -> Result<usize, String> {
         Some(digits) => (digits, 1024),
         None => (text, 1),
     };
-    // `parse` would take a sign, too.
+    // `parse` would also accept a sign.
     let is_number = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
     let number = digits.parse::<usize>().ok().filter(|_| is_number);
     let size = number.and_then(|number| number.checked_mul(factor));
@@ -59,7 +59,7 @@ impl FromStr for Sizes {
     }
 }
 
-/// Cubes of these sizes, and then these shapes.
+/// Cubes of these sizes, followed by these shapes.
 pub fn shapes(sizes: &[Sizes], shapes: &[Shape]) -> Vec<Shape> {
     let sizes = sizes.iter().flat_map(|Sizes(sizes)| sizes);
     let cubes = sizes.map(|&size| Shape::cube(size));

@@ -73,7 +73,7 @@ pub(super) fn tune(
             Tuned::new(key.clone())
         }
     };
-    // Before anything that takes long, so that a folder that cannot be written is known at once.
+    // Before anything that takes long: a folder that cannot be written fails at once.
     let path = keep(&tuned, &key).map_err(failed)?;
     let mut measured: Vec<Measured> = Vec::new();
     let code = match measure(arguments, &opened, &key, &mut tuned, &mut measured) {
@@ -93,12 +93,12 @@ pub(super) fn tune(
     Ok(finish(written, notes, code))
 }
 
-/// What failed, without the advice to use the simulator: it is not measured.
+/// The error without the advice to use the simulator, which `tune` does not measure.
 fn for_gpus(error: DeviceError) -> Stop {
     failed(DeviceError::without_simulator(&error.to_string()))
 }
 
-/// Measures at every shape, and keeps what it finds in `tuned` and `measured`.
+/// Measures at every shape, and stores the results in `tuned` and `measured`.
 fn measure(
     arguments: &Arguments,
     opened: &Opened,
@@ -123,13 +123,13 @@ fn measure(
         let model = Some(found.model.1);
         tuned.insert(Entry::new(found.call, found.choice, found.seconds, model));
         measured.push(found);
-        // After each, so that what was measured outlives an interruption.
+        // Written after each shape, so that an interruption loses only the current one.
         keep(tuned, key).map_err(failed)?;
     }
     Ok(())
 }
 
-/// Writes what was tuned, in one step, and says where it is.
+/// Writes the tuned results in one step, and returns their path.
 fn keep(tuned: &Tuned, key: &Key) -> Result<PathBuf, Box<dyn Error>> {
     let path = Tuned::path(key).ok_or(
         "There is no folder to keep measurements in: none of GEMM_CACHE_DIR, XDG_CACHE_HOME and HOME is set; set \
@@ -150,7 +150,7 @@ fn keep(tuned: &Tuned, key: &Key) -> Result<PathBuf, Box<dyn Error>> {
     Ok(path)
 }
 
-/// What to measure at.
+/// The shapes to measure.
 fn shapes(arguments: &Arguments) -> Vec<Shape> {
     let asked = sizes::shapes(&arguments.sizes, &arguments.shapes);
     match asked.is_empty() {
@@ -188,7 +188,7 @@ fn table(measured: &[Measured]) -> String {
     table.to_string()
 }
 
-/// What was kept for each GPU of this machine.
+/// Lists the stored results for each GPU of this machine.
 fn list(out: &mut dyn Write, notes: &mut dyn Write) -> Result<u8, Stop> {
     let gpus = driver::probe().map_err(for_gpus)?;
     let mut text = String::new();

@@ -1,11 +1,11 @@
-//! How the command line spells values, and what help says of them.
+//! How the command line spells values, and their descriptions for the help.
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use gpu_gemm::DataType;
 
 use super::sizes::size;
 
-/// Takes the names of the data types and no others.
+/// Parses the name of a data type.
 pub fn data_type() -> impl TypedValueParser<Value = DataType> {
     let names = DataType::ALL.map(|data_type| {
         PossibleValue::new(data_type.name()).help(match data_type {
@@ -21,22 +21,22 @@ pub fn data_type() -> impl TypedValueParser<Value = DataType> {
     });
     PossibleValuesParser::new(names).try_map(|name| {
         let mut types = DataType::ALL.into_iter();
-        // Only these names come here.
+        // The parser lets only these names through.
         types
             .find(|data_type| data_type.name() == name)
             .ok_or("it is not one of them")
     })
 }
 
-/// Takes elements between rows.
+/// Parses the number of elements between rows.
 pub fn padding() -> impl TypedValueParser<Value = usize> {
     clap::value_parser!(u16).map(usize::from)
 }
 
-/// More products are a mistake.
+/// The largest batch. A larger one is taken for a mistake.
 const MOST_PRODUCTS: usize = 1 << 20;
 
-/// Takes the products of a batch.
+/// Parses a batch size.
 pub fn batch(text: &str) -> Result<usize, String> {
     match size(text)? {
         batch @ 1..=MOST_PRODUCTS => Ok(batch),

@@ -10,7 +10,7 @@ use super::view::{View, ViewMut};
 use crate::data::Number;
 use crate::verify::ErrorModel;
 
-/// Adds `A * B` to C. The three fit each other, and none is empty.
+/// Adds `A * B` to C. Their dimensions agree, and none is empty.
 pub type Multiply<T> = fn(a: View<'_, T>, b: View<'_, T>, c: ViewMut<'_, T>, team: &Team);
 
 /// A rung of the CPU's ladder.
@@ -22,18 +22,18 @@ pub struct Algorithm {
     pub idea: &'static str,
     /// Its source file, relative to the root of the workspace.
     pub source: &'static str,
-    /// The sizes at which its loops change over: tests put shapes around them, and samples look
-    /// at them.
+    /// The sizes at which its loops start a new tile: tests choose shapes around them, and checks
+    /// take samples there.
     pub tile: Tile,
     /// What decides how many threads it runs on.
     pub threads: Threads,
     /// How its errors are bounded.
     pub error_model: fn(&Settings) -> ErrorModel,
-    /// The function, by element type.
+    /// Its functions, by element type.
     pub functions: Functions,
 }
 
-/// The sizes at which the loops of a rung change over.
+/// The sizes at which the loops of a rung start a new tile.
 pub(super) const fn tile(m: usize, n: usize, k: usize) -> Tile {
     Tile {
         m: m as u32,
@@ -56,7 +56,7 @@ pub enum Threads {
 }
 
 impl Threads {
-    /// `1`, or the options that decide.
+    /// `1`, or the options that set the number.
     pub fn description(self) -> &'static str {
         match self {
             Threads::One => "1",

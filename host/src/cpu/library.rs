@@ -40,8 +40,8 @@ fn sgemm(a: View<'_, f32>, b: View<'_, f32>, mut c: ViewMut<'_, f32>, _: &Team) 
     let (m, k, n) = dimensions(&a, &b, &c);
     let [lda, ldb, ldc] = [a.leading(), b.leading(), c.leading()].map(usize::cast_signed);
     let (a, b) = (a.elements().as_ptr(), b.elements().as_ptr());
-    // SAFETY: these are the dimensions, which fit each other, and the strides of three views, one
-    // of which is borrowed exclusively.
+    // SAFETY: the dimensions, which agree, and the strides are those of three views, and C is
+    // borrowed exclusively.
     unsafe { matrixmultiply::sgemm(m, k, n, 1.0, a, lda, 1, b, ldb, 1, 1.0, c.as_mut_ptr(), ldc, 1) }
 }
 

@@ -30,7 +30,7 @@ use crate::data::{Number, Problem};
 use crate::run::guard::{self, GUARD};
 use crate::run::{Run, RunError};
 
-/// The imports of every rung.
+/// The imports that every rung needs.
 mod rung {
     pub(super) use super::algorithm::{Algorithm, Functions, Threads, every_type, tile};
     pub(super) use super::team::Team;
@@ -65,8 +65,8 @@ rungs! {
     library,
 }
 
-/// How a rung works, as the comment at the head of its file says, without the commands that run
-/// it; empty for a rung that is not in the table.
+/// The comment at the head of a rung's file, which explains it, without the commands that run it;
+/// empty for a rung that is not in the table.
 pub fn about(algorithm: &Algorithm) -> String {
     let rungs = RUNGS.iter().zip(TEXTS);
     let text = rungs
@@ -77,13 +77,13 @@ pub fn about(algorithm: &Algorithm) -> String {
     let comment = text.lines().map_while(|line| line.strip_prefix("//!"));
     let lines = comment.map(str::trim).take_while(|line| *line != "```sh");
     let text: Vec<&str> = lines.collect();
-    // Links to items are for the documentation of the code.
+    // Links to items work only in the documentation of the code.
     let text = text.join("\n").replace("[`", "`").replace("`]", "`");
     text.trim_end().to_string()
 }
 
-/// Runs a rung on `problem` and returns C, which lies between guard bands. The time is that of
-/// the multiplication, with `alpha` and `beta`.
+/// Runs a rung on `problem`, with C between guard bands, and returns C. The time is that of the
+/// multiplication, with `alpha` and `beta`.
 ///
 /// # Errors
 ///
@@ -134,8 +134,7 @@ fn run_each<T: Number>(
     Ok(Run { c, time })
 }
 
-/// `C = alpha * A * B + beta * C`. Where C is just the product, the product is computed in
-/// place.
+/// `C = alpha * A * B + beta * C`. If alpha is 1 and beta 0, the product is computed in C itself.
 fn gemm<T: Number>(
     multiply: Multiply<T>,
     problem: &Problem<T>,
@@ -248,7 +247,7 @@ mod tests {
             let problem = problem.unwrap();
             run(&algorithm, &problem, &team())
         };
-        // SAFETY: the element after C's first row of four lies before its second.
+        // SAFETY: the element after C's first row of four is the padding before its second.
         let error = planted(|_, _, mut c, _| unsafe { *c.as_mut_ptr().add(4) = 0.0 }).unwrap_err();
         assert!(matches!(error, RunError::Trespass { .. }), "{error}");
         planted(|_, _, mut c, _| c.row_mut(2).fill(1.0)).unwrap();

@@ -24,7 +24,7 @@ pub enum Schedule {
 }
 
 impl Schedule {
-    /// Pieces of the next chunk, where `left` of `total` remain.
+    /// The number of pieces in the next chunk, when `left` of `total` remain.
     pub(super) fn chunk(self, total: usize, left: usize, threads: usize) -> usize {
         match self {
             Schedule::Static => total.div_ceil(threads),

@@ -66,7 +66,7 @@ fn multiply<T: Number>(a: View<'_, T>, b: View<'_, T>, c: ViewMut<'_, T>, team: 
 
 fn add_product<T: Number>(a: View<'_, T>, b: View<'_, T>, c: ViewMut<'_, T>, cutoff: usize) {
     let (m, n, k) = (a.rows(), b.columns(), b.rows());
-    // Halves of 1 would be empty.
+    // A dimension of 1 would have an empty half.
     if m.min(n).min(k) <= cutoff.max(1) {
         return divide::add_product(a, b, c);
     }
@@ -117,7 +117,7 @@ fn add_even_product<T: Number>(a: View<'_, T>, b: View<'_, T>, c: ViewMut<'_, T>
 }
 
 impl Factor {
-    /// Its value; sums are put into `room`.
+    /// The factor; a sum is stored in `room`.
     fn of<'a, T: Number>(self, quarters: &[View<'a, T>; 4], room: &'a mut [T]) -> View<'a, T> {
         match self {
             Quarter(quarter) => quarters[quarter],

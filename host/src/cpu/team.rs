@@ -1,4 +1,4 @@
-//! The threads that rungs run on, and what the command line chooses for them.
+//! The threads that rungs run on, and their settings from the command line.
 
 use gpu_gemm::text::plural;
 use rayon::{ThreadPool, ThreadPoolBuildError, ThreadPoolBuilder};
@@ -16,11 +16,11 @@ pub const CUTOFF: usize = 1024;
 /// The settings of the CPU rungs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Settings {
-    /// Threads of the rungs that have several; as many as the machine has, if not given.
+    /// Threads of the rungs that have several; by default as many as the machine has.
     pub threads: Option<usize>,
     /// How work is assigned to them.
     pub schedule: Schedule,
-    /// The size up to which Strassen's algorithm leaves a product to another.
+    /// The size up to which Strassen's algorithm leaves a product to `cpu-divide`.
     pub cutoff: usize,
 }
 
@@ -72,7 +72,7 @@ impl Team {
         &self.settings
     }
 
-    /// Where they take work from.
+    /// The pool that runs their work.
     pub fn pool(&self) -> &ThreadPool {
         &self.pool
     }

@@ -31,10 +31,10 @@ fn multiply<T: Number>(a: View<'_, T>, b: View<'_, T>, c: ViewMut<'_, T>, _: &Te
     add_product(a, b, c);
 }
 
-/// Adds `A * B` to C, by the best instructions that this CPU has.
+/// Adds `A * B` to C, with the best instructions that this CPU has.
 pub(super) fn add_product<T: Number>(a: View<'_, T>, b: View<'_, T>, c: ViewMut<'_, T>) {
     if a.rows() == 0 || a.columns() == 0 {
-        return; // before B is copied for nothing
+        return; // otherwise B is copied for nothing
     }
     #[cfg(target_arch = "x86_64")]
     {
@@ -62,8 +62,8 @@ fn with_avx2<T: Number>(a: View<'_, T>, b: View<'_, T>, c: ViewMut<'_, T>) {
     panels::<T, true>(a, b, c);
 }
 
-/// Panels of 256 bytes a row. `FUSED` rounds a product and its sum once, where the CPU has an
-/// instruction for it.
+/// The loop over panels of 256 bytes a row. `FUSED` rounds a product and its sum once, where the
+/// CPU has an instruction for it.
 #[inline(always)]
 fn panels<T: Number, const FUSED: bool>(a: View<'_, T>, b: View<'_, T>, c: ViewMut<'_, T>) {
     match size_of::<T>() {

@@ -1,5 +1,5 @@
-//! Parts of row-major matrices, which can be cut along rows and columns: what divide and
-//! conquer, and threads, work on.
+//! Parts of row-major matrices, which can be cut along rows and columns, for divide and conquer
+//! and for threads.
 
 use std::marker::PhantomData;
 use std::ops::Range;
@@ -14,7 +14,7 @@ pub struct View<'a, T> {
     leading: usize,
 }
 
-// Derived, these would hold only where `T` is `Copy`.
+// A derived impl would require `T: Copy`.
 impl<T> Clone for View<'_, T> {
     fn clone(&self) -> Self {
         *self
@@ -35,7 +35,7 @@ impl<'a, T> View<'a, T> {
             elements: &elements[..extent],
             rows,
             columns,
-            // No row of an empty matrix starts beyond it.
+            // The rows of an empty matrix all start at its beginning.
             leading: if extent == 0 { 0 } else { leading },
         }
     }
@@ -67,7 +67,7 @@ impl<'a, T> View<'a, T> {
         &self.elements[start..start + self.columns]
     }
 
-    /// Some rows and columns of it.
+    /// A submatrix: some of its rows and columns.
     ///
     /// # Panics
     ///
@@ -95,7 +95,7 @@ impl<T: Copy> View<'_, T> {
     }
 }
 
-/// A part of a matrix to write, which no other [`ViewMut`] overlaps.
+/// A part of a matrix to write. No other [`ViewMut`] overlaps it.
 #[derive(Debug)]
 pub struct ViewMut<'a, T> {
     first: *mut T,
@@ -154,8 +154,7 @@ impl<'a, T> ViewMut<'a, T> {
     #[inline(always)]
     pub fn row_mut(&mut self, row: usize) -> &mut [T] {
         assert!(row < self.rows);
-        // SAFETY: the row lies inside the elements that `new` was given, and no other view has a
-        // part of it.
+        // SAFETY: the row is inside the elements passed to `new`, and no other view overlaps it.
         unsafe { std::slice::from_raw_parts_mut(self.first.add(row * self.leading), self.columns) }
     }
 
@@ -172,7 +171,7 @@ impl<'a, T> ViewMut<'a, T> {
     pub fn split_rows(self, row: usize) -> (Self, Self) {
         assert!(row <= self.rows);
         let below = ViewMut {
-            // The rows below may be none, and end beyond the elements.
+            // There may be no rows below; the pointer would then be past the elements.
             first: self.first.wrapping_add(row * self.leading),
             rows: self.rows - row,
             ..self

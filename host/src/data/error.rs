@@ -1,4 +1,4 @@
-//! What can be wrong with matrices.
+//! Errors in matrices.
 
 use gpu_gemm::text::plural;
 use thiserror::Error;

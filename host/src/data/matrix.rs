@@ -10,10 +10,10 @@ use super::number::Number;
 use super::random::Data;
 use crate::parallel;
 
-/// Where a row-major matrix lies in its buffer.
+/// The position of a row-major matrix in its buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Placement {
-    /// Elements before the first of the matrix.
+    /// Elements of the buffer before the first of the matrix.
     pub offset: usize,
     /// Elements from the start of a row to the start of the next.
     pub leading: usize,
@@ -39,7 +39,7 @@ pub struct Matrix<T> {
 }
 
 impl<T: Number> Matrix<T> {
-    /// Takes `buffer` as a matrix of `rows x columns` placed as `placement` says.
+    /// A matrix of `rows x columns` in `buffer`, at `placement`.
     ///
     /// # Errors
     ///
@@ -71,8 +71,8 @@ impl<T: Number> Matrix<T> {
         })
     }
 
-    /// A matrix of the elements that `row` writes, row by row, in parallel; all else in its
-    /// buffer is [`Number::POISON`].
+    /// A matrix that `row` fills, row by row, in parallel; all else in its buffer is
+    /// [`Number::POISON`].
     pub fn from_rows(
         rows: usize,
         columns: usize,
@@ -107,7 +107,7 @@ impl<T: Number> Matrix<T> {
         })
     }
 
-    /// The compact matrix that has `element(row, column)`.
+    /// The compact matrix with the elements `element(row, column)`.
     pub fn from_elements(
         rows: usize,
         columns: usize,
@@ -130,14 +130,14 @@ impl<T: Number> Matrix<T> {
         }
     }
 
-    /// The same elements, placed elsewhere, in poison.
+    /// The same elements at another placement, surrounded by poison.
     pub fn moved_to(&self, placement: Placement) -> Result<Self, ProblemError> {
         Matrix::from_rows(self.rows, self.columns, placement, |row, elements| {
             elements.copy_from_slice(self.row(row));
         })
     }
 
-    /// The same matrix, placed as this one, of the nearest elements of another type.
+    /// The same matrix at the same placement, its elements rounded to another type.
     pub fn converted<Other: Number>(&self) -> Result<Matrix<Other>, ProblemError> {
         Matrix::from_rows(self.rows, self.columns, self.placement, |row, elements| {
             for (element, source) in elements.iter_mut().zip(self.row(row)) {
@@ -160,7 +160,7 @@ impl<T: Number> Matrix<T> {
         }
     }
 
-    /// Some of its rows, placed as all of them.
+    /// Some of its rows, at the same placement.
     ///
     /// # Panics
     ///
@@ -183,9 +183,8 @@ impl<T: Number> Matrix<T> {
         }
     }
 
-    /// The transpose of each of `count` matrices that lie below each other in this one, placed as
-    /// this one: as far into its buffer, with as many elements between the end of a row and the
-    /// start of the next.
+    /// The transpose of each of the `count` matrices stacked in this one, with the same offset and
+    /// the same padding: as many elements between the end of a row and the start of the next.
     pub fn transposed(&self, count: usize) -> Result<Self, ProblemError> {
         let (rows, columns) = (self.columns, self.rows / count);
         let padding = self.leading() - self.columns;
@@ -211,7 +210,7 @@ impl<T: Number> Matrix<T> {
         self.columns
     }
 
-    /// Where it lies in its buffer.
+    /// Its position in its buffer.
     pub fn placement(&self) -> Placement {
         self.placement
     }
@@ -221,7 +220,7 @@ impl<T: Number> Matrix<T> {
         self.placement.leading
     }
 
-    /// The entire buffer, with padding and what lies before and after the matrix.
+    /// The entire buffer, with padding and with everything before and after the matrix.
     pub fn buffer(&self) -> &[T] {
         &self.buffer
     }
@@ -278,8 +277,8 @@ impl<T: Number> Matrix<T> {
         &mut self.buffer[start..start + self.columns]
     }
 
-    /// Where in the buffer the first element lies that is not part of the matrix and differs, in
-    /// any bit, between `self` and `other`, a buffer of the same length.
+    /// The index in the buffer of the first element outside of the matrix that differs, in any
+    /// bit, between `self` and `other`, a buffer of the same length.
     pub fn first_padding_difference(&self, other: &[T]) -> Option<usize> {
         const PIECE: usize = 1 << 16;
         let length = self.buffer.len().min(other.len());
@@ -292,8 +291,8 @@ impl<T: Number> Matrix<T> {
         found.into_iter().flatten().next()
     }
 
-    /// A hash of the bits of all elements, wherever they lie: two matrices of one size that differ
-    /// share it with a probability of 2^-64.
+    /// A hash of the bits of all elements, whatever their placement: two different matrices of one
+    /// size share it with a probability of 2^-64.
     pub fn hash_of_bits(&self) -> u64 {
         let of_rows = parallel::map(self.rows, |row| {
             let mut hasher = DefaultHasher::new();

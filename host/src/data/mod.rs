@@ -1,5 +1,5 @@
-//! The problems that are multiplied to prove and to measure: numbers, matrices, and products,
-//! valid by construction.
+//! The problems that are multiplied to prove and to measure: numbers, matrices and products, valid
+//! by construction.
 
 mod error;
 mod matrix;

@@ -9,7 +9,7 @@ use rand_pcg::Pcg64;
 
 use super::random::Data;
 
-/// How an element type rounds: what an error bound is made of.
+/// How an element type rounds. Error bounds are computed from it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Arithmetic {
     /// Sums and products are rounded to the nearest representable number.
@@ -35,18 +35,18 @@ pub enum Arithmetic {
 /// A number that matrices may hold: all that filling, multiplying and checking them requires.
 pub trait Number: gpu_gemm::Element + fmt::Debug + fmt::Display {
     /// Fills memory that a kernel must neither read nor write: a NaN with a payload of its own, so
-    /// that reading it poisons the result and overwriting it, even with another NaN, shows.
+    /// that reading it poisons the result, and overwriting it, even with another NaN, is detected.
     const POISON: Self;
 
     /// How it rounds.
     const ARITHMETIC: Arithmetic;
 
-    /// How sums of its products round: in its own arithmetic, but for elements of 16 bits, whose
-    /// sums are f32.
+    /// How sums of its products round: in its own arithmetic, except for 16-bit elements, which
+    /// are summed in f32.
     const SUMS: Arithmetic = Self::ARITHMETIC;
 
-    /// The largest power of two by which [`Data::Graded`] scales: 40, so that products lie between
-    /// `2^-80` and `2^80`, and sums of them are in range; 2 for `f16`, which ends at 65504; 0 for
+    /// The largest power of two by which [`Data::Graded`] scales: 40, so that products are between
+    /// `2^-80` and `2^80`, and their sums are in range; 2 for `f16`, which ends at 65504; 0 for
     /// integers, which are not scaled.
     const LARGEST_POWER: i32 = 40;
 
@@ -58,18 +58,18 @@ pub trait Number: gpu_gemm::Element + fmt::Debug + fmt::Display {
     /// Its bits, for comparisons that tell NaNs and zeros apart.
     fn bits(self) -> u64;
 
-    /// The number of these bits; those that it does not have are ignored.
+    /// The number with these bits; bits beyond its width are ignored.
     fn from_bits(bits: u64) -> Self;
 
     /// Its value; exact for all types.
     fn to_f64(self) -> f64;
 
-    /// The element nearest to a result; an integer is one.
+    /// The element nearest to a result; exact for integers.
     fn nearest(value: f64) -> Self;
 
     /// Its value as an integer, if it is one.
     fn to_integer(self) -> Option<i64> {
-        // `as` saturates at 2^63, far beyond any sum that a check takes for an integer.
+        // `as` saturates at 2^63, far beyond any sum that a check compares as an integer.
         let (value, integer) = (self.to_f64(), self.to_f64() as i64);
         (integer as f64 == value && value.abs() < i64::MAX as f64).then_some(integer)
     }
@@ -90,7 +90,7 @@ pub trait Number: gpu_gemm::Element + fmt::Debug + fmt::Display {
         Self::nearest(self.to_f64() * factor.to_f64() + addend.to_f64())
     }
 
-    /// `self * factor + addend`: floats round once, by a slow function where the CPU has no
+    /// `self * factor + addend`: floats round once, with a slow function on CPUs without an
     /// instruction for it; integers wrap.
     fn fused_times_plus(self, factor: Self, addend: Self) -> Self {
         self.times_plus(factor, addend)
@@ -106,10 +106,10 @@ pub trait Number: gpu_gemm::Element + fmt::Debug + fmt::Display {
         Self::nearest(self.to_f64() - subtrahend.to_f64())
     }
 
-    /// One of random `data`, as it is before it is scaled.
+    /// A random element of `data`, before scaling.
     fn random(data: Data, generator: &mut Pcg64) -> Self;
 
-    /// One of random `data`, times a power of two.
+    /// A random element of `data`, times a power of two.
     fn random_scaled(data: Data, power: i32, generator: &mut Pcg64) -> Self {
         let element = Self::random(data, generator);
         match power {
@@ -119,7 +119,7 @@ pub trait Number: gpu_gemm::Element + fmt::Debug + fmt::Display {
     }
 }
 
-/// [`Number`] for a float, by the type and the value of its poison's bits.
+/// [`Number`] for a float, given the type and the value of its poison's bits.
 macro_rules! float {
     ($float:ident, $bits:ty, $poison:literal) => {
         impl Number for $float {
@@ -185,8 +185,8 @@ macro_rules! float {
 float!(f32, u32, 0x7fc5_a5a5);
 float!(f64, u64, 0x7ffc_a5a5_a5a5_a5a5);
 
-/// [`Number`] for elements of 16 bits, by the bits of their poison, the largest, their precision
-/// and [`Number::LARGEST_POWER`].
+/// [`Number`] for elements of 16 bits, given the bits of their poison, the largest, their
+/// precision and [`Number::LARGEST_POWER`].
 macro_rules! half {
     ($half:ident, $poison:literal, $largest:literal, $precision:literal, $power:literal) => {
         impl Number for $half {

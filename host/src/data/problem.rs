@@ -14,7 +14,7 @@ use super::matrix::{Matrix, Placement};
 use super::number::Number;
 use super::random::{Data, Powers};
 
-/// Where the three matrices of a problem lie in their buffers.
+/// The positions of a problem's three matrices in their buffers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Layout {
     pub a: Placement,
@@ -23,13 +23,13 @@ pub struct Layout {
 }
 
 impl Layout {
-    /// Rows one after the other, from the start of the buffers.
+    /// Contiguous rows, from the start of the buffers.
     pub const fn compact(shape: Shape) -> Layout {
         Layout::padded(shape, [0; 3], [0; 3])
     }
 
-    /// Rows that lie `padding` elements further apart than they need, from `offset` elements
-    /// into the buffers; for A, B and C, in this order.
+    /// Rows with `padding` elements between them, from `offset` elements into the buffers; for A,
+    /// B and C, in this order.
     pub const fn padded(shape: Shape, padding: [usize; 3], offset: [usize; 3]) -> Layout {
         const fn placement(offset: usize, columns: usize, padding: usize) -> Placement {
             Placement {
@@ -45,14 +45,14 @@ impl Layout {
     }
 }
 
-/// How a problem's matrices are stored where kernels multiply them.
+/// How a problem's matrices are stored for the kernels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Storage {
     /// Whether A and B are stored transposed, A as `k x m` and B as `n x k`.
     pub transposes: [Transpose; 2],
     /// Elements between the end of a row, as stored, and the start of the next, of A, B and C.
     pub padding: usize,
-    /// Products of this shape, whose matrices lie one after the other; at least 1.
+    /// The number of products, at least 1, with their matrices one after the other.
     pub batch: usize,
 }
 
@@ -68,20 +68,20 @@ impl Default for Storage {
 }
 
 impl Storage {
-    /// Where the matrices lie in their buffers, before any is transposed.
+    /// The positions of the matrices in their buffers, before any is transposed.
     pub fn layout(self, shape: Shape) -> Layout {
         Layout::padded(shape, [self.padding; 3], [0; 3])
     }
 
-    /// The product of matrices of `element` that are stored so, or the batch of such products.
+    /// The call for such a product, or batch of products, of matrices of `element`.
     pub fn call(self, shape: Shape, element: ElementType) -> Call {
         let one = Call::padded(shape, self.transposes, self.padding, element);
         one.repeated(self.batch, element)
     }
 }
 
-/// `C = alpha * A * B + beta * C`, with the matrices to do it on; or a batch of such products, all
-/// of one shape, whose matrices lie below each other:
+/// `C = alpha * A * B + beta * C`, with its matrices; or a batch of such products, all of one
+/// shape, with their matrices stacked:
 ///
 /// ```text
 ///     a: | A of the first product  | m x k      b: | B of the first  | k x n    c: | C | m x n
@@ -89,23 +89,22 @@ impl Storage {
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Problem<T> {
-    /// The type in which kernels get A and B: that of C, or one of 16 bits where C is f32. Here
-    /// they are in the type of C either way, and hold numbers of this type alone.
+    /// The element type of A and B for kernels: that of C, or one of 16 bits where C is f32. Here
+    /// they have C's type either way, but hold only numbers of this type.
     pub inputs: ElementType,
     pub alpha: T,
     pub beta: T,
     pub a: Matrix<T>,
     pub b: Matrix<T>,
     pub c: Matrix<T>,
-    /// Whether kernels get A and B transposed. Here they are as they are multiplied, `m x k` and
-    /// `k x n`, either way.
+    /// Whether kernels get A and B transposed. Here they are `m x k` and `k x n` either way.
     pub transposes: [Transpose; 2],
     /// The number of products; at least 1.
     pub batch: usize,
 }
 
-/// A problem's matrices as kernels get them: `m x k` or `k x m`, `k x n` or `n x k`, and `m x n`; A
-/// and B in elements of their own.
+/// A problem's matrices as passed to kernels: `m x k` or `k x m`, `k x n` or `n x k`, and `m x n`;
+/// A and B may have another element type than C.
 #[derive(Debug)]
 pub struct Stored<'a, T: Clone, Input: Clone = T> {
     pub a: Cow<'a, Matrix<Input>>,
@@ -138,7 +137,7 @@ impl<T: Number> Problem<T> {
         Problem::of_batch(1, (alpha, beta), [a, b, c])
     }
 
-    /// Builds a batch of `batch` products from their matrices A, B and C, each below each other.
+    /// Builds a batch of `batch` products from their stacked matrices A, B and C.
     pub fn of_batch(
         batch: usize,
         (alpha, beta): (T, T),
@@ -175,12 +174,12 @@ impl<T: Number> Problem<T> {
         })
     }
 
-    /// The matrices as kernels get them: those that are transposed are copies.
+    /// The matrices as passed to kernels: those that are transposed are copies.
     pub fn stored(&self) -> Result<Stored<'_, T>, ProblemError> {
         self.stored_as::<T>()
     }
 
-    /// The same, A and B in elements of another type.
+    /// [`Problem::stored`], with A and B in another element type.
     pub fn stored_as<Input: Number>(&self) -> Result<Stored<'_, T, Input>, ProblemError> {
         let [a, b] = self.transposes;
         Ok(Stored {
@@ -190,7 +189,7 @@ impl<T: Number> Problem<T> {
         })
     }
 
-    /// A or B as kernels get it, in elements of another type, if it is one.
+    /// A or B as passed to kernels, converted if its element type differs.
     fn stored_operand<'a, Input: Number>(
         &self,
         matrix: &'a Matrix<T>,
@@ -236,13 +235,13 @@ impl<T: Number> Problem<T> {
         }
     }
 
-    /// Bytes of the three matrices, as kernels get them.
+    /// Bytes of the three matrices, as passed to kernels.
     pub fn bytes(&self) -> usize {
         let [a, b, c] = [&self.a, &self.b, &self.c].map(|matrix| matrix.buffer().len());
         (a + b) * self.inputs.bytes() + c * size_of::<T>()
     }
 
-    /// The types in which kernels get the matrices.
+    /// The element types of the matrices, as passed to kernels.
     pub fn data_type(&self) -> DataType {
         DataType {
             inputs: self.inputs,
@@ -250,8 +249,7 @@ impl<T: Number> Problem<T> {
         }
     }
 
-    /// The same problem whose A and B kernels get in another type: their elements are rounded to
-    /// it.
+    /// The same problem with A and B rounded to another type, in which kernels get them.
     ///
     /// # Panics
     ///
@@ -270,7 +268,7 @@ impl<T: Number> Problem<T> {
         Problem { inputs, ..self }
     }
 
-    /// A problem of random `data`, as [`Problem::random_batch_of`] makes one of a single product.
+    /// A problem of random `data`: [`Problem::random_batch_of`] for a single product.
     pub fn random(
         shape: Shape,
         layout: Layout,
@@ -282,8 +280,8 @@ impl<T: Number> Problem<T> {
         Problem::random_batch_of(T::TYPE, 1, shape, layout, data, seed, (alpha, beta))
     }
 
-    /// A batch of problems of this shape, of `data`, A and B in `inputs`. Where `beta` or
-    /// `alpha` is zero, what must not be read is [`Number::POISON`].
+    /// A batch of problems of this shape, of `data`, A and B in `inputs`. Where `beta` or `alpha`
+    /// is zero, operands that must not be read are filled with [`Number::POISON`].
     pub fn random_batch_of(
         inputs: ElementType,
         batch: usize,
@@ -295,7 +293,7 @@ impl<T: Number> Problem<T> {
     ) -> Result<Self, ProblemError> {
         let (zero, Shape { m, n, k }) = (T::default(), shape);
         let (rows, depth) = (m, k);
-        // The matrices lie below each other. A size that saturates is refused below.
+        // The matrices are stacked. A size that saturates is refused below.
         let [m, k] = [m, k].map(|rows| rows.saturating_mul(batch));
         // Three seeds from one; odd multiples of 2^64 over the golden ratio keep them far apart.
         let [a, b, c] = [1, 3, 5].map(|odd: u64| seed ^ odd.wrapping_mul(0x9e37_79b9_7f4a_7c15));
@@ -410,7 +408,7 @@ mod tests {
                 assert_eq!(of_one.b.row(row)[2], product.b.row(2)[row]);
             }
         }
-        // The products differ, and the first is that of a batch of one.
+        // The products differ, and the first equals that of a batch of one.
         assert_ne!(problem.a.row(0), problem.a.row(5));
         let first = problem.product(0).unwrap();
         assert_eq!(first.a.row(1), transposed(1).a.row(1));
@@ -433,7 +431,7 @@ mod tests {
         assert_ne!(compact.a.row(0)[..6], compact.b.row(0)[..6]);
     }
 
-    /// The elements are those of normal data, times powers of two that A and B agree on.
+    /// The elements are normal data times powers of two on which A and B agree.
     #[test]
     fn graded_data_is_scaled_by_row_and_column_and_wide_data_along_k() {
         let shape = Shape::new(60, 50, 70);
@@ -441,7 +439,7 @@ mod tests {
             let (layout, of) = (Layout::compact(shape), ElementType::F32);
             Problem::<f32>::random_batch_of(of, 2, shape, layout, data, 1, (1.0, 1.0)).unwrap()
         });
-        // By which power of two an element is larger than that of normal data.
+        // The power of two between an element and that of normal data.
         let power = |matrix: &Matrix<f32>, normal: &Matrix<f32>, row: usize, col: usize| {
             let [one, other] = [matrix, normal].map(|matrix| matrix.row(row)[col]);
             let power = (one / other).log2().round() as i32;

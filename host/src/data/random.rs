@@ -8,7 +8,7 @@ use rand_pcg::Pcg64;
 /// `Uniform` and `Normal` cover the full range of the type, so that sums wrap.
 // `Number::LARGEST_POWER` limits the powers of `Graded` and `Wide`. Powers of two do not round, so
 // no element of graded data is less accurate than one of normal data. In wide data all terms are
-// as large as those of normal data: no product of large elements hides what is lost of small ones.
+// as large as those of normal data: no product of large elements hides an error in small ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Data {
     /// Random, normal with mean 0 and variance 1
@@ -33,7 +33,7 @@ pub enum Data {
     SmallIntegers { largest: i32 },
     /// Small integers, but at every `every`-th index along k one matrix holds odd numbers of
     /// exactly `bits` bits and the other holds 1 and -1, A and B in turn. A kernel that keeps
-    /// fewer bits of an element is off by an integer.
+    /// fewer bits of an element makes an error of at least 1.
     #[value(skip)]
     WideIntegers {
         largest: i32,
@@ -46,7 +46,7 @@ pub enum Data {
     /// 1 and -1.
     #[value(skip)]
     Signs,
-    /// This integer.
+    /// This integer everywhere.
     #[value(skip)]
     Constant(i32),
 }
@@ -101,8 +101,8 @@ impl Data {
     }
 }
 
-/// The powers of two that scale the rows of A, the columns of B, and what has an index along k in
-/// both. They depend on the seed and the index alone, whatever part of a matrix is filled.
+/// The powers of two that scale the rows of A, the columns of B, and, in both, each index along k.
+/// They depend only on the seed and the index, whatever part of a matrix is filled.
 #[derive(Default)]
 pub(super) struct Powers {
     rows: Vec<i32>,

@@ -1,4 +1,4 @@
-//! What `auto` runs for a shape on a GPU, and why.
+//! The kernel that `auto` chooses for a shape on a GPU, and the reason.
 
 use std::io::{self, Write};
 
@@ -7,20 +7,20 @@ use serde::Serialize;
 
 use crate::report::{duration, new_table};
 
-/// What `auto` chose, and why, as it is written to JSON.
+/// The choice of `auto` and its reason, as written to JSON.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Auto {
     /// The variant that runs, and how its tiles are divided.
     pub chosen: String,
-    /// `tuned` or `predicted`: by what it was chosen.
+    /// `tuned` or `predicted`: the basis of the choice.
     pub by: &'static str,
     /// The median time that `rust-gemm tune` measured, if it did.
     pub tuned_s: Option<f64>,
-    /// The best plan of each kernel that might have been chosen, the fastest first.
+    /// The best plan of each candidate kernel, the fastest first.
     pub candidates: Vec<Candidate>,
 }
 
-/// A plan that might have been chosen.
+/// A candidate plan.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Candidate {
     /// The variant, and how its tiles are divided.
@@ -29,15 +29,15 @@ pub struct Candidate {
     pub tile_m: u32,
     pub tile_n: u32,
     pub tile_k: u32,
-    /// How long the model predicts that it takes.
+    /// The time that the model predicts.
     pub predicted_s: f64,
 }
 
-/// Candidates that the text shows.
+/// The number of candidates that the text shows.
 const SHOWN: usize = 8;
 
 impl Auto {
-    /// What a chooser says.
+    /// Converts a chooser's reasons.
     pub fn of(reasoned: &Reasoned) -> Auto {
         let (by, tuned_s) = match reasoned.why {
             Why::Tuned { seconds } => ("tuned", Some(seconds)),
@@ -61,7 +61,7 @@ impl Auto {
         }
     }
 
-    /// Writes it for people. `gpu` names the GPU that it is for.
+    /// Writes it for people. `gpu` is the name of the GPU.
     pub(super) fn write(&self, gpu: &str, out: &mut dyn Write) -> io::Result<()> {
         writeln!(out, "auto: runs {} on {gpu}", self.chosen)?;
         let why = match self.tuned_s {

@@ -1,10 +1,9 @@
-//! The ceilings of a kernel beside those of memory and arithmetic: what a streaming multiprocessor
-//! (SM) loads, and what it issues.
+//! The ceilings of a kernel beside those of memory and arithmetic: the loads and the instructions
+//! that a streaming multiprocessor (SM) can issue.
 //!
-//! An SM issues at most four instructions per clock, and starts at most one load of a warp, be it
-//! from shared memory or, through the L1, from global memory. So the instructions of a kernel's
-//! mainloop say how many multiply-adds it can do in a clock, whatever its data are and however
-//! many warps there are.
+//! An SM issues at most four instructions per clock, and starts at most one load of a warp, from
+//! shared memory or, through the L1, from global memory. So the instructions of a kernel's
+//! mainloop limit its multiply-adds per clock, whatever its data and its number of warps.
 
 use gpu_gemm::gpu::Gpu;
 use gpu_gemm::gpu::occupancy::WARP;
@@ -14,31 +13,30 @@ use serde::Serialize;
 use super::roofline::Roofline;
 use crate::listing::record::{self, Counts};
 
-/// Instructions that an SM issues per clock: one each of its four schedulers.
+/// Instructions that an SM issues per clock: one by each of its four schedulers.
 const ISSUED: f64 = 4.0;
 
-/// Loads of a warp that an SM starts per clock: one word for each lane, 128 bytes.
+/// Warp loads that an SM starts per clock: one word for each lane, 128 bytes.
 const LOADS: f64 = 1.0;
 
-/// What the instructions of the mainloop allow.
+/// The ceilings set by the instructions of the mainloop.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Ceilings {
     /// The architecture whose machine code was counted, such as `sm_90`.
     pub architecture: &'static str,
-    /// Instructions of the mainloop, those of them that multiply and add, and loads.
+    /// Instructions of the mainloop, the multiply-adds among them, and the loads.
     pub instructions: usize,
     pub multiply_adds: usize,
     pub shared_loads: usize,
     pub global_loads: usize,
-    /// The speed if the SM did nothing but start those loads, one per clock; null if there are
-    /// none.
+    /// The speed if the SM only started those loads, one per clock; null if there are none.
     pub loads_flops_per_s: Option<f64>,
     /// The speed if it issued four of those instructions in every clock.
     pub issue_flops_per_s: f64,
     /// `global memory`, `loads`, `instruction issue` or `arithmetic`: the lowest of all ceilings.
     pub lowest: &'static str,
     pub lowest_flops_per_s: f64,
-    /// The same if caches answered every read of global memory.
+    /// The same if every read of global memory hit a cache.
     pub lowest_cached: &'static str,
     pub lowest_cached_flops_per_s: f64,
 }
@@ -105,16 +103,16 @@ mod tests {
         explained(kernel).ceilings.unwrap()
     }
 
-    /// An H200 does 128 multiply-adds per SM and clock: 4 warps of them.
+    /// An H200 does 128 multiply-adds per SM and clock: those of 4 warps.
     const PEAK: f64 = 132.0 * 128.0 * 2.0 * 1.98e9;
 
-    /// Loads from shared and from global memory and what they and the instructions allow, as shares of
-    /// the peak: one load of 32 words per SM and clock, and four instructions.
+    /// Loads from shared and from global memory, and the ceilings of loads and of instructions, as
+    /// shares of the peak: one load of 32 words per SM and clock, and four instructions.
     #[test]
     fn loads_and_instructions_of_the_mainloop_limit_a_kernel() {
         for (kernel, loads, by_loads, by_issue, lowest) in [
-            // A load of A and one of B for each of 16 FMAs, 0.25 operations a byte: only caches make
-            // more of it than global memory.
+            // A load of A and one of B for each of 16 FMAs, 0.25 operations a byte: only caches
+            // allow more than global memory.
             (
                 "naive",
                 (0, 32),
@@ -122,7 +120,8 @@ mod tests {
                 16.0 / 93.0,
                 ["global memory", "loads"],
             ),
-            // Of 32 values of k: A by float4, B one by one; and an element of either's next tile.
+            // For 32 values of k: A by float4, B by element; and an element of each one's next
+            // tile.
             (
                 "tiled-32",
                 (8 + 32, 2),
@@ -167,7 +166,7 @@ mod tests {
         let mut compared = 0;
         for size in &results.sizes {
             for variant in variants() {
-                // As if caches answered every read of global memory.
+                // As if every read of global memory hit a cache.
                 let roofline = Roofline::of(&gpu, false, variant, f64::INFINITY);
                 let Some(ceilings) = Ceilings::of(variant, &gpu, &roofline) else {
                     continue;

@@ -1,4 +1,4 @@
-//! A CPU rung explained: the text of its source file, and figures of the shape.
+//! The explanation of a CPU rung: the text of its source file, and figures for the shape.
 
 use std::io::{self, Write};
 
@@ -11,7 +11,7 @@ use crate::traffic;
 /// Everything about a CPU rung and a shape. This is the layout of its JSON.
 #[derive(Clone, Debug, Serialize)]
 pub struct CpuExplanation {
-    /// The version of this layout: 1. Fields may be added to it; none changes or goes.
+    /// The version of this layout: 1. Fields may be added to it; none is changed or removed.
     pub schema: u32,
     /// The rung, such as `cpu-ikj`.
     pub kernel: &'static str,
@@ -20,21 +20,21 @@ pub struct CpuExplanation {
     pub dtype: &'static str,
     /// Every element type that it multiplies.
     pub dtypes: Vec<&'static str>,
-    /// How many threads it runs on: `1`, or what decides.
+    /// The number of threads: `1`, or the options that set it.
     pub threads: &'static str,
     pub m: usize,
     pub n: usize,
     pub k: usize,
-    /// How it works, and its memory traffic where that is known, as its source says.
+    /// How it works, and its memory traffic if known, from the comment of its source.
     pub about: String,
-    /// `2 * m * n * k`; rungs like `cpu-strassen` do with fewer.
+    /// `2 * m * n * k`; rungs like `cpu-strassen` need fewer.
     pub operations: f64,
     /// Operations per byte if every element moved once.
     pub compulsory_intensity: f64,
 }
 
 impl CpuExplanation {
-    /// Explains a rung; `reads_c` unless beta is zero.
+    /// Explains a rung. `reads_c` is false where beta is zero.
     pub fn of(
         algorithm: &Algorithm,
         data_type: DataType,

@@ -3,8 +3,8 @@
 
 use gpu_gemm::gpu::{Capability, Gpu};
 
-/// A GPU, by its data sheet: what `--gpu` calls it, its name, compute capability, SMs, boost
-/// clock in MHz, and bytes of memory bandwidth a second.
+/// A GPU, by its data sheet: its name for `--gpu`, full name, compute capability, SMs, boost clock
+/// in MHz, and memory bandwidth in bytes a second.
 type Sheet = (&'static str, &'static str, (i32, i32), u32, u32, f64);
 
 #[rustfmt::skip]
@@ -17,8 +17,7 @@ const SHEETS: [Sheet; 6] = [
     ("t4",      "NVIDIA T4",               (7, 5),  40, 1590, 0.32e12),
 ];
 
-/// The default where there is no GPU and none is named: the GPU that this project's figures were
-/// measured on.
+/// The default without a GPU and without `--gpu`: the GPU of this project's measurements.
 pub const DEFAULT: &str = SHEETS[0].0;
 
 /// The names that [`find`] knows.

@@ -17,19 +17,19 @@ use super::split::Divided;
 use super::work::{Copied, Remainder, Work};
 use crate::traffic::{self, Access, Traffic};
 
-/// What to explain.
+/// The question: what to explain.
 #[derive(Clone, Debug)]
 pub struct Question {
     pub choice: Choice,
-    /// For `auto`, why it chose this.
+    /// For `auto`, the reason of its choice.
     pub auto: Option<Auto>,
     pub shape: Shape,
     /// Whether C is read: unless beta is zero.
     pub reads_c: bool,
     pub gpu: Gpu,
-    /// Whether that GPU is present, or known from its data sheet.
+    /// Whether that GPU is present; otherwise its figures come from a data sheet.
     pub gpu_is_here: bool,
-    /// How a larger product is divided among devices, if the shape is one part of it.
+    /// The division of a larger product among devices, if the shape is one part of it.
     pub split: Option<Split>,
 }
 
@@ -50,21 +50,21 @@ pub enum ExplainError {
     NoChoice(Shape),
 }
 
-/// Everything about a kernel, a shape and a GPU. This is the layout of its JSON; what is not
-/// known is null.
+/// Everything about a kernel, a shape and a GPU. This is the layout of its JSON; an unknown value
+/// is null.
 #[derive(Clone, Debug, Serialize)]
 pub struct Explanation {
-    /// The version of this layout: 2. Fields may be added to it; none changes or goes.
+    /// The version of this layout: 2. Fields may be added to it; none is changed or removed.
     pub schema: u32,
     /// The kernel's variant, such as `tiled-32`, and the rung that it belongs to.
     pub kernel: &'static str,
     pub rung: &'static str,
-    /// For `auto`, what it chose and why; else null.
+    /// For `auto`, its choice and the reason; else null.
     pub auto: Option<Auto>,
     pub idea: &'static str,
     pub source: &'static str,
     pub dtype: &'static str,
-    /// What multiplies: `CUDA cores` or `tensor cores`.
+    /// The unit that multiplies: `CUDA cores` or `tensor cores`.
     pub unit: &'static str,
     pub m: usize,
     pub n: usize,
@@ -72,14 +72,14 @@ pub struct Explanation {
     /// The product that this is a part of, on several devices; absent for one device.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub split: Option<Divided>,
-    /// Everything that is launched, in order, for matrices that lie row by row without gaps.
+    /// All launches, in order, for compact row-major matrices.
     pub launches: Vec<Launched>,
     pub cut: Cut,
-    /// Copies of A and B that are made before.
+    /// Copies of A and B made before the kernel runs.
     pub copies: Vec<Copied>,
     /// How CTAs divide the tiles; null for kernels that are not stream-K.
     pub stream_k: Option<Work>,
-    /// What computes the last columns of C; null where the kernel computes them all.
+    /// The kernel of the N remainder; null where one kernel computes all columns.
     pub n_remainder: Option<Remainder>,
     pub traffic: Vec<Access>,
     /// `2 * m * n * k`.
@@ -89,11 +89,11 @@ pub struct Explanation {
     /// Operations per byte if every element moved once.
     pub compulsory_intensity: f64,
     pub roofline: Roofline,
-    /// What the instructions of the mainloop allow; known of kernels of f32.
+    /// The ceilings of the mainloop's instructions; known for f32 kernels.
     pub ceilings: Option<Ceilings>,
-    /// What ptxas reports.
+    /// The resources that ptxas reports.
     pub resources: Option<Resources>,
-    /// Why ptxas reports nothing, and what to do.
+    /// If ptxas reports nothing, the reason and the remedy.
     pub no_resources: Option<String>,
     /// CTAs of the kernel on an SM.
     #[serde(serialize_with = "resources::occupancy_json")]
@@ -109,7 +109,7 @@ impl Explanation {
     ///
     /// # Errors
     ///
-    /// C is larger than any memory, or the GPU cannot run the kernel.
+    /// C is too large for any memory, or the GPU cannot run the kernel.
     pub fn of(question: &Question) -> Result<Explanation, ExplainError> {
         let gpu = &question.gpu;
         let (variant, shape) = (question.choice.variant, question.shape);
@@ -197,7 +197,7 @@ pub(super) mod tests {
     use super::*;
     use crate::explain::data_sheets;
 
-    /// For an H200, by its data sheet, at 4096 cubed.
+    /// A kernel on an H200, by its data sheet, at 4096 cubed.
     pub(crate) fn explained(kernel: &str) -> Explanation {
         let names = [kernel.to_string()];
         let found =

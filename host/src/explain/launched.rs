@@ -1,4 +1,4 @@
-//! What is launched and how the work is cut, as it is written to JSON.
+//! Launches and the division into tiles, as written to JSON.
 
 use gpu_gemm::gpu::occupancy::WARP;
 use gpu_gemm::gpu_kernels::spec::Staging;
@@ -23,14 +23,14 @@ pub struct Launched {
     pub begins_early: bool,
 }
 
-/// How the work is divided.
+/// The division of the work into tiles.
 #[derive(Clone, Debug, Serialize)]
 pub struct Cut {
     /// CTAs of all launches of the kernel itself.
     pub ctas: u64,
     /// Threads of a CTA.
     pub threads: u32,
-    /// The block tile: what a CTA computes and stages at a time.
+    /// The block tile: what a CTA computes and stages at once.
     pub tile_m: u32,
     pub tile_n: u32,
     pub tile_k: u32,
@@ -38,8 +38,8 @@ pub struct Cut {
     pub thread_m: u32,
     pub thread_n: u32,
     pub dynamic_shared_bytes: u32,
-    /// Whether tiles reach beyond C, or k-iterations beyond k: what lies there is predicated
-    /// off, but computed.
+    /// Whether tiles reach beyond C, or k-iterations beyond k: loads and stores there are
+    /// predicated off, but the arithmetic is done.
     pub ragged: bool,
 }
 

@@ -1,19 +1,19 @@
-//! `explain`: what a kernel does for a shape, in numbers derived from the kernel's own
-//! description, and how it runs on a GPU.
+//! `explain`: a kernel's work for a shape, in numbers derived from the kernel's own description,
+//! and its use of a GPU.
 //!
 //! | file | what it does |
 //! | --- | --- |
-//! | `explanation.rs` | the facts, as they are written to JSON |
+//! | `explanation.rs` | the facts, as written to JSON |
 //! | `launched.rs` | its launches, tiles and traffic |
-//! | `auto.rs` | what `auto` runs, and why |
-//! | `cpu.rs` | what is known of a CPU rung |
-//! | `roofline.rs` | where it lies below a GPU's roofline |
-//! | `ceilings.rs` | what the loads and the instructions of its mainloop allow |
+//! | `auto.rs` | the choice of `auto`, and the reason |
+//! | `cpu.rs` | the explanation of a CPU rung |
+//! | `roofline.rs` | its place under a GPU's roofline |
+//! | `ceilings.rs` | the ceilings of its mainloop's loads and instructions |
 //! | `work.rs` | operand copies, stream-K and the N remainder |
-//! | `resources.rs` | what ptxas reports of the kernel, and how many of its CTAs fit on an SM |
-//! | `split.rs` | what each of several devices computes and receives |
+//! | `resources.rs` | ptxas's report on the kernel, and how many CTAs fit on an SM |
+//! | `split.rs` | the work and the transfers of each of several devices |
 //! | `data_sheets.rs` | GPUs that need not be present |
-//! | `text.rs` | for people |
+//! | `text.rs` | the explanation for people |
 
 mod auto;
 mod ceilings;

@@ -1,5 +1,5 @@
-//! What ptxas reports of a kernel, the embedded PTX assembled for a GPU's architecture, and how
-//! many CTAs then fit.
+//! What ptxas reports for a kernel: it assembles the embedded PTX for a GPU's architecture. And
+//! how many CTAs then fit on an SM.
 
 use gpu_gemm::device::{compiled, ptx};
 use gpu_gemm::gpu::Capability;
@@ -9,18 +9,18 @@ use nvvm::{NvvmArch, Toolkit, ptxas};
 use serde::{Serialize, Serializer};
 use serde_json::json;
 
-/// What a kernel needs. The driver's own assembler may differ a little from the toolkit's ptxas.
+/// A kernel's resources. The driver's assembler may differ a little from the toolkit's ptxas.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Resources {
-    /// What the PTX was assembled for, such as `sm_90`.
+    /// The target of ptxas, such as `sm_90`.
     pub architecture: String,
     /// 32-bit registers of each thread.
     pub registers: u32,
-    /// Shared memory of a CTA that is declared in the kernel.
+    /// Shared memory of a CTA, as declared in the kernel.
     pub static_shared_bytes: u32,
     /// Local memory of a thread: arrays that registers cannot hold.
     pub stack_bytes: u32,
-    /// Bytes of register spills of a thread: stored to local memory, and loaded back.
+    /// Register spills of a thread: bytes stored to local memory, and loaded back.
     pub spill_store_bytes: u32,
     pub spill_load_bytes: u32,
 }
@@ -76,7 +76,7 @@ pub(super) fn occupancy(
     Occupancy::of(capability, needs)
 }
 
-/// Writes an occupancy to JSON; what each resource suffices for are fields of it.
+/// Writes an occupancy to JSON, with the limit of each resource as a field.
 pub(super) fn occupancy_json<S: Serializer>(
     occupancy: &Option<Occupancy>,
     serializer: S,

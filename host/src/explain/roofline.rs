@@ -8,19 +8,19 @@ use serde::Serialize;
 #[derive(Clone, Debug, Serialize)]
 pub struct Roofline {
     pub gpu: String,
-    /// Whether it is present, or known from its data sheet.
+    /// Whether it is present; otherwise its figures come from a data sheet.
     pub gpu_is_here: bool,
     pub compute_capability: String,
     pub sms: u32,
     pub clock_mhz: u32,
     pub bandwidth_bytes_per_s: f64,
-    /// On the unit that the kernel multiplies on.
+    /// The peak of the unit on which the kernel multiplies.
     pub peak_flops_per_s: f64,
-    /// The intensity from which on arithmetic is the limit.
+    /// The intensity above which arithmetic is the limit.
     pub ridge: f64,
-    /// `memory` or `arithmetic`: what limits the kernel if no cache helps it.
+    /// `memory` or `arithmetic`: the limit of the kernel without the help of caches.
     pub bound: &'static str,
-    /// The speed that memory or arithmetic allows at that intensity, if no cache helps.
+    /// The speed that memory and arithmetic allow at that intensity, without the help of caches.
     pub attainable_flops_per_s: f64,
 }
 

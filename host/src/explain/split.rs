@@ -1,5 +1,5 @@
-//! A product on several devices: what each computes and receives, and how fast its panels must
-//! travel to be hidden.
+//! A product on several devices: the work and the transfers of each, and the bandwidth at which
+//! the transfer of panels is hidden.
 
 use std::io::{self, Write};
 
@@ -22,10 +22,10 @@ pub struct Divided {
     /// The rows and columns of C that the first device computes.
     pub rows: usize,
     pub columns: usize,
-    /// The products that it computes them by, one after the other.
+    /// The number of products, one after the other, in which it computes them.
     pub products: usize,
-    /// Bytes that the device receives that receives the most, and all devices together, if A, B
-    /// and C lie spread over them; of each matrix by formula, for even panels.
+    /// The most bytes that a device receives, and the bytes of all devices, if A, B and C are
+    /// spread over them; and a formula for each matrix, for even panels.
     pub received_bytes: usize,
     pub received_bytes_of_all: usize,
     pub formula: &'static str,
@@ -36,7 +36,7 @@ pub struct Divided {
 }
 
 impl Divided {
-    /// The split that several devices use, each of which multiplies at `peak_flops_per_s` at most.
+    /// The split for several devices that each multiply at `peak_flops_per_s` at most.
     pub fn of(split: &Split, element_bytes: usize, peak_flops_per_s: f64) -> Divided {
         let Shape { m, n, k } = split.shape();
         let received = (0..split.devices()).map(|device| split.received(device) * element_bytes);

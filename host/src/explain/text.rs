@@ -52,7 +52,7 @@ pub fn write(explanation: &Explanation, out: &mut dyn Write) -> io::Result<()> {
     write_resources(explanation, out)
 }
 
-/// What is launched, in order.
+/// The launches, in order.
 fn launches(explanation: &Explanation) -> impl std::fmt::Display {
     let mut table = new_table();
     let head = [
@@ -82,7 +82,7 @@ fn launches(explanation: &Explanation) -> impl std::fmt::Display {
     table
 }
 
-/// Operand copies, and each CTA's work, if that is not one tile.
+/// Operand copies, and each CTA's work if it is not one tile.
 fn write_work(explanation: &Explanation, out: &mut dyn Write) -> io::Result<()> {
     for copy in &explanation.copies {
         let (matrix, rows, columns) = (copy.matrix, copy.rows, copy.columns);
@@ -137,7 +137,7 @@ fn write_work(explanation: &Explanation, out: &mut dyn Write) -> io::Result<()> 
 }
 
 fn write_traffic(explanation: &Explanation, out: &mut dyn Write) -> io::Result<()> {
-    // Which launch moves an element is said unless the kernel alone moves all.
+    // The launch is named unless the kernel alone moves all elements.
     let is_alone = explanation
         .traffic
         .iter()
@@ -210,7 +210,7 @@ fn write_roofline(explanation: &Explanation, out: &mut dyn Write) -> io::Result<
     )
 }
 
-/// What the mainloop's instructions allow, and which of all ceilings is the lowest.
+/// The ceilings of the mainloop's instructions, and the lowest of all ceilings.
 fn write_ceilings(explanation: &Explanation, out: &mut dyn Write) -> io::Result<()> {
     let Some(ceilings) = &explanation.ceilings else {
         return writeln!(
@@ -309,13 +309,13 @@ fn write_resources(explanation: &Explanation, out: &mut dyn Write) -> io::Result
     Ok(())
 }
 
-/// As in JSON.
+/// A value as spelled in JSON.
 fn spelled(value: impl Serialize) -> String {
     let value = serde_json::to_value(value).unwrap_or_default();
     value.as_str().unwrap_or_default().to_string()
 }
 
-/// With a blank between groups of three digits.
+/// A number with blanks between groups of three digits.
 fn grouped(number: u128) -> String {
     let digits = number.to_string();
     let mut text = String::new();
@@ -328,7 +328,7 @@ fn grouped(number: u128) -> String {
     text
 }
 
-/// In the binary unit that suits them.
+/// Bytes in a suitable binary unit.
 fn bytes(count: u128) -> String {
     const UNITS: [&str; 6] = ["KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
     if count < 1024 {
@@ -355,7 +355,7 @@ mod tests {
     #[test]
     fn the_text_is_as_in_its_golden_file() {
         let mut explanation = explained("conflict-free-sn8");
-        // The same on every machine, whatever ptxas it has.
+        // So that the text does not depend on the machine's ptxas.
         explanation.no_resources = None;
         let resources = Resources {
             architecture: "sm_90".to_string(),

@@ -1,4 +1,4 @@
-//! What is launched beside the kernel, and how a stream-K kernel's CTAs divide the tiles.
+//! Launches beside the kernel's own, and how a stream-K kernel's CTAs divide the tiles.
 
 use gpu_gemm::plan::{OperandCopy, Panel};
 use gpu_gemm::{Decomposition, Factor, Launch, Plan, Transpose};
@@ -40,22 +40,22 @@ impl Copied {
     }
 }
 
-/// Which CTA of a stream-K kernel does which k-iterations.
+/// How the CTAs of a stream-K kernel divide the k-iterations.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Work {
     /// CTAs of a wave.
     pub ctas: u32,
-    /// Waves whose CTAs compute a tile each.
+    /// Waves in which each CTA computes one tile.
     pub data_parallel_waves: u32,
-    /// Tiles that the CTAs of the last wave divide, and k-iterations of each.
+    /// Tiles that the CTAs of the last wave share, and k-iterations of each tile.
     pub stream_k_tiles: usize,
     pub k_iterations: usize,
     /// K-iterations of each of those CTAs, on average. No two CTAs differ by more than one.
     pub k_iterations_per_cta: f64,
-    /// Tiles that several CTAs compute, and the segments of those.
+    /// Tiles that several CTAs compute, and their segments.
     pub split_tiles: usize,
     pub segments: usize,
-    /// For operand copies and for partial sums.
+    /// The workspace, for operand copies and for partial sums.
     pub workspace_bytes: u128,
 }
 

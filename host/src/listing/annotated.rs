@@ -1,4 +1,4 @@
-//! Instructions with the lines they came from. The text remains what it was: the added lines are
+//! Instructions with the lines they came from. The listing stays valid code: the added lines are
 //! comments.
 
 use std::io::{self, Write};
@@ -9,9 +9,9 @@ use super::{Line, Place};
 /// Where the text of a source line begins.
 const SOURCE_COLUMN: usize = 48;
 
-/// Writes a listing. Each run of instructions from one place is preceded by that place and the
-/// text of its line; below it, indented, are the places in inlined functions. Repeated places
-/// are left out.
+/// Writes a listing. Each run of instructions from one place follows a comment with that place and
+/// the text of its line, and, indented, the places in inlined functions. Repeated places are left
+/// out.
 pub fn write(lines: &[Line], out: &mut dyn Write) -> io::Result<()> {
     let mut shown: &[Place] = &[];
     for line in lines {
@@ -34,7 +34,7 @@ fn write_places(shown: &[Place], origin: &[Place], out: &mut dyn Write) -> io::R
         return writeln!(out, "\n// of no line in particular");
     }
     let same = shown.iter().zip(origin).take_while(|(a, b)| a == b).count();
-    // A return to a caller says where it is.
+    // A return to a caller repeats the caller's place.
     let first = same.min(origin.len() - 1);
     if first == 0 {
         writeln!(out)?;

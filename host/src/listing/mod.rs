@@ -5,9 +5,9 @@
 //! | --- | --- |
 //! | `ptx.rs` | one kernel of a PTX module, and the line of each instruction |
 //! | `opencl.rs` | a kernel in OpenCL C, with the text of its Rust lines |
-//! | `sass.rs` | the same of machine code, as `nvdisasm` writes it |
-//! | `statistics.rs` | what the mainloop of a kernel consists of |
-//! | `record.rs` | the same of every f32 kernel, counted once and kept |
+//! | `sass.rs` | a kernel's machine code, as `nvdisasm` writes it |
+//! | `statistics.rs` | counts of the instructions in a kernel's mainloop |
+//! | `record.rs` | these counts for every f32 kernel, kept in a file |
 //! | `sources.rs` | the Rust files that were compiled to this build's PTX |
 //! | `annotated.rs` | instructions with their lines, as text |
 
@@ -24,7 +24,7 @@ pub use annotated::write;
 /// A line of a source file.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Place {
-    /// As the line tables name it, such as `gpu-kernels/src/tiled.rs`.
+    /// The name in the line tables, such as `gpu-kernels/src/tiled.rs`.
     pub file: String,
     /// Counted from 1.
     pub line: u32,
@@ -35,8 +35,8 @@ pub struct Place {
 pub enum Line {
     Instruction {
         text: String,
-        /// Where it comes from: the place in the kernel, that in the function whose call was
-        /// inlined there, and so on to the innermost. Empty if the compiler did not keep it.
+        /// The origin: the place in the kernel, the place in the function that was inlined there,
+        /// and so on to the innermost. Empty if the compiler did not keep it.
         origin: Vec<Place>,
     },
     /// A label, a declaration, a bracket.

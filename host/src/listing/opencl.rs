@@ -1,4 +1,4 @@
-//! A kernel in OpenCL C, each place of the Rust source beside the text of its line.
+//! A kernel in OpenCL C, with the text of the Rust lines beside their places.
 
 use super::Place;
 use super::sources;
@@ -6,7 +6,7 @@ use super::sources;
 /// Where the text of a source line begins, counted from the comment.
 const SOURCE_COLUMN: usize = 44;
 
-/// The program with the Rust lines that its comments name; it remains the same program.
+/// The program with the text of the Rust lines that its comments name. Only comments change.
 pub fn with_sources(program: &str) -> String {
     let mut text = String::with_capacity(program.len() * 2);
     for line in program.lines() {
@@ -17,7 +17,7 @@ pub fn with_sources(program: &str) -> String {
             let comment = line.trim_start();
             let blanks = SOURCE_COLUMN.saturating_sub(comment.chars().count());
             text.push_str(&" ".repeat(blanks.max(2)));
-            // Behind a backslash the comment would go on in the next line.
+            // A backslash at the end would continue the comment in the next line.
             text.push_str(source.trim_end_matches('\\'));
         }
         text.push('\n');

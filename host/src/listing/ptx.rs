@@ -1,9 +1,9 @@
 //! One kernel of a PTX module, and the line of each of its instructions.
 //!
 //! From "PTX ISA", "Debugging directives": `.loc 3 26 44, function_name $L, inlined_at 16 62 20`
-//! says that what follows comes from line 26 of file 3, in a function that was called in line 62
-//! of file 16 and inlined there. If that call was inlined too, the last `.loc` of that place
-//! says where; `.file 3 "name"` says what file 3 is.
+//! says that the instructions after it come from line 26 of file 3, in a function that was called
+//! in line 62 of file 16 and inlined there. If that call was inlined too, the last `.loc` of that
+//! place says where; `.file 3 "name"` names file 3.
 
 use std::collections::{HashMap, HashSet};
 
@@ -14,8 +14,8 @@ use super::{Line, Place};
 /// File, line and column.
 type Position = (u32, u32, u32);
 
-/// A kernel with the place of each instruction, from `.entry` to its last bracket; nothing if
-/// the module has no such kernel.
+/// A kernel with the place of each instruction, from `.entry` to its last bracket; empty if the
+/// module has no such kernel.
 pub fn kernel(ptx: &str, entry: &str) -> Vec<Line> {
     let files = files(ptx);
     let mut calls = HashMap::new();
@@ -53,7 +53,7 @@ fn files(ptx: &str) -> HashMap<u32, &str> {
         .collect()
 }
 
-/// The position in a `.loc`, and that of the call that was inlined.
+/// The position in a `.loc`, and the position of the inlined call.
 fn location(line: &str) -> Option<(Position, Option<Position>)> {
     let mut parts = line.strip_prefix(".loc")?.split(',');
     let position = position(parts.next()?)?;
@@ -77,7 +77,7 @@ fn places(
     files: &HashMap<u32, &str>,
 ) -> Vec<Place> {
     let mut places = Vec::new();
-    // A function that is inlined into itself would otherwise have no end.
+    // A recursive function inlined into itself would otherwise loop forever.
     let mut seen = HashSet::new();
     let mut next = Some(position);
     while let Some(position) = next.filter(|position| seen.insert(*position)) {

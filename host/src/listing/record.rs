@@ -1,8 +1,8 @@
-//! What the mainloops of the f32 kernels on CUDA cores consist of, counted once and kept.
+//! Counts of the instructions in the mainloops of the f32 kernels on CUDA cores, kept in a file.
 //!
 //! Counting needs ptxas and nvdisasm, which few machines have. So the counts are kept in
-//! `machine-code.csv`, for compute capability 9.0: `cargo run -p book` writes that file where both
-//! programs are, and the book's tests compare it.
+//! `machine-code.csv`, for compute capability 9.0: `cargo run -p book` writes that file on a
+//! machine with both programs, and the book's tests compare it.
 
 use std::sync::LazyLock;
 
@@ -13,7 +13,7 @@ use super::statistics::MainLoop;
 /// The file, relative to the root of the repository.
 pub const FILE: &str = "host/src/listing/machine-code.csv";
 
-/// What the machine code was made for.
+/// The architecture of the counted machine code.
 pub const ARCHITECTURE: &str = "sm_90";
 
 /// A variant's machine code: a line of the file.
@@ -22,7 +22,7 @@ pub struct Counts {
     pub variant: String,
     /// Registers of a thread.
     pub registers: u32,
-    /// Instructions of the mainloop; the counts that follow are of the mainloop, too.
+    /// Instructions of the mainloop; the counts below are of the mainloop, too.
     pub instructions: usize,
     pub fmas: usize,
     /// Loads from shared memory, of any width.
@@ -31,7 +31,7 @@ pub struct Counts {
 }
 
 impl Counts {
-    /// The counts of a variant whose mainloop was analysed.
+    /// The counts of a variant, from an analysis of its mainloop.
     pub fn of(variant: &str, registers: u32, main_loop: &MainLoop) -> Counts {
         Counts {
             variant: variant.to_string(),
@@ -66,9 +66,9 @@ pub fn write(counts: &[Counts]) -> Result<String, csv::Error> {
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// The counts of a variant of f32, if it has been counted.
+/// The kept counts of an f32 variant, if there are any.
 pub fn of(variant: &str) -> Option<&'static Counts> {
-    /// A test reads the file, too: every line of it can be read.
+    /// A test checks that every line of the file can be read.
     static KEPT: LazyLock<Vec<Counts>> =
         LazyLock::new(|| parse(include_str!("machine-code.csv")).unwrap_or_default());
     KEPT.iter().find(|counts| counts.variant == variant)

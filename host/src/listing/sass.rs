@@ -16,14 +16,14 @@ use super::{Line, Place};
 /// A piece of machine code.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Item {
-    /// The name of the instruction that follows, such as `.L_x_2`.
+    /// The label of the next instruction, such as `.L_x_2`.
     Label(String),
     Instruction(Instruction),
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Instruction {
-    /// In bytes from the start of the kernel.
+    /// The address in bytes from the start of the kernel.
     pub address: u32,
     /// `@!P1 BRA `(.L_x_2)`: a predicate, if there is one, the opcode and its operands.
     pub text: String,
@@ -44,7 +44,7 @@ impl Instruction {
     }
 }
 
-/// Reads the code of one kernel; nothing if there is no such kernel.
+/// Reads the code of one kernel; empty if there is no such kernel.
 pub fn parse(disassembly: &str, entry: &str) -> Vec<Item> {
     let head = format!(".text.{entry}:");
     let body = disassembly
@@ -53,7 +53,7 @@ pub fn parse(disassembly: &str, entry: &str) -> Vec<Item> {
         .skip(1)
         .take_while(|line| !line.trim_start().starts_with(".section"));
     let mut items = Vec::new();
-    // Innermost first, as they are written; they hold until others follow.
+    // Innermost first, as in the text; they apply until the next ones.
     let mut places: Vec<Place> = Vec::new();
     let mut are_complete = false;
     for line in body.map(str::trim) {
@@ -76,19 +76,18 @@ pub fn parse(disassembly: &str, entry: &str) -> Vec<Item> {
     items
 }
 
-/// Takes over the places from the same kernel's PTX, where those are the same lines of other
-/// files.
+/// Takes the places from the same kernel's PTX where these differ only in the file.
 ///
-/// ptxas 12.9 gives the calls around the first instructions of a kernel the file that the
-/// kernel's head is in, which is another one where a macro has made the head.
+/// For the calls around a kernel's first instructions, ptxas 12.9 names the file of the kernel's
+/// head, which is the wrong file where a macro generates the head.
 pub fn correct_files(items: &mut [Item], ptx: &[Line]) {
     let lines_of =
         |places: &[Place]| -> Vec<u32> { places.iter().map(|place| place.line).collect() };
     let mut by_lines: HashMap<Vec<u32>, Vec<&[Place]>> = HashMap::new();
     for line in ptx {
         if let Line::Instruction { origin, .. } = line {
-            // An instruction that ptxas has moved out of an inlined function has the place of
-            // the call.
+            // An instruction that ptxas moved out of an inlined function has the place of the
+            // call.
             for depth in 1..=origin.len() {
                 let places = &origin[..depth];
                 by_lines.entry(lines_of(places)).or_default().push(places);
@@ -199,7 +198,7 @@ mod tests {
             origin: places(&[("tiled.rs", 46), ("tiled.rs", 79), ("thread.rs", 26)]),
         }];
         for (found, corrected) in [
-            // As ptxas writes it, for a kernel whose head is in gemm.rs.
+            // The output of ptxas for a kernel with its head in gemm.rs.
             (
                 places(&[("gemm.rs", 46), ("gemm.rs", 79), ("thread.rs", 26)]),
                 places(&[("tiled.rs", 46), ("tiled.rs", 79), ("thread.rs", 26)]),

@@ -9,8 +9,7 @@ pub fn line(file: &str, line: u32) -> Option<&'static str> {
     text.lines().nth(index).map(str::trim)
 }
 
-/// A file's name for people: that of a file of Rust's own libraries is cut down to
-/// `core/src/cmp.rs`.
+/// A file's name for people: a file of Rust's own libraries is shortened to `core/src/cmp.rs`.
 pub fn short_name(file: &str) -> &str {
     let rust = ["/rustc/", "rust/"]
         .iter()

@@ -1,4 +1,4 @@
-//! What the mainloop of a kernel consists of, counted in its machine code.
+//! Counts of the instructions in a kernel's mainloop, from its machine code.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -6,27 +6,26 @@ use std::fmt;
 use super::sass::{Instruction, Item};
 use gpu_gemm::text::plural;
 
-/// Opcodes of multiply-adds, in order of preference: a kernel of floats also has integer ones,
+/// Opcodes of multiply-adds, in order of preference: a kernel for floats also has integer ones,
 /// for addresses.
 const MULTIPLY_ADDS: [&str; 3] = ["FFMA", "DFMA", "IMAD"];
 
-/// Counts of a kernel's mainloop: of its innermost loops with multiply-adds, the one with the
-/// most.
+/// Counts of a kernel's mainloop: the innermost loop with the most multiply-adds.
 ///
-/// A loop is the code between a backward branch and its target. Instructions that it may skip
-/// count like those that it always executes.
+/// A loop is the code between a backward branch and its target. Instructions that may be skipped
+/// count like the others.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MainLoop {
     /// Addresses of the first and the last instruction.
     pub addresses: (u32, u32),
     pub instructions: usize,
-    /// `FFMA`, or what this kernel multiplies with.
+    /// `FFMA`, or the opcode of this kernel's multiply-adds.
     pub multiply_add: &'static str,
     pub multiply_adds: usize,
     /// Source operands of the multiply-adds that are registers.
     pub register_operands: usize,
-    /// Those of them that come from the cache of the register file's last reads (`.reuse`), and
-    /// read no register bank.
+    /// The operands among them that come from the cache of the last register reads (`.reuse`), and
+    /// so access no register bank.
     pub reused_operands: usize,
     /// Loads from shared memory of 32, 64 and 128 bits a thread.
     pub shared_loads: [usize; 3],
@@ -37,7 +36,7 @@ pub struct MainLoop {
     pub barriers: usize,
 }
 
-/// What is counted in a kernel.
+/// The counts of a kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Statistics {
     /// Instructions of the entire kernel.
@@ -105,7 +104,7 @@ fn main_loop(items: &[Item]) -> Option<MainLoop> {
         counted
             .iter()
             .filter(|(body, _)| !holds_another(body))
-            // If several have as many, the first.
+            // The first of several with the same number.
             .rev()
             .max_by_key(|(_, count)| *count)
             .map(|(body, _)| MainLoop::of(&instructions(body), multiply_add))
@@ -249,7 +248,7 @@ mod tests {
     #[test]
     fn the_main_loop_is_the_innermost_with_the_most_multiply_adds() {
         let found = Statistics::of(&parse(DISASSEMBLY, "tiled"));
-        // Counted by hand. The loop holds another, without multiply-adds; the one after it has
+        // Counted by hand. The loop contains another without multiply-adds; the loop after it has
         // one.
         let expected = Statistics {
             instructions: 27,

@@ -17,7 +17,7 @@ impl Loaded {
     ///
     /// # Safety
     ///
-    /// Each, if it is there, is a library whose initialization has no requirements.
+    /// Each existing file is a library that may be initialised without preconditions.
     pub unsafe fn first_of(candidates: impl IntoIterator<Item = PathBuf>) -> Option<Loaded> {
         candidates.into_iter().find_map(|path| {
             // SAFETY: the caller vouches for it.

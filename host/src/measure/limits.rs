@@ -1,8 +1,8 @@
-//! Times that are impossible: a sum of launches longer than the clock on the wall shows, more
-//! operations a second than the GPU has lanes for, or a launch shorter than its matrices take to
-//! pass through memory. A figure beyond is a mistake in the measurement, whatever was measured.
+//! Times that are impossible: a sum of launches longer than the wall clock shows, more operations
+//! a second than the GPU's peak, or a launch too short for its matrices to pass through memory. A
+//! figure beyond these limits is a mistake in the measurement.
 
-// A NaN must fail every comparison, so they are written as what must hold, negated.
+// A NaN must be refused, so each condition is the negation of what must hold.
 #![allow(clippy::neg_cmp_op_on_partial_ord)]
 
 use std::time::Duration;
@@ -13,14 +13,14 @@ use thiserror::Error;
 use super::timing::Timing;
 use crate::data::{Number, Problem};
 
-/// Part of the memory traffic that may stay in the L2, though each launch gets copies of the
-/// matrices that were not used just before, together twice the L2.
+/// The share of the memory traffic that may stay in the L2, although launches use copies of the
+/// matrices in turn, together twice the L2.
 const IN_L2: f64 = 0.5;
 
-/// Clocks and events are so exact.
+/// The accuracy of clocks and events.
 const SLACK: f64 = 1.02;
 
-/// The limits of a GPU, and of the time in which it did everything.
+/// The limits of a GPU, and the time in which all launches ran.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
     /// `None` where it is not known.
@@ -43,7 +43,7 @@ pub struct Implausible {
 }
 
 impl Limits {
-    /// Checks the times of what multiplied `problem`.
+    /// Checks the times of a contender on `problem`.
     pub fn check<T: Number>(
         &self,
         name: &str,
@@ -97,8 +97,8 @@ mod tests {
 
     const SECOND: Duration = Duration::from_secs(1);
 
-    /// Why `timing` cannot be true of `batch` products of this shape, with limits of this peak and
-    /// this bandwidth (0: none), when a second went by.
+    /// Why `timing` is impossible for `batch` products of this shape within one second, with this
+    /// peak and this bandwidth (0: no limit).
     fn refusal(
         (batch, shape, alpha): (usize, Shape, f32),
         (peak, bandwidth_bytes_per_s): (f64, f64),
@@ -133,7 +133,7 @@ mod tests {
         let (one, column) = (Shape::new(1, 1, 1), Shape::new(51, 1, 1));
         assert_eq!((100.0 * SLACK, 102.0 / 100.0), (102.0, SLACK));
         // The peak for 2 * 51 operations a second, and the bandwidth for the 204 bytes of C alone,
-        // half of which may stay in the L2; of a batch, all products count.
+        // half of which may stay in the L2; all products of a batch count.
         for (problem, limits, at, beyond) in [
             ((1, one, 1.0), (0.0, 0.0), SLACK, SLACK.next_up()),
             ((1, column, 1.0), (100.0, 0.0), 1.0, 1.0_f64.next_down()),

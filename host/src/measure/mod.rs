@@ -1,9 +1,9 @@
-//! How long kernels take: warm-up, runs, median and spread.
+//! The time that kernels take: warm-up, runs, median and spread.
 //!
-//! On a GPU and by OpenCL ([`gpu`]) several contenders alternate, on a GPU with cuBLAS
-//! and cublasLt ([`cublas`]) among them; on several devices ([`several`]), on the simulator and on
-//! the CPU, they run one after the other, timed by the wall clock. [`sustained`] has a GPU's speed
-//! at its power limit.
+//! On a GPU and with OpenCL ([`gpu`]) several contenders alternate, on a GPU with cuBLAS and
+//! cublasLt ([`cublas`]) among them; on several devices ([`several`]), on the simulator and on the
+//! CPU, they run one after the other, timed by the wall clock. [`sustained`] measures a GPU's
+//! speed at its power limit.
 
 pub mod cublas;
 pub mod gpu;

@@ -1,14 +1,13 @@
-//! What a GPU does while it is measured: its clocks, power and temperature, and why the clocks
-//! are not higher, from NVIDIA's management library (NVML).
+//! The state of a GPU while it is measured: its clocks, power and temperature, and what limits the
+//! clocks, from NVIDIA's management library (NVML).
 //!
-//! The library comes with the driver, and is loaded at run time. Seven of its functions are
-//! all that is needed, so no crate wraps them. Where there is no NVML, or it does not know something,
-//! nothing is known, and that is no error.
+//! The library comes with the driver, and is loaded at run time. Only seven of its functions are
+//! needed, so no crate wraps them. It is no error if there is no NVML or it does not know a value.
 //!
 //! A sample takes some calls of the host and none of the GPU. It is taken while the GPU works on
 //! launches that are already queued, so that it delays none of them; see [`super::gpu`]. Clocks
-//! and temperature are those of that moment. The power is what NVML has, on most GPUs the mean
-//! of the last second, so that it is too low for a benchmark shorter than that.
+//! and temperature are those of that moment. The power is NVML's, on most GPUs the mean of the
+//! last second, so it is too low for a shorter benchmark.
 
 use std::ffi::{CString, c_char, c_int, c_void};
 use std::ptr;
@@ -18,7 +17,7 @@ use cust::device::{Device, DeviceAttribute};
 use libloading::Library;
 use serde::{Deserialize, Serialize};
 
-/// The state of a GPU. What is not known is null.
+/// The state of a GPU. An unknown value is null.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct GpuState {
     /// The clock of the SMs.
@@ -26,8 +25,7 @@ pub struct GpuState {
     pub memory_clock_mhz: Option<u32>,
     pub power_w: Option<f64>,
     pub temperature_c: Option<u32>,
-    /// Why the clocks are not higher: NVML's names, such as `sw_power_cap`; empty if nothing
-    /// holds them back.
+    /// What limits the clocks, by NVML's names, such as `sw_power_cap`; empty if nothing does.
     pub throttle_reasons: Option<Vec<String>>,
 }
 
@@ -69,7 +67,7 @@ const REASONS: [(u64, &str); 9] = [
     (0x100, "display_clock_setting"),
 ];
 
-/// The process's NVML, started, which it never stops.
+/// The process's NVML, initialised. It is never shut down.
 fn nvml() -> Option<&'static Library> {
     static NVML: OnceLock<Option<Library>> = OnceLock::new();
     let load = || {
@@ -92,15 +90,15 @@ pub struct Probe {
 }
 
 impl Probe {
-    /// A probe of the GPU with this CUDA ordinal; NVML has ordinals of its own. NVML starts here, so
-    /// that [`Probe::sample`] is fast.
+    /// A probe of the GPU with this CUDA ordinal; NVML has ordinals of its own. NVML is
+    /// initialised here, so that [`Probe::sample`] is fast.
     pub fn new(ordinal: u32) -> Option<Probe> {
         type Find = unsafe extern "C" fn(id: *const c_char, device: *mut Handle) -> c_int;
         let nvml = nvml()?;
         let id = CString::new(pci_bus_id(ordinal)?).ok()?;
         let mut device = ptr::null_mut();
-        // SAFETY: the type is that of `nvml.h`, the string ends with a zero, and the handle's place
-        // can be written.
+        // SAFETY: the type is that of `nvml.h`, the string ends with a zero, and the handle can be
+        // written.
         let status = unsafe {
             let find = *nvml.get::<Find>("nvmlDeviceGetHandleByPciBusId_v2").ok()?;
             find(id.as_ptr(), &mut device)
@@ -112,17 +110,17 @@ impl Probe {
     ///
     /// # Safety
     ///
-    /// `nvml.h` has such a function, whose value is a `T`.
+    /// `nvml.h` has such a function, with a value of type `T`.
     unsafe fn read_of<T: Default>(&self, function: &str, which: c_int) -> Option<T> {
         type Get<T> = unsafe extern "C" fn(device: Handle, which: c_int, value: *mut T) -> c_int;
         let mut value = T::default();
-        // SAFETY: the caller vouches for the type, and the value's place can be written.
+        // SAFETY: the caller vouches for the type, and the value can be written.
         let status =
             unsafe { self.nvml.get::<Get<T>>(function).ok()?(self.device, which, &mut value) };
         (status == 0).then_some(value)
     }
 
-    /// The same of the GPU alone.
+    /// Calls a function that takes only the GPU.
     ///
     /// # Safety
     ///
@@ -137,7 +135,7 @@ impl Probe {
 
     /// A clock of the GPU.
     fn clock_mhz(&self, which: c_int) -> Option<u32> {
-        // SAFETY: it is such a function.
+        // SAFETY: `nvml.h` declares it so.
         unsafe { self.read_of("nvmlDeviceGetClockInfo", which) }
     }
 
@@ -148,14 +146,14 @@ impl Probe {
 
     /// The energy that the GPU has taken since the driver was loaded. It advances in steps.
     pub fn energy_j(&self) -> Option<f64> {
-        // SAFETY: it is such a function.
+        // SAFETY: `nvml.h` declares it so.
         let millijoules: u64 = unsafe { self.read("nvmlDeviceGetTotalEnergyConsumption")? };
         Some(millijoules as f64 / 1e3)
     }
 
-    /// What the GPU does now.
+    /// The GPU's current state.
     pub fn sample(&self) -> GpuState {
-        // SAFETY: these are such functions.
+        // SAFETY: `nvml.h` declares them so.
         let (milliwatts, temperature_c, reasons) = unsafe {
             (
                 self.read::<u32>("nvmlDeviceGetPowerUsage"),
@@ -184,7 +182,7 @@ fn names(reasons: u64) -> Vec<String> {
     .collect()
 }
 
-/// Where the GPU is, as NVML spells it: domain, bus, device and function.
+/// The GPU's PCI address, as NVML spells it: domain, bus, device and function.
 fn pci_bus_id(ordinal: u32) -> Option<String> {
     let device = Device::get_device(ordinal).ok()?;
     let number = |attribute| device.get_attribute(attribute).ok();

@@ -1,4 +1,4 @@
-//! How often something runs; and times by the clock on the wall, on the CPU and on the simulator.
+//! How often to run; and times by the wall clock, on the CPU and on the simulator.
 
 use std::time::Duration;
 
@@ -12,16 +12,16 @@ pub struct Pace {
     /// Seconds that all runs of one contender may take.
     budget: f64,
     /// Runs before the timed ones: `warmup` at most. A slow kernel gets one for each
-    /// `one_warmup_in` runs that the budget affords, and `least_warmup` at least.
+    /// `one_warmup_in` runs within the budget, but at least `least_warmup`.
     warmup: u32,
     one_warmup_in: u32,
     least_warmup: u32,
-    /// Seconds that a run lasts at least.
+    /// The shortest run, in seconds.
     shortest_run: f64,
-    /// Copies of the matrices that launches take in turn, at most.
+    /// The largest number of copies of the matrices that launches use in turn.
     pub(super) most_copies: usize,
-    /// Whether the run that proved the result is one of the warm-up, or the first that counts if
-    /// there is none.
+    /// Whether the run that proved the result counts as warm-up, or as the first timed run if
+    /// there is no warm-up.
     counts_proof: bool,
 }
 
@@ -49,7 +49,7 @@ pub(super) const BY_OPENCL: Pace = Pace {
     counts_proof: false,
 };
 
-/// The runs that proved a rung warmed it up.
+/// The runs that proved a rung were its warm-up.
 pub const ON_CPU: Pace = Pace {
     runs: 10,
     budget: 3.0,
@@ -71,12 +71,12 @@ pub const ON_SIMULATOR: Pace = Pace {
 const FEWEST_RUNS: u32 = 3;
 
 impl Pace {
-    /// How many launches make a run, if one takes `seconds`.
+    /// The number of launches in a run, if one takes `seconds`.
     pub(super) fn launches_per_run(&self, seconds: f64) -> u32 {
         ((self.shortest_run / seconds.max(1e-6)).ceil() as u32).max(1)
     }
 
-    /// Runs at most, with those that warm up.
+    /// The largest number of runs, warm-up included.
     pub fn most_runs(&self, effort: Effort) -> u32 {
         effort.runs.unwrap_or(self.runs).max(1) + effort.warmup.unwrap_or(self.warmup)
     }
@@ -91,9 +91,9 @@ pub(super) struct Repeats {
 }
 
 impl Repeats {
-    /// For launches of about `seconds`.
+    /// The repeats for launches of about `seconds`.
     pub fn new(pace: Pace, effort: Effort, seconds: f64) -> Repeats {
-        // More than a u32 holds becomes the largest, even an infinity.
+        // `as` saturates, even at infinity.
         let affordable = (pace.budget / seconds) as u32;
         let warmup = (affordable / pace.one_warmup_in).max(pace.least_warmup);
         let runs = pace.runs.min(affordable.max(FEWEST_RUNS));
@@ -105,7 +105,7 @@ impl Repeats {
     }
 }
 
-/// The times that `run` reports. `proof` is that of the run that proved the result.
+/// The times that `run` reports. `proof` is the time of the run that proved the result.
 pub fn by_clock(
     pace: Pace,
     effort: Effort,

@@ -1,4 +1,4 @@
-//! Where cuBLAS is looked for.
+//! The places to look for cuBLAS.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -32,7 +32,7 @@ pub(super) fn candidates(variable: impl Fn(&str) -> Option<OsString>, root: &Pat
         .collect();
 
     let mut prefixes = named_by(&["VIRTUAL_ENV", "CONDA_PREFIX"]);
-    // The Python that a user calls by its name, which may be that of a virtual environment.
+    // The Python in the user's PATH, which may be that of a virtual environment.
     let path = variable("PATH").unwrap_or_default();
     let pythons = env::split_paths(&path).filter(|folder| folder.join("python3").exists());
     prefixes.extend(pythons.filter_map(|folder| folder.parent().map(Path::to_path_buf)));

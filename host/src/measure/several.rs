@@ -18,7 +18,7 @@ pub type Timed<T> = Multiplied<T, (Timing, Vec<usize>)>;
 ///
 /// # Errors
 ///
-/// A device fails, or its memory is too small; it is named.
+/// A device, which the error names, fails or has too little memory.
 pub fn measure<T: Number>(
     devices: &Devices,
     choice: Option<Choice>,
@@ -40,8 +40,8 @@ pub fn measure<T: Number>(
     Ok((all, alone))
 }
 
-/// Times by the clock on the wall, after a run whose launches load code; and the bytes that each
-/// device received in the last run.
+/// Times by the wall clock, after a run that loads the code; and the bytes that each device
+/// received in the last run.
 fn timed(
     devices: &Devices,
     effort: Effort,

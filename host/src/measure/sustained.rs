@@ -1,10 +1,10 @@
-//! Speed at the power limit: seconds of back-to-back launches, as a training run has them.
+//! Speed at the power limit: seconds of back-to-back launches, as in a training run.
 //!
-//! Runs with gaps between them never meet the limit, so their clocks are higher than a stream of
-//! products gets. Here each contender launches for at least a second at a time, in turns whose
-//! order changes, and the first 0.3 s of each turn do not count: in them clocks and power settle.
-//! The host queues batches of launches, always one ahead of what the GPU does, and meanwhile reads
-//! the clock and the energy counter.
+//! Runs with gaps between them never reach the limit, so they get higher clocks than a stream of
+//! products. Here the contenders alternate, in changing orders, and each launches for at least a
+//! second at a time. The first 0.3 s of each turn do not count, while clocks and power settle. The
+//! host queues batches of launches, always one ahead of the GPU, and meanwhile reads the clock and
+//! the energy counter.
 //!
 //! NVML's counter of energy advances in steps some tens of milliseconds apart, so the mean power is
 //! taken from one step to another, not from the first reading to the last.
@@ -18,17 +18,17 @@ use crate::data::Number;
 
 /// Seconds at the start of each turn that do not count.
 const DROPPED: f64 = 0.3;
-/// Seconds that a batch of launches takes, about.
+/// The approximate seconds of a batch of launches.
 const BATCH: f64 = 0.01;
-/// Batches that are queued at a time.
+/// Batches that are queued at once.
 const QUEUED: usize = 2;
 
-/// A contender's launches that count, of all its turns.
+/// The counted launches of a contender, in all its turns.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Sustained {
     pub turns: u32,
     pub launches: u64,
-    /// From the end of the first launch to the end of the last, of each turn.
+    /// The time from the end of each turn's first launch to the end of its last.
     pub seconds: f64,
     /// The mean clock of the SMs, if it is known.
     pub sm_clock_mhz: Option<f64>,
@@ -42,7 +42,7 @@ impl Sustained {
         self.seconds / self.launches as f64
     }
 
-    /// As a single run.
+    /// The timing of these launches as a single run.
     pub(super) fn timing(&self) -> Timing {
         let launches = u32::try_from(self.launches).unwrap_or(u32::MAX);
         Timing::new(vec![self.seconds_per_launch()], 0, launches)
@@ -50,7 +50,7 @@ impl Sustained {
 }
 
 /// Runs each contender for `seconds`, a second at a time. `medians` are the seconds of one launch;
-/// `doing` is told whose turn it is.
+/// `doing` is told which contender runs.
 pub(super) fn measure<T: Number>(
     bench: &Bench<'_, '_, T>,
     runners: &[&Runner<'_>],
@@ -66,7 +66,7 @@ pub(super) fn measure<T: Number>(
     Ok(all.iter().map(|turns| summary(turns)).collect())
 }
 
-/// What was seen in one turn, from [`DROPPED`] seconds on.
+/// The measurements of one turn, from [`DROPPED`] seconds on.
 #[derive(Clone, Debug, Default)]
 struct Turn {
     launches: u64,
@@ -83,7 +83,7 @@ struct Sample {
     energy_j: Option<f64>,
 }
 
-/// A second of launches, or as long as the third batch takes.
+/// Launches for a second, or until the third batch has ended if that is longer.
 fn turn<T: Number>(
     bench: &Bench<'_, '_, T>,
     runner: &Runner<'_>,
@@ -92,7 +92,7 @@ fn turn<T: Number>(
     let launches = (BATCH / seconds_per_launch.max(1e-6)).ceil() as u64;
     let (began, mut queued, mut ended) = (Instant::now(), VecDeque::new(), Vec::new());
     let mut samples = Vec::new();
-    // When the first batch that counts begins: the end of the one before it.
+    // The first counted batch, and when it begins: at the end of the one before it.
     let mut counted = None;
     loop {
         let is_over = began.elapsed().as_secs_f64() >= 1.0 + DROPPED && ended.len() >= 3;
@@ -125,7 +125,7 @@ fn turn<T: Number>(
     let (first, since) = counted.unwrap_or((0, DROPPED));
     samples.retain(|sample| sample.at >= since);
     let last = ended.len() - 1;
-    // A contender whose launches take longer than a turn has none before the first that counts.
+    // If launches take longer than a turn, there may be no batch before the first counted one.
     let first = first.min(last - 1);
     Ok(Turn {
         launches: launches * (last - first) as u64,
@@ -200,7 +200,7 @@ mod tests {
         let (joules, seconds) = energy(&samples).unwrap();
         assert_eq!(joules, 10.0);
         approx::assert_relative_eq!(joules / seconds, 500.0, max_relative = 1e-9);
-        // A counter that stands still says nothing.
+        // A counter that does not advance gives no power.
         assert_eq!(energy(&samples[..3]), None);
         assert_eq!(energy(&[]), None);
     }

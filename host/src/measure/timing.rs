@@ -6,8 +6,8 @@ use rand_pcg::Pcg64;
 
 use crate::statistics;
 
-/// How often to run. What is not given is chosen, for a GPU by a first timing, so that a slow
-/// kernel does not take minutes.
+/// How often to run. Values that are not given are chosen, on a GPU by a first timing, so that a
+/// slow kernel does not take minutes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Effort {
     /// Timed runs.
@@ -19,8 +19,8 @@ pub struct Effort {
     pub sustained: Option<u32>,
 }
 
-/// A shuffled round-robin over contenders that have `runs` runs each: one run of each that has any
-/// left, in a random order, then again in another.
+/// A shuffled round-robin over contenders that have `runs` runs each: one run of each with runs
+/// left, in a random order, then again in another order.
 pub fn turns(runs: &[u32]) -> Vec<usize> {
     let mut generator = Pcg64::seed_from_u64(0);
     let mut turns = Vec::new();
@@ -35,11 +35,11 @@ pub fn turns(runs: &[u32]) -> Vec<usize> {
 /// The times of one contender.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Timing {
-    /// Seconds for one launch, of each run, in the order of running. Not empty.
+    /// The seconds of one launch in each run, in the order of running. Not empty.
     samples: Vec<f64>,
     /// Runs before the first that counts.
     pub warmup: u32,
-    /// Launches whose mean is one sample.
+    /// The number of launches in a run. A sample is their mean.
     pub launches_per_run: u32,
 }
 
@@ -58,7 +58,7 @@ impl Timing {
         }
     }
 
-    /// Seconds for one launch, of each run, in the order of running.
+    /// The seconds of one launch in each run, in the order of running.
     pub fn samples(&self) -> &[f64] {
         &self.samples
     }
@@ -68,7 +68,7 @@ impl Timing {
         self.samples.len()
     }
 
-    /// The middle one in seconds; the mean of the two in the middle of an even number.
+    /// The median in seconds; for an even number, the mean of the middle two.
     pub fn median(&self) -> f64 {
         statistics::median(&self.samples)
     }
@@ -114,7 +114,7 @@ mod tests {
     #[test]
     fn contenders_take_turns_in_changing_orders_while_they_have_runs_left() {
         let turns = turns(&[8, 3, 0, 8]);
-        // Three have runs in the first three rounds, two in the five after them.
+        // Three contenders have runs in the first three rounds, two in the next five.
         let (first, last) = turns.split_at(9);
         let rounds = first.chunks(3).chain(last.chunks(2));
         let mut orders: Vec<Vec<usize>> = rounds.map(<[_]>::to_vec).collect();

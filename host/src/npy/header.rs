@@ -4,7 +4,7 @@
 use serde::Deserialize;
 use serde_json::Value;
 
-/// What it says.
+/// The contents of the dictionary.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Header {
@@ -14,7 +14,7 @@ pub(super) struct Header {
 }
 
 impl Header {
-    /// Reads the dictionary, which ends with a newline, as the JSON that it nearly is.
+    /// Reads the dictionary, which is nearly JSON and ends with a newline.
     pub fn parse(text: &[u8]) -> Option<Header> {
         let text = str::from_utf8(text).ok()?.strip_suffix('\n')?;
         let mut json = String::new();
@@ -35,8 +35,8 @@ impl Header {
     }
 }
 
-/// A header of version 1.0 for a matrix in C order, from the first byte of the file to the last
-/// before the elements, which NumPy aligns to 64 bytes.
+/// A header of version 1.0 for a matrix in C order: all bytes of the file before the elements,
+/// which NumPy aligns to 64 bytes.
 pub(super) fn of_matrix(descr: &str, rows: usize, columns: usize) -> Vec<u8> {
     const FIXED: usize = 10; // magic, version and the length of the rest
     let dictionary =

@@ -1,13 +1,13 @@
 //! Files that the program writes: completely or not at all.
 //!
-//! An [`Output`] is a file without a name in the target's folder, made before the long run
-//! starts, so that a target that cannot be written is reported at once. [`Output::commit`] puts
-//! it in the target's place; until then the target stays as it is. A file without a name leaves
+//! An [`Output`] is a file without a name in the target's folder, created before the long run
+//! starts, so that a target that cannot be written is reported at once. [`Output::commit`] puts it
+//! in the target's place; until then the target stays as it is. A file without a name leaves
 //! nothing behind however the process ends. Where the file system has no such files (NFS), it is a
-//! temporary file with a name, which a process that a signal ends leaves behind.
+//! temporary file with a name, which stays behind if a signal ends the process.
 //!
 //! A target that is no regular file (a pipe, a device, a standard stream such as `/dev/stdout`) is
-//! never replaced: [`Output::commit`] writes to it, behind what is there.
+//! never replaced: [`Output::commit`] appends to it.
 
 mod place;
 
@@ -27,7 +27,7 @@ pub use place::is_stdout;
 #[error("`{}` cannot be written: {reason}.", path.display())]
 pub struct OutputError {
     path: PathBuf,
-    /// A clause.
+    /// The reason, as a clause.
     reason: String,
 }
 
@@ -48,27 +48,27 @@ pub struct OutputError {
 /// ```
 #[derive(Debug)]
 pub struct Output {
-    /// As the user named it.
+    /// The path as the user gave it.
     path: PathBuf,
     sink: Sink,
 }
 
-/// What holds the bytes until they are committed.
+/// Where the bytes are kept until they are committed.
 #[derive(Debug)]
 enum Sink {
-    /// A new file, which is to replace `target`.
+    /// A new file, which will replace `target`.
     File {
         /// Its path without links.
         target: PathBuf,
         writer: BufWriter<AtomicWriteFile>,
     },
-    /// Memory, since a stream takes nothing back.
+    /// Memory, since bytes written to a stream cannot be taken back.
     Stream { stream: File, held: Vec<u8> },
 }
 
 impl Output {
-    /// Makes sure that `path` can be written, and makes the file or opens the stream. A file that
-    /// is there already keeps its permissions, and a link to a file stays one.
+    /// Makes sure that `path` can be written, and creates the file or opens the stream. An
+    /// existing file keeps its permissions, and a link to a file remains a link.
     ///
     /// # Errors
     ///
@@ -94,7 +94,7 @@ impl Output {
         })
     }
 
-    /// The file that is being written, as the user named it.
+    /// The path of the file, as the user gave it.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -105,7 +105,7 @@ impl Output {
     }
 
     /// Puts what was written in the target's place, in one step, once it has reached the disk; or
-    /// writes it to the stream, whose reader may go away when it has read enough.
+    /// writes it to the stream, which its reader may close early.
     ///
     /// # Errors
     ///
@@ -123,7 +123,7 @@ impl Output {
     }
 }
 
-/// The outcome of a write to a stream. A reader that has gone away is no error.
+/// The outcome of a write to a stream. It is no error if the reader closed the stream.
 fn unless_unread(written: io::Result<()>) -> io::Result<()> {
     match written {
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
@@ -132,10 +132,9 @@ fn unless_unread(written: io::Result<()>) -> io::Result<()> {
 }
 
 impl Sink {
-    /// Makes a file that is to replace `target`. An error is a clause.
+    /// Creates a file that will replace `target`. An error is a clause.
     fn replacing(target: PathBuf) -> Result<Sink, String> {
-        // A file in a folder that may be written could be replaced, even if the file itself may
-        // not be written.
+        // A write-protected file in a writable folder could be replaced, but must not be.
         match OpenOptions::new().write(true).open(&target) {
             Err(error) if error.kind() != ErrorKind::NotFound => return Err(clause(&error)),
             _ => {}
@@ -152,7 +151,7 @@ impl Sink {
 fn put_in_place(target: &Path, writer: BufWriter<AtomicWriteFile>) -> io::Result<()> {
     let file = writer.into_inner()?;
     file.sync_all()?;
-    // Something else may be there by now.
+    // The target may have changed since it was opened.
     match fs::symlink_metadata(target) {
         Ok(there) if there.is_dir() => Err(ErrorKind::IsADirectory.into()),
         Ok(there) if !there.is_file() => Err(io::Error::other("it is no longer a regular file")),

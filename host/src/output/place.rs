@@ -1,19 +1,18 @@
-//! What the name of an output stands for: a regular file, which is replaced, or a stream, which
-//! is written to where it stands.
+//! The kind of an output: a regular file, which is replaced, or a stream, which is written to at
+//! its current position.
 //!
-//! Standard output and standard error are known by their names, since the system follows
-//! `/dev/stdout` to the file behind the descriptor, where it would start anew at the file's first
-//! byte.
+//! Standard output and standard error are recognised by name: opening `/dev/stdout` would open the
+//! file behind the descriptor anew, at its first byte.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind};
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 
-/// Where the bytes go.
+/// The destination of the bytes.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Place {
-    /// A regular file, or a name that is free. No part of the path but the last is a link.
+    /// A regular file, or a new name. The folders in the path are no links.
     File(PathBuf),
     StandardOutput,
     StandardError,
@@ -22,7 +21,7 @@ pub(super) enum Place {
 }
 
 impl Place {
-    /// What `path` stands for. An error is a clause.
+    /// The place that `path` names. An error is a clause.
     pub(super) fn of(path: &Path) -> Result<Place, String> {
         match path.to_str().unwrap_or_default() {
             "/dev/stdin" | "/dev/fd/0" | "/proc/self/fd/0" => {
@@ -60,18 +59,17 @@ impl Place {
         })?;
         let path = folder.join(name);
         match fs::read_link(&path) {
-            // A dangling link: its target is the file to make.
+            // A dangling link: its target is the file to create.
             Ok(next) => Place::of(&folder.join(next)),
             Err(_) => Ok(Place::File(path)),
         }
     }
 
-    /// Opens it to write behind what is there. A named pipe waits for its reader, as it does in a
-    /// shell.
+    /// Opens it to append. A named pipe waits for its reader, as in a shell.
     pub(super) fn stream(&self) -> io::Result<File> {
         match self {
             Place::File(path) | Place::Special(path) => OpenOptions::new().append(true).open(path),
-            // Descriptors of their own, which share the position.
+            // A duplicate descriptor, which shares the position.
             Place::StandardOutput => Ok(io::stdout().as_fd().try_clone_to_owned()?.into()),
             Place::StandardError => Ok(io::stderr().as_fd().try_clone_to_owned()?.into()),
         }

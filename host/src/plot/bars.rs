@@ -1,4 +1,4 @@
-//! Bars, a row each, with their values at their ends.
+//! Bars, one in each row, with their values at their ends.
 
 use plotters::prelude::*;
 use plotters::style::text_anchor::HPos;
@@ -7,7 +7,7 @@ use super::ticks::Scale;
 use super::{Colour, Drawn, FAINT, INK, MARGIN, SOFT, Sheet, TEXT};
 use super::{dash, fill, font, picture, stroke, text_width, widest, write, write_on_white};
 
-/// The distance from one bar to the next, and the gap between them, which rows have once more.
+/// The distance from one bar to the next, and the gap between bars, which is twice between rows.
 const BAR: i32 = 19;
 const GAP: i32 = 5;
 
@@ -17,9 +17,9 @@ pub struct Bars {
     pub title: String,
     /// Lines below the title.
     pub notes: Vec<String>,
-    /// What the colours mean.
+    /// The meaning of the colours.
     pub legend: Vec<(Colour, &'static str)>,
-    /// Below the axis.
+    /// The label below the axis.
     pub axis: String,
     /// Whether values are ratios: bars begin at 1, and a ratio and its inverse are equally long.
     pub are_ratios: bool,
@@ -28,14 +28,14 @@ pub struct Bars {
     pub rows: Vec<Row>,
 }
 
-/// A name, and bars below each other. Without bars, a heading.
+/// A name, and its bars below each other. Without bars, it is a heading.
 #[derive(Clone, Debug, Default)]
 pub struct Row {
     pub name: String,
     pub bars: Vec<Bar>,
 }
 
-/// Parts one after the other, and the text at the end.
+/// A bar of consecutive parts, with a text at the end.
 #[derive(Clone, Debug, Default)]
 pub struct Bar {
     /// Lengths and colours, with the text inside.
@@ -120,7 +120,7 @@ impl Bars {
         let names = self.rows.iter().filter(|row| !row.bars.is_empty());
         let names = widest(names.map(|row| row.name.as_str())) + 2 * GAP;
         let scale = self.scale();
-        // Values of ratios below 1 are at the left of their bars.
+        // The values of ratios below 1 are at the left ends of the bars.
         let room = if scale.range.0 > 0.0 && scale.range.0 < 1.0 {
             values
         } else {

@@ -1,5 +1,5 @@
-//! Lines and single points over two axes. Their names stand in a column at the right, each with
-//! its marker, as close to where its line ends as there is room.
+//! Lines and single points over two axes. Their names are in a column at the right, each with its
+//! marker, as close as possible to the end of its line.
 
 use plotters::coord::ranged1d::{Ranged, ValueFormatter};
 use plotters::prelude::*;
@@ -11,9 +11,9 @@ use super::{Colour, Drawn, FAINT, INK, MARGIN, SOFT, Sheet};
 use super::{dash, font, picture, stroke, widest, write, write_on_white};
 
 const HEIGHT: i32 = 440;
-/// Between the names of lines.
+/// The distance between the names of lines.
 const NAME: i32 = 18;
-/// Between the plot and the names.
+/// The distance between the plot and the names.
 const KEY: i32 = 36;
 
 /// A picture of lines.
@@ -28,24 +28,24 @@ pub struct Lines {
     pub guides: Vec<Guide>,
 }
 
-/// What an axis says.
+/// The title and the marks of an axis.
 #[derive(Clone, Debug, Default)]
 pub struct Axis {
     pub title: String,
     pub is_logarithmic: bool,
-    /// The values that it marks, and what it calls them; empty for round ones.
+    /// The marked values and their labels; empty for round values.
     pub marks: Vec<(f64, String)>,
 }
 
-/// What one contender reached.
+/// The points of one contender.
 #[derive(Clone, Debug)]
 pub struct Line {
     pub name: String,
     pub style: Style,
     pub points: Vec<(f64, f64)>,
-    /// Points that cannot be, which are only hinted at.
+    /// Impossible points, which are drawn dotted.
     pub dotted: Vec<(f64, f64)>,
-    /// Whether there is something between the points.
+    /// Whether lines join the points.
     pub is_joined: bool,
 }
 
@@ -57,8 +57,8 @@ pub struct Guide {
     pub is_dashed: bool,
 }
 
-/// How one contender is drawn: no two of the first 30 alike, neighbours in both colour and marker,
-/// so that it is told apart without colours, too.
+/// How one contender is drawn: the first 30 all differ, and neighbours differ in both colour and
+/// marker, so that they can be distinguished without colours.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Style {
     pub colour: Colour,
@@ -105,7 +105,7 @@ impl Style {
         marker: &[(-7, -2), (7, -2), (7, 2), (-7, 2)],
     };
 
-    /// Outlined in white, so that markers on top of each other are told apart.
+    /// Draws a marker with a white outline, so that overlapping markers can be distinguished.
     fn mark(&self, sheet: &Sheet<'_>, (x, y): (i32, i32)) -> Drawn {
         let corners = self.marker.iter().map(|(dx, dy)| (x + dx, y + dy));
         let mut corners: Vec<(i32, i32)> = corners.collect();
@@ -116,7 +116,7 @@ impl Style {
 }
 
 impl Axis {
-    /// Over all of `values`, with room at both ends if it is logarithmic.
+    /// A scale for all `values`, with room at both ends if it is logarithmic.
     fn scale(&self, values: impl Iterator<Item = f64>) -> Scale {
         let usable = |value: &f64| value.is_finite() && (*value > 0.0 || !self.is_logarithmic);
         let bounds = |(least, most): (f64, f64), value: f64| (least.min(value), most.max(value));
@@ -141,13 +141,13 @@ impl Axis {
     }
 }
 
-/// Moves labels apart, as little as they must be, between `top` and `bottom`: their middles, in
-/// the order of `wanted`.
+/// Moves labels apart as little as necessary, between `top` and `bottom`. Returns their middles,
+/// in the order of `wanted`.
 fn moved_apart(wanted: &[i32], (top, bottom): (i32, i32)) -> Vec<i32> {
     let mut order: Vec<usize> = (0..wanted.len()).collect();
     order.sort_by_key(|&index| wanted[index]);
     let mut places = wanted.to_vec();
-    // Down from the first, then up from the last.
+    // First downwards from the top, then upwards from the bottom.
     let mut least = top;
     for &index in &order {
         places[index] = places[index].max(least);
@@ -177,7 +177,7 @@ impl Lines {
             self.y.scale(points().map(|point| point.1)),
         ];
         let width = widest(scales[0].marks.iter().map(|mark| mark.1.as_str()));
-        // Names that have no room beside each other stand upright.
+        // Labels that have no room beside each other are written vertically.
         let places = scales[0].marks.iter();
         let mut places: Vec<i32> = places
             .map(|mark| scales[0].map(&mark.0, (0, 600)))

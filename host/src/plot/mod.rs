@@ -1,7 +1,7 @@
 //! Pictures of measurements, as SVG: bars and lines, drawn by `plotters`. `bench`, `gemm-mpi` and
-//! the book say what is in them ([`Bars`], [`Lines`]); the layout is the same in all.
+//! the book supply the content ([`Bars`], [`Lines`]); all share the layout.
 //!
-//! The viewer has the fonts, so the room that text takes is estimated, and never too small.
+//! The fonts are the viewer's, so the width of text is an estimate that is never too small.
 
 mod bars;
 mod lines;
@@ -24,8 +24,8 @@ pub const INK: Colour = RGBColor(0x1a, 0x1a, 0x1a);
 const SOFT: Colour = RGBColor(0x55, 0x55, 0x55);
 const FAINT: Colour = RGBColor(0xdd, 0xdd, 0xdd);
 
-/// Okabe and Ito's colours, less the yellow that is invisible on white: distinct with every
-/// common colour vision.
+/// Okabe and Ito's colours, which are distinct with every common colour vision, without the
+/// yellow, which is invisible on white.
 pub const BLUE: Colour = RGBColor(0x00, 0x72, 0xb2);
 pub const RED: Colour = RGBColor(0xd5, 0x5e, 0x00);
 pub const GREEN: Colour = RGBColor(0x00, 0x9e, 0x73);
@@ -33,12 +33,12 @@ pub const PINK: Colour = RGBColor(0xcc, 0x79, 0xa7);
 pub const ORANGE: Colour = RGBColor(0xe6, 0x9f, 0x00);
 pub const SKY: Colour = RGBColor(0x56, 0xb4, 0xe9);
 pub const GREY: Colour = RGBColor(0x99, 0x99, 0x99);
-/// Hardly there.
+/// A very pale grey.
 pub const PALE: Colour = RGBColor(0xe4, 0xe4, 0xe4);
 
 /// Width of every picture; heights differ.
 const WIDTH: i32 = 1000;
-/// Between the edge of a picture and anything in it.
+/// The margin inside the edge of a picture.
 const MARGIN: i32 = 16;
 /// Heights of text.
 const TEXT: f64 = 13.0;
@@ -49,8 +49,8 @@ type Sheet<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 /// Writing to memory does not fail, but `plotters` does not know that.
 type Drawn = Result<(), DrawingAreaErrorKind<std::io::Error>>;
 
-/// A picture of a title, lines below it, and what `draw` draws in the `height` below these: it
-/// gets the sheet and where that begins.
+/// A picture of a title, lines below it, and the drawing of `draw` in the `height` below these.
+/// `draw` gets the sheet and the y at which its area begins.
 fn picture(
     title: &str,
     notes: &[String],
@@ -58,7 +58,7 @@ fn picture(
     draw: impl FnOnce(&Sheet<'_>, i32) -> Drawn,
 ) -> String {
     let width = f64::from(WIDTH - 2 * MARGIN);
-    // What a screen reader says.
+    // The text for screen readers.
     let spoken = title.replace('&', "&amp;").replace('<', "&lt;");
     let title = wrapped(title, width, |text| 1.15 * text_width(text, TITLE));
     let notes = notes.iter();
@@ -92,17 +92,17 @@ fn picture(
 }
 
 fn font(colour: &Colour) -> TextStyle<'_> {
-    // The backend divides by 1.24.
+    // The backend divides the size by 1.24.
     TextStyle::from(("sans-serif", TEXT * 1.24).into_font()).color(colour)
 }
 
-/// Writes a line of text, at half its height beside the point.
+/// Writes a line of text beside the point, centred vertically.
 fn write(sheet: &Sheet<'_>, text: &str, at: (i32, i32), side: HPos, colour: Colour) -> Drawn {
     let style = font(&colour).pos(Pos::new(side, VPos::Center));
     sheet.draw_text(text, &style, at)
 }
 
-/// The same on a white ground, so that no line runs through it.
+/// [`write`] on a white background, so that no line runs through the text.
 fn write_on_white(sheet: &Sheet<'_>, text: &str, (x, y): (i32, i32), side: HPos) -> Drawn {
     let width = text_width(text, TEXT) as i32;
     let left = match side {
@@ -142,7 +142,7 @@ pub fn text_width(text: &str, size: f64) -> f64 {
     size * text.chars().map(of_glyph).sum::<f64>()
 }
 
-/// The width of the widest, in whole pixels.
+/// The width of the widest text, in whole pixels.
 fn widest<'a>(texts: impl Iterator<Item = &'a str>) -> i32 {
     let widths = texts.map(|text| text_width(text, TEXT));
     widths.fold(0.0, f64::max).ceil() as i32

@@ -1,10 +1,9 @@
-//! Which values an axis marks, and how figures are written.
+//! The marks of an axis, and the format of figures.
 
 use plotters::coord::ranged1d::{KeyPointHint, NoDefaultFormatting, Ranged, ValueFormatter};
 use plotters::coord::types::RangedCoordf64;
 
-/// An axis: its range, the values that it marks, and what it calls them. Values are as they are,
-/// or so that a factor is as far everywhere.
+/// An axis: its range, linear or logarithmic, and the marked values with their labels.
 #[derive(Clone, Debug)]
 pub(super) struct Scale {
     pub range: (f64, f64),
@@ -24,7 +23,7 @@ impl Ranged for Scale {
         let (first, last) = (at(self.range.0), at(self.range.1));
         let share = match first < last {
             true => (at(*value) - first) / (last - first),
-            // There is but one value.
+            // There is only one value.
             false => 0.5,
         };
         from + (share * f64::from(to - from)).round() as i32
@@ -47,7 +46,7 @@ impl ValueFormatter<f64> for Scale {
 }
 
 impl Scale {
-    /// With marks at round values.
+    /// A scale with marks at round values.
     pub fn new(range: (f64, f64), is_logarithmic: bool) -> Scale {
         let scale = Scale {
             range,
@@ -62,7 +61,7 @@ impl Scale {
     /// Round values in the range, five or so.
     fn ticks(&self) -> Vec<f64> {
         let (least, most) = self.range;
-        // Over a narrow range the logarithm is almost a line.
+        // Over a narrow range the logarithm is almost linear.
         if !self.is_logarithmic || most < 5.0 * least {
             return round((least, most));
         }
@@ -84,7 +83,7 @@ fn round((least, most): (f64, f64)) -> Vec<f64> {
     RangedCoordf64::from(least..most).key_points(7)
 }
 
-/// Divided below one, so that a tenth is written as 0.1.
+/// Negative powers divide, so that a tenth is exactly 0.1.
 fn power(by: f64, decade: i32) -> f64 {
     match decade < 0 {
         true => by / 10f64.powi(-decade),
@@ -92,7 +91,7 @@ fn power(by: f64, decade: i32) -> f64 {
     }
 }
 
-/// The end of an axis from zero that has room for `most`: a multiple of a round step.
+/// The end of an axis from zero with room for `most`: a multiple of a round step.
 pub(super) fn rounded_up(most: f64) -> f64 {
     if !(most.is_finite() && most > 0.0) {
         return 1.0;
@@ -104,7 +103,7 @@ pub(super) fn rounded_up(most: f64) -> f64 {
     }
 }
 
-/// A value on an axis: as few digits as tell it.
+/// A value on an axis, in as few digits as possible.
 fn label(value: f64) -> String {
     // A multiple of a step of 0.2 may be 0.6000000000000001.
     let digits = match value.abs() >= 1e-6 {
@@ -115,7 +114,7 @@ fn label(value: f64) -> String {
     text.trim_end_matches('0').trim_end_matches('.').to_string()
 }
 
-/// Three digits of a figure.
+/// A figure, to three digits.
 pub fn figure(value: f64) -> String {
     match value {
         99.95.. => format!("{value:.0}"),

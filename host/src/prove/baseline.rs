@@ -6,8 +6,8 @@ use super::error::EvaluateError;
 use super::request::{Baseline, Request};
 use crate::measure::cublas::{Cublas, CublasError, Interface, Precision};
 
-/// The libraries to compare with, each in the precision of the kernels and then, if requested, on
-/// f32 rounded to TF32.
+/// The libraries to compare with, each in the precision of the kernels and then, if requested,
+/// with f32 rounded to TF32.
 pub(super) fn yardsticks<'device>(
     device: &'device Device,
     request: &Request,

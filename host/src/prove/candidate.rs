@@ -1,4 +1,4 @@
-//! A rung on its way through the gates, and where it runs.
+//! A rung on its way through the gates, and the machine that runs it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -26,7 +26,7 @@ pub(super) struct Machine<'a> {
 /// A rung on its way through the gates.
 pub(super) struct Candidate {
     pub rung: Rung,
-    /// What a GPU kernel launches: every gate, the clock and the report have it from here.
+    /// The plan of a GPU kernel, for every gate, the timing and the report.
     pub plan: Option<Arc<Plan>>,
     pub proofs: Vec<Proof>,
     pub failure: Option<Failure>,
@@ -38,13 +38,13 @@ pub(super) struct Candidate {
     pub timing: Option<Timing>,
     /// The speed of back-to-back launches, if they were requested.
     pub sustained: Option<Sustained>,
-    /// How the work was divided, on several devices.
+    /// The division of the work on several devices.
     pub several: Option<Several>,
 }
 
 impl Candidate {
-    /// Plans a GPU kernel on one device; on several, runs do. If there is no plan, the first run
-    /// will say why.
+    /// Plans a GPU kernel on one device; on several, each run makes plans. If there is no plan,
+    /// the first run gives the reason.
     pub fn new(rung: Rung, request: &Request, device: &Device) -> Candidate {
         let is_one = device.several().is_none();
         let plan = rung.choice().filter(|_| is_one).and_then(|choice| {

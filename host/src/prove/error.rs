@@ -42,7 +42,7 @@ pub enum EvaluateError {
     )]
     WrongYardstick {
         name: String,
-        /// Such as `cuBLAS 13.1.0 from libcublas.so.13`.
+        /// The library, such as `cuBLAS 13.1.0 from libcublas.so.13`.
         library: String,
         failure: Failure,
     },

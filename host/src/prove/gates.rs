@@ -17,18 +17,18 @@ use crate::run::{Resident, RunError, run};
 use crate::verify::computed::{self, ComputedReference};
 use crate::verify::{self, Coverage, ErrorModel, Failure, Proof};
 
-/// Proofs that make a result right.
+/// The number of proofs that a result needs.
 pub(super) const GATES: usize = 2;
 
-/// A gate's problem, and what its results are compared with: those that the gate sees, and those
-/// that were timed.
+/// A gate's problem, and the references for its results, both those of the gate and those that
+/// were timed.
 pub(super) struct Judge<'p, T: Number> {
     pub problem: &'p Problem<T>,
     is_exact: bool,
     data: Option<Data>,
     coverage: Coverage<'static>,
-    /// For every element, one for each product, where the host would take too long; or why those
-    /// that the GPU computed are wrong.
+    /// References for every element, one for each product, where the host would take too long; or
+    /// why the GPU's references are wrong.
     references: Result<Option<Vec<ComputedReference>>, Failure>,
 }
 
@@ -46,7 +46,7 @@ impl<'p, T: Number> Judge<'p, T> {
             Some(_) => Coverage::beside_gpu(batch, shape, seed),
             None => Coverage::of_each(batch, shape, seed),
         };
-        // Where nothing rounds, the sums of rows prove as much.
+        // Without rounding, the sums of rows prove as much.
         let needs_reference = coverage.is_sampled() && (!is_exact || T::rounds_sums());
         let references = match needs_reference {
             true => computed_references(machine, problem, seed, progress)?,
@@ -61,8 +61,8 @@ impl<'p, T: Number> Judge<'p, T> {
         })
     }
 
-    /// Runs a candidate, and returns the result that it was judged by; `None` where the references
-    /// are wrong, so that there is nothing to compare it with.
+    /// Runs a candidate, judges its result and returns it; `None` where the references are wrong,
+    /// so that there is nothing to compare it with.
     fn run(
         &self,
         machine: Machine<'_>,
@@ -99,7 +99,7 @@ impl<'p, T: Number> Judge<'p, T> {
     }
 }
 
-/// The second gate, on the requested data, for the candidates that are right so far.
+/// The second gate, on the requested data, for the candidates that passed the first.
 pub(super) fn prove_general<T: Number>(
     machine: Machine<'_>,
     request: &Request,
@@ -127,8 +127,8 @@ pub(super) fn prove_general<T: Number>(
     Ok(())
 }
 
-/// [`compute_reference`] of each product by the GPU; `None` where there is none, or no memory for
-/// it, or the elements do not round.
+/// [`compute_reference`] for each product on the GPU; `None` without a GPU or memory for it, or if
+/// the elements do not round.
 fn computed_references<T: Number>(
     machine: Machine<'_>,
     problem: &Problem<T>,
@@ -158,8 +158,8 @@ fn computed_references<T: Number>(
     Ok(Ok(Some(references)))
 }
 
-/// A reference for every element, computed by the device; `None` if it has no memory for it. An
-/// inner error if it is wrong.
+/// A reference for every element, computed by the device; `None` if it lacks the memory; an inner
+/// error if the reference is wrong.
 ///
 /// # Errors
 ///
@@ -170,7 +170,7 @@ pub fn compute_reference<T: Number>(
     seed: u64,
     progress: &Progress,
 ) -> Result<Result<Option<ComputedReference>, Failure>, EvaluateError> {
-    // For magnitudes, and for the products of f32, a simple kernel will do.
+    // For magnitudes, and for f32 products, a simple kernel is enough.
     let mut variants = tiled::KERNEL.variants.iter();
     let Some(plain) = variants.find(|variant| variant.types.c == ElementType::F64) else {
         return Ok(Ok(None));
@@ -205,8 +205,8 @@ pub fn compute_reference<T: Number>(
     ))
 }
 
-/// The exact gate: random integers, whatever data is requested, since only they have a proof
-/// that hides nothing. Candidates share the integers that suit them, most all of them.
+/// The exact gate: random integers, whatever data is requested, since only their products can be
+/// checked without a tolerance. Candidates with the same requirements share the integers.
 pub(super) fn prove_exact<T: Number>(
     machine: Machine<'_>,
     request: &Request,
@@ -246,8 +246,7 @@ pub(super) fn prove_exact<T: Number>(
     Ok(())
 }
 
-/// The integer that replaces a scalar where nothing may round: between -2 and 2, and zero only
-/// for zero.
+/// The integer that replaces a scalar in the exact gate: between -2 and 2, and zero only for zero.
 pub fn small_integer(scalar: f64) -> i32 {
     match scalar {
         0.0 => 0,

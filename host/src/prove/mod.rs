@@ -5,9 +5,9 @@
 //! | `request.rs` | the request |
 //! | `candidate.rs` | a rung on its way through the gates |
 //! | `gates.rs` | the gates, each on its own data |
-//! | `timing.rs` | times what is right |
-//! | `baseline.rs` | what times are compared with |
-//! | `record.rs` | what the report says |
+//! | `timing.rs` | times the rungs that are right |
+//! | `baseline.rs` | the libraries to compare with |
+//! | `record.rs` | the record of the report |
 
 mod baseline;
 mod candidate;
@@ -58,9 +58,9 @@ impl<'a> Planned<'a> {
         }
     }
 
-    /// The steps by which [`Planned::evaluate`] advances its progress: on the simulator the CTAs
-    /// that it will run; on a GPU, on several devices and by OpenCL the results to prove, and the
-    /// timing; runs of CPU rungs.
+    /// The steps of [`Planned::evaluate`]'s progress: on the simulator the CTAs that it will run;
+    /// on a GPU, on several devices and with OpenCL the proofs and the timing; the runs of CPU
+    /// rungs.
     pub fn steps(&self) -> u64 {
         let effort = self.request.effort;
         let on_simulator = self.opened.device.is_simulator();
@@ -77,7 +77,7 @@ impl<'a> Planned<'a> {
         timing + self.candidates.iter().map(of_one).sum::<u64>()
     }
 
-    /// [`evaluate`], as a part of a longer operation whose progress is shown.
+    /// [`evaluate`] as a part of a longer operation that shows `progress`.
     pub fn evaluate(
         self,
         output: Option<&mut dyn Write>,
@@ -125,9 +125,9 @@ impl<'a> Planned<'a> {
     }
 }
 
-/// Carries out the request, and writes C, as the first rung that is proven right computed it, to
-/// `output` as a .npy file, which is valid only if there is no error and that rung is the only
-/// one. The report holds what was known when an error, if any, ended it.
+/// Carries out the request, and writes the C of the first rung that is proven right to `output` as
+/// a .npy file, which is valid only if there is no error and only one rung. After an error, the
+/// report holds everything up to it.
 pub fn evaluate(
     opened: &Opened,
     request: &Request,
@@ -194,8 +194,8 @@ fn evaluate_as<T: Number>(
     result
 }
 
-/// Both gates, each on its own data, for all candidates; then times those that are right, on the
-/// matrices of the second gate where they lie.
+/// Runs both gates, each on its own data, for all candidates, and then times those that are right
+/// on the matrices of the second gate, which are still on the device.
 fn prove_and_time<T: Number>(
     machine: Machine<'_>,
     request: &Request,
@@ -242,7 +242,7 @@ mod tests {
     use gpu_gemm::gpu_kernels::spec::{EntryFn, Tile};
     use gpu_gemm::{Choice, Device, DeviceChoice, Shape, Transpose, gpu_kernels};
 
-    /// A kernel, one CTA of which computes all of a small C.
+    /// A kernel that computes all of a small C with one CTA.
     fn planted(name: &'static str, function: EntryFn) -> Rung {
         Rung::Gpu(planted::named(name, Tile { m: 16, n: 16, k: 1 }, function))
     }
@@ -280,8 +280,8 @@ mod tests {
         assert_eq!((lazy.grid_x, lazy.grid_y, lazy.launches), (1, 2, 1));
     }
 
-    /// A rung that is off by the last bit, far less than rounding may be, where the condition on
-    /// alpha and beta holds.
+    /// A rung that is off by the last bit, far less than the rounding bound, where the condition
+    /// on alpha and beta holds.
     macro_rules! off_by_a_bit {
         ($where:expr) => {
             planted("off", |block| {
@@ -320,13 +320,13 @@ mod tests {
             let why = &record.verification;
             assert_eq!(record.proven, is_right, "{why}");
             assert_eq!(record.time_median_s.is_some(), is_right);
-            // Not the gate that has a bound.
+            // The exact gate, not the one with a bound.
             let is_exact = why.starts_with("C[") && !why.contains(" within ");
             assert!(is_right || is_exact, "{why}");
         }
     }
 
-    /// One keeps as many bits of A and B as tensor cores do.
+    /// One rung keeps as many bits of A and B as tensor cores do in tf32.
     #[test]
     fn each_rung_is_proven_on_the_integers_that_suit_it_whatever_ran_before() {
         let low_precision = planted("low-precision", |block| {
@@ -358,7 +358,7 @@ mod tests {
         });
         let mut request = request(vec![rung]);
         request.storage.batch = BATCH;
-        // The batch has no product with the last number.
+        // There is no product with the last index.
         for product in 0..=BATCH {
             WRONG.store(product, Ordering::Relaxed);
             let report = evaluated(&request);
@@ -399,7 +399,7 @@ mod tests {
         }
     }
 
-    /// Right in both gates, and wrong from then on.
+    /// A kernel that is right in both gates, and wrong after that.
     #[test]
     fn a_kernel_that_is_wrong_only_while_it_is_timed_is_refused() {
         static CALLS: AtomicUsize = AtomicUsize::new(0);

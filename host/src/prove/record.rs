@@ -1,4 +1,4 @@
-//! What a report says about a rung.
+//! A rung's record in the report.
 
 use gpu_gemm::gpu_kernels::spec::{ErrorScale, Kernel, Variant};
 use gpu_gemm::{Choice, DataType, DeviceFacts, KERNELS, Launch, Plan, Shape, Transpose};
@@ -47,7 +47,7 @@ pub(super) fn record(
     };
     let is_sampled = proofs.iter().any(|proof| proof.gate == "sampled");
     let coverage = if is_sampled { "sampled" } else { "full" };
-    // A CPU's time says nothing beside a GPU's.
+    // A CPU's time is not compared with a GPU's.
     let yardsticks = match rung.choice() {
         Some(_) => yardsticks,
         None => &[],
@@ -125,7 +125,7 @@ pub(super) fn record(
     }
 }
 
-/// What is reported of whatever multiplies.
+/// The fields that describe the problem, for kernels and libraries.
 fn problem(request: &Request) -> Record {
     let Shape { m, n, k } = request.shape;
     let call = request
@@ -151,7 +151,7 @@ fn problem(request: &Request) -> Record {
     }
 }
 
-/// The same, with its times.
+/// The same with times.
 fn timed(request: &Request, timing: &Timing) -> Record {
     Record {
         runs: Some(timing.runs()),
@@ -169,7 +169,7 @@ fn timed(request: &Request, timing: &Timing) -> Record {
     }
 }
 
-/// What is reported of a library that kernels are compared with.
+/// The record of a library that kernels are compared with.
 pub(super) fn yardstick(
     request: &Request,
     name: &str,
@@ -187,8 +187,8 @@ pub(super) fn yardstick(
     }
 }
 
-/// The report's record of back-to-back launches, compared with the speed of the fastest library in
-/// that regime; `None` if no product is computed.
+/// The record of back-to-back launches, compared with the library that is fastest back to back;
+/// `None` if no product is computed.
 fn sustained(request: &Request, of: &Sustained, most: Option<f64>) -> Option<report::Sustained> {
     let flops_per_s = request.flops_per_s(of.seconds_per_launch())?;
     Some(report::Sustained {
@@ -203,7 +203,7 @@ fn sustained(request: &Request, of: &Sustained, most: Option<f64>) -> Option<rep
     })
 }
 
-/// The variant of a plan's kernel that reads A and B as they lie, if the plan copies one of them.
+/// The variant of a plan's kernel that reads A and B in place, if the plan copies one of them.
 fn reads_in_place(plan: &Plan, facts: &DeviceFacts) -> Option<&'static str> {
     let copies = |plan: &Plan| {
         plan.panels()
@@ -233,7 +233,7 @@ mod tests {
     use gpu_gemm::Device;
     use gpu_gemm::gpu_kernels::naive;
 
-    /// A library's times, which do ten launches of 12,000 operations in as many seconds.
+    /// A library's times: each launch of 12,000 operations takes `seconds`, alone or in ten.
     fn library(name: &str, seconds: f64) -> Yardstick {
         let (timing, runs) = (Timing::new(vec![seconds], 0, 1), Some((10, seconds)));
         yardstick(
@@ -279,7 +279,7 @@ mod tests {
             ..Candidate::new(rung, &request(), &Device::simulator())
         };
         let candidate = timed(gpu(&naive::KERNEL));
-        // TF32 is another operation.
+        // TF32 is not compared: it rounds more.
         let cublas = [
             library("cublas-fp32", 2.0),
             library("cublaslt-fp32", 1.0),
@@ -303,7 +303,7 @@ mod tests {
         let deviation = record.time_stddev_s.unwrap();
         approx::assert_relative_eq!(deviation, (14.0f64 / 3.0 / 2.0).sqrt());
         assert_eq!(record.coverage.as_deref(), Some("full"));
-        // With alpha 0 no product is computed, and so there is no speed of one.
+        // With alpha 0 no product is computed, so there is no speed.
         let scaled = Request {
             alpha: 0.0,
             beta: 1.0,

@@ -12,7 +12,7 @@ use crate::run::pitch;
 use crate::rung::Rung;
 use crate::source::Source;
 
-/// What to compare times with.
+/// The libraries to compare times with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Baseline {
     /// As `best` on a GPU where there is a cuBLAS that multiplies the element type
@@ -30,13 +30,13 @@ pub enum Baseline {
 }
 
 impl Baseline {
-    /// Whether it was asked for by name, and only a GPU has it.
+    /// Whether a library was requested by name, which only a GPU has.
     pub fn needs_gpu(self) -> bool {
         !matches!(self, Baseline::Auto | Baseline::None)
     }
 }
 
-/// What to do.
+/// The request: what to multiply, and how to prove and time it.
 #[derive(Clone, Debug)]
 pub struct Request {
     pub rungs: Vec<Rung>,
@@ -44,17 +44,17 @@ pub struct Request {
     pub shape: Shape,
     pub alpha: f64,
     pub beta: f64,
-    /// How the matrices are stored where GPU kernels multiply them; files have no padding.
+    /// How the matrices are stored for GPU kernels; matrices from files have no padding.
     pub storage: Storage,
     pub source: Source,
     pub seed: u64,
-    /// How much of each result to report, if any.
+    /// The corner of each result to report, if any.
     pub corner: Option<Corner>,
     pub effort: Effort,
-    /// Where matrices lie before a timed product on several devices.
+    /// Where the matrices are before a timed product on several devices.
     pub origin: Origin,
     pub baseline: Baseline,
-    /// Whether cuBLAS on f32 rounded to TF32 is timed, too, where cuBLAS is: for context, since it
+    /// Whether cuBLAS with f32 rounded to TF32 is timed beside cuBLAS: for context, since it
     /// rounds more.
     pub tensor_cores: bool,
     /// Settings of the CPU rungs.
@@ -62,7 +62,7 @@ pub struct Request {
 }
 
 impl Request {
-    /// `C = A * B` of normal random numbers, with everything else as it is by default.
+    /// `C = A * B` of normal random numbers, with defaults for everything else.
     pub fn new(
         rungs: Vec<Rung>,
         data_type: impl Into<DataType>,
@@ -87,7 +87,7 @@ impl Request {
         }
     }
 
-    /// The shape, with k = 0 if alpha says that neither A nor B is read.
+    /// The shape, with k = 0 if alpha is 0, so that neither A nor B is read.
     pub(super) fn shape_read(&self) -> Shape {
         match self.alpha {
             0.0 => Shape { k: 0, ..self.shape },
@@ -95,7 +95,7 @@ impl Request {
         }
     }
 
-    /// Where its matrices lie, before any is transposed.
+    /// The layout of its matrices, before any is transposed.
     pub(super) fn layout(&self) -> Layout {
         self.storage.layout(self.shape)
     }
@@ -111,14 +111,14 @@ impl Request {
         one.repeated(storage.batch, element)
     }
 
-    /// Operations a second, of all products of a batch, if a run takes so long; `None` if no
+    /// Operations a second, for all products of a batch, if a run takes `seconds`; `None` if no
     /// product is computed, since alpha or k is 0.
     pub(super) fn flops_per_s(&self, seconds: f64) -> Option<f64> {
         let flops = self.shape_read().flops() * self.storage.batch as f64;
         (flops > 0.0).then_some(flops / seconds)
     }
 
-    /// Whether no device is needed: CPU rungs need none.
+    /// Whether there are only CPU rungs, which need no device.
     pub fn is_native(&self) -> bool {
         self.rungs.iter().all(|rung| rung.choice().is_none())
     }

@@ -1,6 +1,5 @@
-//! Times what was proven right, and checks what was timed: the C of a launch made as those that
-//! were timed has the bits of the C that was proven, or passes the second gate itself. So does
-//! cuBLAS's.
+//! Times the proven rungs, and checks the timed launches: the C of one more launch like them has
+//! the bits of the proven C, or passes the second gate itself. So does cuBLAS's C.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -25,14 +24,14 @@ use crate::run::Resident;
 use crate::spelled;
 use crate::verify::{ErrorModel, Failure, Proof};
 
-/// Where samples of a yardstick's C are taken: how it cuts C is not known.
+/// The tile for sampling a yardstick's C; its real tiles are not known.
 const TILE_OF_YARDSTICK: Tile = Tile {
     m: 128,
     n: 128,
     k: 32,
 };
 
-/// The yardsticks, and what the GPU did.
+/// The yardsticks, and the GPU's state.
 #[derive(Default)]
 pub(super) struct Compared {
     pub yardsticks: Vec<Yardstick>,
@@ -74,7 +73,7 @@ pub(super) fn time<T: Number>(
     let all: Vec<&Cublas<'_>> = yardsticks.iter().collect();
     let task = (request, judge, progress);
     let mut compared = time_in_turns(machine, task, resident, &all, &mut kernels);
-    // cublasLt is left out where it proposes no algorithm, unless it alone was asked for.
+    // cublasLt is left out where it proposes no algorithm, unless it alone was requested.
     if let Err(EvaluateError::Measure(MeasureError::Cublas(CublasError::NoAlgorithm))) = compared
         && request.baseline != Baseline::CublasLt
     {
@@ -85,8 +84,7 @@ pub(super) fn time<T: Number>(
     compared
 }
 
-/// Times a CPU rung, or a kernel on the simulator, where a run that was proven counts as the
-/// first.
+/// Times a CPU rung, or a kernel on the simulator, where the proven run counts as the first.
 fn time_by_clock<T: Number>(
     machine: Machine<'_>,
     effort: Effort,
@@ -108,7 +106,7 @@ fn time_by_clock<T: Number>(
         Ok(run.time)
     })?;
     if rung.choice().is_none() {
-        // The runs that would have taken too long.
+        // Skips the runs that would take too long.
         (runs..pace.most_runs(effort)).for_each(|_| progress.step());
     }
     let timed = (timing, began.elapsed() + before);
@@ -145,8 +143,8 @@ fn time_several<T: Number>(
     accept(machine, judge, candidate, timed, Some(all.c))
 }
 
-/// Takes times, whose runs one after the other took `elapsed`, if they can be true and the last
-/// result, if there is one, is right.
+/// Accepts times if they are possible, given that all runs together took `elapsed`, and if the
+/// last result, if there is one, is right.
 fn accept<T: Number>(
     machine: Machine<'_>,
     judge: &Judge<'_, T>,
@@ -167,8 +165,7 @@ fn accept<T: Number>(
     Ok(())
 }
 
-/// Compares the result of a timed run with the one that was proven; if it is wrong, it has no
-/// times.
+/// Compares the result of a timed run with the proven one; if it is wrong, the times are dropped.
 fn check_timed<T: Number>(
     machine: Machine<'_>,
     judge: &Judge<'_, T>,
@@ -195,8 +192,8 @@ fn check_timed<T: Number>(
     }
 }
 
-/// Times kernels on a GPU or by OpenCL, alternating with each other and with the yardsticks, whose
-/// times it returns, with what the GPU did.
+/// Times kernels on a GPU or with OpenCL, alternating with each other and with the yardsticks.
+/// Returns the yardsticks' times and the GPU's state.
 fn time_in_turns<T: Number>(
     machine: Machine<'_>,
     (request, judge, progress): (&Request, &Judge<'_, T>, &Progress),
@@ -213,7 +210,7 @@ fn time_in_turns<T: Number>(
     if contenders.is_empty() {
         return Ok(Compared::default());
     }
-    // The outcomes of the yardsticks, in their order.
+    // The outcomes for the yardsticks, in their order.
     let mut judged = Vec::new();
     let mut check = |index: usize, c: Matrix<T>| match kernels.get_mut(index) {
         Some((_, candidate)) => check_timed(machine, judge, candidate, &c),

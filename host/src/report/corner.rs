@@ -1,4 +1,4 @@
-//! The top-left corner of a result, to look at.
+//! The top-left corner of a result, for `--show`.
 
 use std::io::{self, Write};
 use std::str::FromStr;
@@ -6,7 +6,7 @@ use std::str::FromStr;
 use crate::data::Matrix;
 use crate::data::Number;
 
-/// How much of a result to show, as `--show` spells it: `5` or `5x8`.
+/// The size of the corner, as `--show` spells it: `5` or `5x8`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Corner {
     pub rows: usize,
@@ -27,8 +27,8 @@ impl FromStr for Corner {
 }
 
 impl Corner {
-    /// The rows of the corner of `matrix`, or of all of it where it is smaller. Each number is
-    /// the shortest that represents the element: 0.1 for the f32 nearest to it.
+    /// The rows of the corner of `matrix`, or of all of it where it is smaller. Each number is the
+    /// shortest that rounds to the element: 0.1 for the f32 nearest to it.
     pub fn of<T: Number>(self, matrix: &Matrix<T>) -> Vec<Vec<f64>> {
         (0..self.rows.min(matrix.rows()))
             .map(|row| {
@@ -63,7 +63,7 @@ pub(super) fn write(rows: &[Vec<f64>], out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "{LINE}")
 }
 
-/// A number, with an exponent where there would be many zeros.
+/// A number, with an exponent instead of many zeros.
 fn spelled(number: f64) -> String {
     let size = number.abs();
     match number.is_finite() && number != 0.0 && !(1e-4..1e8).contains(&size) {

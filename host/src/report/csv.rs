@@ -7,12 +7,12 @@ use serde::Serialize;
 
 use super::record::Record;
 
-/// Lines of records with other fields before theirs: `columns` are the names of those.
+/// Lines of records, each after other fields, with the names `columns`.
 pub fn lines<'a, Before: Serialize>(
     columns: &[&str],
     lines: impl IntoIterator<Item = (Before, &'a Record)>,
 ) -> Result<String, csv::Error> {
-    // A header is written only for fields that are not in another structure.
+    // The `csv` crate writes no header for fields in a nested structure.
     let mut header = csv::Writer::from_writer(Vec::new());
     header.serialize(Record::default())?;
     let bytes = header.into_inner().map_err(|error| error.into_error())?;
@@ -30,7 +30,7 @@ pub fn lines<'a, Before: Serialize>(
 }
 
 impl Record {
-    /// The record less the fields that JSON may leave out, which would shift the columns.
+    /// The record without the fields that JSON may leave out, which would shift the columns.
     fn without_lists(&self) -> Record {
         Record {
             times_s: Vec::new(),

@@ -1,8 +1,8 @@
-//! Figures as people read them.
+//! The format of figures for people.
 
 use comfy_table::{Table, presets};
 
-/// What was not measured is a dash.
+/// The text, or a dash for what was not measured.
 pub fn or_dash(text: Option<String>) -> String {
     text.unwrap_or_else(|| "-".to_string())
 }
@@ -17,14 +17,14 @@ pub fn spread((min, max): (f64, f64)) -> String {
     format!("{} .. {}", duration(min), duration(max))
 }
 
-/// A table that looks the same wherever it is written to, and can be pasted into Markdown.
+/// A table that looks the same on a terminal and in a file, and is valid Markdown.
 pub fn new_table() -> Table {
     let mut table = Table::new();
     table.load_style(presets::ASCII_MARKDOWN);
     table
 }
 
-/// Seconds in the unit that suits them, to four digits.
+/// Seconds in a suitable unit, to four digits.
 pub fn duration(seconds: f64) -> String {
     scaled(
         seconds,
@@ -32,7 +32,7 @@ pub fn duration(seconds: f64) -> String {
     )
 }
 
-/// Operations a second in the unit that suits them, to four digits.
+/// Operations a second in a suitable unit, to four digits.
 pub fn speed(flops_per_second: f64) -> String {
     scaled(
         flops_per_second,
@@ -40,7 +40,7 @@ pub fn speed(flops_per_second: f64) -> String {
     )
 }
 
-/// `value` in the first unit that it is at least one of, else in the last.
+/// `value` in the first unit in which it is at least 1, else in the last.
 fn scaled(value: f64, units: &[(f64, &str)]) -> String {
     let unit = units
         .iter()

@@ -11,20 +11,20 @@ use crate::cpu::Algorithm;
 /// Everything that `--kernel` can name. This is the layout of the JSON of `--list`.
 #[derive(Debug, Serialize)]
 pub struct List {
-    /// The version of this layout: 3. Fields may be added to it; none changes or goes. In version
-    /// 2 the variants of a kernel were in an object of its own.
+    /// The version of this layout: 3. Fields may be added to it; none is changed or removed. In
+    /// version 2 each kernel was an object with its variants.
     pub schema: u32,
-    /// In the order of the ladder, and then of the CPU's.
+    /// The variants in the order of the ladder, then the CPU's rungs.
     pub variants: Vec<Listed>,
 }
 
-/// A variant of a GPU kernel, or a CPU rung of a type: an object of JSON, and a line of CSV. What
-/// does not apply to CPU rungs is null or empty.
+/// A variant of a GPU kernel, or a CPU rung for one type: a JSON object or a line of CSV. Fields
+/// that do not apply to CPU rungs are null or empty.
 #[derive(Debug, Default, Serialize)]
 pub struct Listed {
     /// The short name, which selects the first variant of a type.
     pub family: &'static str,
-    /// As in the records of reports.
+    /// The name as in the records of reports.
     pub kernel: &'static str,
     pub dtype: &'static str,
     /// The threads of a CTA.
@@ -34,25 +34,25 @@ pub struct Listed {
     pub tile_m: Option<u32>,
     pub tile_n: Option<u32>,
     pub tile_k: Option<u32>,
-    /// What decides on how many threads a CPU rung runs: `1`, or options, or itself.
+    /// A CPU rung's number of threads: `1`, or the options that set it, or that it decides itself.
     pub threads_by: Option<&'static str>,
     pub idea: &'static str,
     pub source: &'static str,
-    /// What multiplies: `CUDA cores` or `tensor cores`.
+    /// The unit that multiplies: `CUDA cores` or `tensor cores`.
     pub unit: Option<&'static str>,
-    /// The least compute capability that it is for, times ten.
+    /// The lowest compute capability that it requires, times ten.
     pub least_capability: Option<u32>,
     /// Whether it computes all products of a batch in one launch, where A and B need no copies.
     pub batched: Option<bool>,
-    /// What errors are in proportion to: as in the records of reports.
+    /// What errors are proportional to, as in the records of reports.
     pub error_model: Option<&'static str>,
 }
 
-/// No line for people is longer.
+/// The longest line for people.
 const WIDTH: usize = 80;
 
 impl List {
-    /// The list of these.
+    /// The list of these kernels and rungs.
     pub fn of(kernels: &[&Kernel], algorithms: &[&Algorithm]) -> List {
         let of_gpu = kernels.iter().flat_map(|kernel| {
             kernel.variants.iter().map(|variant| Listed {
@@ -153,7 +153,7 @@ impl List {
         writeln!(out, "\n{}", wrapped(&text))
     }
 
-    /// The names of some variants, each once.
+    /// The names of the variants for which `of` is true, without duplicates.
     fn names(&self, of: impl Fn(&Listed) -> bool) -> String {
         let some = self.variants.iter().filter(|variant| of(variant));
         let mut names: Vec<&str> = some.map(|variant| variant.kernel).collect();
@@ -180,7 +180,7 @@ impl Listed {
     }
 }
 
-/// The columns are as wide as the longest name and the largest tile.
+/// A line. The columns fit the longest name and the largest tile.
 fn row(variant: &str, dtype: &str, block: &str, tile: &str, cores: &str) -> String {
     let line = format!("  {variant:<27} {dtype:<8} {block:<8} {tile:<15} {cores}");
     line.trim_end().to_string()

@@ -1,7 +1,7 @@
-//! What is known about a run, as records, and the formats that write them.
+//! The records of a run, and the formats that write them.
 //!
-//! The three formats write the same records; the names of [`Record`]'s fields are the keys of
-//! JSON and the columns of CSV, of one call and of `bench`, and do not change. CSV has no lists.
+//! The three formats write the same records. The names of [`Record`]'s fields are the keys of JSON
+//! and the columns of CSV, for one call and for `bench`, and do not change. CSV has no lists.
 
 mod corner;
 mod csv;

@@ -1,17 +1,17 @@
-//! What to say where many of a contender's runs are outliers.
+//! The note for contenders with many outliers.
 
 use super::record::Record;
 
-/// A smaller share of outliers is normal: of normally distributed times, every fourth list of 20
-/// has one (D. Hoaglin, B. Iglewicz and J. W. Tukey, "Performance of Some
-/// Resistant Rules for Outlier Labeling", JASA 81 (1986), pages 991 to 999).
+/// A smaller share of outliers is normal: with normally distributed times, every fourth list of 20
+/// has one (D. Hoaglin, B. Iglewicz and J. W. Tukey, "Performance of Some Resistant Rules for
+/// Outlier Labeling", JASA 81 (1986), pages 991 to 999).
 const SHARE: f64 = 0.1;
 const FEWEST: usize = 2;
-/// Outliers this near to the median, as a share of it, do not matter either.
+/// Outliers within this share of the median do not matter either.
 const NEAR: f64 = 0.05;
 
 impl Record {
-    /// Whether the reader should know of its outliers: they are many, and far from the median.
+    /// Whether its outliers are worth a note: many, and far from the median.
     fn has_many_outliers(&self) -> bool {
         let (Some(outliers), Some(runs)) = (self.outliers, self.runs) else {
             return false;
@@ -26,7 +26,7 @@ impl Record {
     }
 }
 
-/// A note for below a table, if there are many outliers in it.
+/// A note below a table, if it has many outliers.
 pub fn outlier_note<'a>(records: impl IntoIterator<Item = &'a Record>) -> Option<String> {
     let named: Vec<String> = records
         .into_iter()

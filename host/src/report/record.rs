@@ -1,4 +1,4 @@
-//! What is known of a run.
+//! The record of a run.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,15 +9,15 @@ use crate::progress::Stage;
 /// Everything about one call of the program.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Report {
-    /// The version of this layout: 2. Fields may be added to it; none changes or goes. In version
-    /// 1 records had a label of their device, and yardsticks a `name`, and not what they
-    /// multiplied.
+    /// The version of this layout: 2. Fields may be added to it; none is changed or removed. In
+    /// version 1 records had a label of their device, and yardsticks a `name`, but no element
+    /// type.
     pub schema: u32,
     /// `cuda`, `opencl` or `simulator`; `cpu` if there are only CPU rungs.
     pub backend: &'static str,
     /// The device's name and size.
     pub device: String,
-    /// Why this device.
+    /// Why this device was chosen.
     pub reason: String,
     /// The cuBLAS that was measured, with its version and path.
     pub cublas: Option<String>,
@@ -34,8 +34,8 @@ pub struct Report {
     pub stages: Vec<Stage>,
 }
 
-/// One kernel's result. Times are in seconds. What was not measured or does not apply is null
-/// (empty in CSV).
+/// One kernel's result. Times are in seconds. A value that was not measured or does not apply is
+/// null (empty in CSV).
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Record {
@@ -48,14 +48,14 @@ pub struct Record {
     pub m: usize,
     pub n: usize,
     pub k: usize,
-    /// Products of this shape that were multiplied together, whose matrices lay one after the
-    /// other; null for one, and in older reports.
+    /// The batch size: products of this shape, with their matrices one after the other; null for
+    /// one product, and in older reports.
     pub batch: Option<usize>,
     /// Whether kernels got A as `k x m`, and B as `n x k`; false in older reports.
     pub transpose_a: bool,
     pub transpose_b: bool,
     /// Leading dimensions: elements from the start of a row, as stored, to the start of the next.
-    /// Null in older reports, whose rows have nothing between them.
+    /// Null in older reports, where rows have no padding.
     pub lda: Option<usize>,
     pub ldb: Option<usize>,
     pub ldc: Option<usize>,
@@ -75,18 +75,17 @@ pub struct Record {
     pub block_x: u32,
     /// Threads of a CTA along y.
     pub block_y: u32,
-    /// Launches that the result took: more than 1 if a grid cannot have `grid_y` CTAs along y, for
-    /// operand copies and a fix-up, and where the products of a batch follow each other.
+    /// The number of launches: more than 1 if a grid cannot have `grid_y` CTAs along y, for
+    /// operand copies and a fix-up, and where each product of a batch has a launch of its own.
     pub launches: usize,
     /// Whether the result passed every gate.
     pub proven: bool,
-    /// What was shown, or what was wrong: a sentence.
+    /// What was proven, or what is wrong: a sentence.
     pub verification: String,
-    /// The error of the element that is furthest off in units of rounding, and the bound proven
-    /// for it.
+    /// The largest error of an element in units of rounding, and the bound for that element.
     pub largest_error: Option<f64>,
     pub error_bound: Option<f64>,
-    /// Timed runs, runs before them, and launches whose mean is one run's time.
+    /// Timed runs, warm-up runs, and launches in a run, whose mean is its time.
     pub runs: Option<usize>,
     pub warmup: Option<u32>,
     pub launches_per_run: Option<u32>,
@@ -98,7 +97,7 @@ pub struct Record {
     pub time_stddev_s: Option<f64>,
     /// Runs outside of Tukey's fences; see [`crate::statistics`].
     pub outliers: Option<usize>,
-    /// `2 * m * n * k`, of each product of a batch, over the median time; null if no product is
+    /// `2 * m * n * k`, for each product of a batch, over the median time; null if no product is
     /// computed, since alpha or k is 0.
     pub flops_per_s: Option<f64>,
     /// The faster of cuBLAS and cublasLt on the same problem, in the same process: its name, and its
@@ -107,24 +106,24 @@ pub struct Record {
     pub cublas_time_median_s: Option<f64>,
     /// That time over the kernel's: above 1 the kernel is faster.
     pub ratio_to_cublas: Option<f64>,
-    /// Threads that a CPU rung ran on; null for a library that does not say.
+    /// Threads that a CPU rung ran on; null for a library that does not tell.
     pub threads: Option<usize>,
     /// How a CPU rung assigned its work to them, if it did.
     pub schedule: Option<String>,
-    /// For `auto`, what runs: the variant, and how its work is divided.
+    /// For `auto`, the chosen variant and the division of its work.
     pub chosen: Option<String>,
-    /// What the matrices hold: a value of `--data`, or files. Null in older reports, which proved
-    /// uniform numbers and timed normal ones.
+    /// The data of the matrices: a value of `--data`, or files. Null in older reports, which
+    /// proved uniform numbers and timed normal ones.
     pub data: Option<String>,
     /// `full` if every element was compared, or its row by Freivalds' check; `sampled` if some
     /// were; null for a result that is not proven.
     pub coverage: Option<String>,
-    /// What errors are in proportion to, whatever the matrices hold: `elementwise` (the sum of the
-    /// magnitudes of an element's terms), `row-column` (that, and the largest elements of its row
-    /// of A and its column of B), `matrix` (the largest of A and of B) or `exact` (none). Null in
-    /// older reports.
+    /// What errors are proportional to, for any data: `elementwise` (the sum of the magnitudes of
+    /// an element's terms), `row-column` (that, and the largest elements of its row of A and its
+    /// column of B), `matrix` (the largest of A and of B) or `exact` (none). Null in older
+    /// reports.
     pub error_model: Option<String>,
-    /// The Frobenius norm of the errors over that of the right result, and the largest error of an
+    /// The Frobenius norm of the errors over that of the exact result, and the largest error of an
     /// element in units of rounding of the sum of its terms' magnitudes; null if not every element
     /// was compared with a number.
     pub frobenius_error: Option<f64>,
@@ -136,11 +135,12 @@ pub struct Record {
     /// The speed of back-to-back launches, if it was requested; absent otherwise, and never in CSV.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sustained: Option<Sustained>,
-    /// The variant of the same kernel that reads A and B as they lie, where this one copies one of
+    /// The variant of the same kernel that reads A and B in place, where this one copies one of
     /// them first; absent otherwise, and never in CSV.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reads_in_place: Option<String>,
-    /// What several devices that multiplied together add; absent for one device, and never in CSV.
+    /// The fields of several devices that multiply together; absent for one device, and never in
+    /// CSV.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub several: Option<Several>,
     /// The rows of the corner of C that `--show` requested, if C is proven right; absent
@@ -159,20 +159,20 @@ pub type Yardstick = Record;
 /// [`crate::measure::sustained`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Sustained {
-    /// Seconds that count, of all turns together.
+    /// The counted seconds of all turns together.
     pub seconds: f64,
     pub turns: u32,
     /// Launches in these seconds.
     pub launches: u64,
-    /// As the record's.
+    /// The speed, as in the record.
     pub flops_per_s: f64,
-    /// This speed over that of the library that was fastest so; null for a library, and without
-    /// one.
+    /// This speed over that of the library that is fastest back to back; null for a library, and
+    /// without one.
     pub ratio_to_cublas: Option<f64>,
     /// The mean clock of the SMs, and the mean power; null where they are not known.
     pub sm_clock_mhz: Option<f64>,
     pub power_w: Option<f64>,
-    /// That power over the speed: joules for 10^12 operations.
+    /// The power over the speed: joules for 10^12 operations.
     pub joules_per_tflop: Option<f64>,
 }
 
@@ -194,8 +194,8 @@ impl Record {
         [a, b, self.n]
     }
 
-    /// What is unusual about how its matrices lie, and how many there are, for people, after a
-    /// comma; else empty.
+    /// The transposes, leading dimensions and batch size that are not the defaults, for people,
+    /// after a comma; else empty.
     pub fn layout(&self) -> String {
         let transposed = match (self.transpose_a, self.transpose_b) {
             (false, false) => "",
@@ -223,7 +223,7 @@ impl Record {
         self.batch.unwrap_or(1)
     }
 
-    /// Its errors in a clause, if every element was compared.
+    /// Its errors as a clause, if every element was compared.
     pub fn errors(&self) -> Option<String> {
         let (frobenius, units) = self.frobenius_error.zip(self.largest_error_units)?;
         Some(format!(
@@ -231,7 +231,7 @@ impl Record {
         ))
     }
 
-    /// A note if it copies A or B first and another variant does not.
+    /// A note if it copies A or B first, but another variant does not.
     pub(crate) fn copies_note(&self) -> Option<String> {
         let variant = self.reads_in_place.as_ref()?;
         Some(format!(
@@ -239,13 +239,13 @@ impl Record {
         ))
     }
 
-    /// Whether it is a GPU kernel that was launched for one product of a batch after the other.
+    /// Whether it is a GPU kernel that was launched once for each product of a batch.
     pub fn is_one_after_the_other(&self) -> bool {
         let batch = self.batch.filter(|_| !self.is_native());
         batch.is_some_and(|count| count > 0 && self.launches >= count)
     }
 
-    /// Whether it is a CPU rung's, which no device ran.
+    /// Whether it is the record of a CPU rung, which needs no device.
     pub fn is_native(&self) -> bool {
         self.backend == "cpu"
     }

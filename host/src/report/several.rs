@@ -1,4 +1,4 @@
-//! What several devices add to a record.
+//! The fields of a record for several devices.
 
 use gpu_gemm::text::plural;
 use serde::{Deserialize, Serialize};
@@ -11,9 +11,9 @@ pub struct Several {
     pub devices: usize,
     /// Devices along the rows of C, and along its columns.
     pub grid: (usize, usize),
-    /// Where matrices lay before a timed product: a value of `--start`.
+    /// Where the matrices were before a timed product: a value of `--start`.
     pub start: String,
-    /// How panels travelled, and why so.
+    /// How panels were transferred, and why.
     pub link: String,
     /// The bytes that each device received from others in one product.
     pub received_bytes: Vec<usize>,
@@ -29,7 +29,7 @@ pub struct Several {
 }
 
 impl Several {
-    /// In a sentence, for people.
+    /// A sentence for people.
     pub fn sentence(&self) -> String {
         let (p, q) = self.grid;
         let most = self.received_bytes.iter().max().copied().unwrap_or(0);

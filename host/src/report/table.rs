@@ -1,4 +1,4 @@
-//! The report for people: the device, the problem, a table of figures, and what was shown of
+//! The report for people: the device, the problem, a table of figures, and what was proven about
 //! each result.
 
 use std::io::{self, Write};
@@ -118,7 +118,7 @@ fn row(record: &Record, launch: String, result: &str) -> [String; 8] {
     ]
 }
 
-/// What was launched, or what a CPU rung ran on.
+/// The launches, or the threads of a CPU rung.
 fn launch(record: &Record) -> String {
     let Record {
         grid_x,
@@ -139,7 +139,7 @@ fn launch(record: &Record) -> String {
     }
 }
 
-/// What a CPU rung ran on.
+/// The threads of a CPU rung.
 fn threads(record: &Record) -> String {
     let threads = match record.threads {
         Some(threads) => plural(threads, "thread"),

@@ -1,25 +1,25 @@
-//! Which of the libraries that kernels are compared with is the fastest.
+//! The fastest of the libraries that kernels are compared with.
 
 use super::record::{Record, Yardstick};
 use crate::measure::cublas::is_tf32;
 
 impl Yardstick {
-    /// The one that kernels are compared with: the fastest that multiplies elements of their type
-    /// as they are.
+    /// The library that kernels are compared with: the fastest that does not round elements to
+    /// another type.
     pub fn fastest(yardsticks: &[Yardstick]) -> Option<&Yardstick> {
         let same = yardsticks.iter().filter(|one| !is_tf32(&one.kernel));
         let timed = same.filter(|one| one.time_median_s.is_some());
         timed.min_by(|one, other| one.seconds().total_cmp(&other.seconds()))
     }
 
-    /// The operations a second of the one that is fastest in back-to-back launches.
+    /// The operations a second of the library that is fastest in back-to-back launches.
     pub fn fastest_sustained(yardsticks: &[Yardstick]) -> Option<f64> {
         let same = yardsticks.iter().filter(|one| !is_tf32(&one.kernel));
         let speeds = same.filter_map(|one| Some(one.sustained.as_ref()?.flops_per_s));
         speeds.max_by(f64::total_cmp)
     }
 
-    /// The same, each with its ratio to the fastest.
+    /// The yardsticks, each with its ratio to the fastest.
     pub fn with_ratios(yardsticks: Vec<Yardstick>) -> Vec<Yardstick> {
         let fastest = Yardstick::fastest(&yardsticks).map(Record::seconds);
         let with = |one: Yardstick| Record {

@@ -1,4 +1,4 @@
-//! The matrices of a problem as kernels get them, and copies of them in a device's memory.
+//! The matrices of a problem as passed to kernels, and copies of them in device memory.
 
 use std::borrow::Cow;
 
@@ -9,21 +9,21 @@ use super::error::RunError;
 use super::guard::Guarded;
 use crate::data::{Matrix, Number, Placement, Problem, ProblemError, Stored, by_inputs};
 
-/// Copies of a problem's matrices, each between guard bands, whatever the type of A and B.
+/// Copies of a problem's matrices, each between guard bands, for any type of A and B.
 pub(crate) trait Copies<T: Number> {
     /// Bytes of a copy, without guard bands.
     fn bytes(&self) -> usize;
 
-    /// Makes more, until there are `count`.
+    /// Makes copies until there are `count`.
     fn make(&mut self, backend: &dyn Backend, count: usize) -> Result<(), DeviceError>;
 
     /// The product of the copies with this number.
     fn product(&self, number: usize) -> Product;
 
-    /// Makes their C what it is in the problem.
+    /// Sets C of this copy to the problem's C again.
     fn restore_c(&mut self, backend: &dyn Backend, number: usize) -> Result<(), DeviceError>;
 
-    /// Checks that `kernel` left their A and B as they were.
+    /// Checks that `kernel` left A and B of this copy unchanged.
     fn check_inputs(
         &self,
         backend: &dyn Backend,
@@ -31,7 +31,7 @@ pub(crate) trait Copies<T: Number> {
         number: usize,
     ) -> Result<(), RunError>;
 
-    /// Reads back their C after `kernel`. A write around it is an error.
+    /// Reads back C of this copy after `kernel`. A write outside of C is an error.
     fn result(
         &self,
         backend: &dyn Backend,
@@ -40,7 +40,7 @@ pub(crate) trait Copies<T: Number> {
     ) -> Result<Matrix<T>, RunError>;
 }
 
-/// No copies yet, for kernels that take matrices allocated so.
+/// An empty set of copies, for kernels that need this allocation.
 pub(super) fn none<'a, T: Number>(
     allocation: Allocation,
     problem: &'a Problem<T>,
@@ -80,7 +80,7 @@ fn pitched<T: Number>(matrix: &Matrix<T>) -> Result<Matrix<T>, ProblemError> {
     })
 }
 
-/// The matrices as they lie for some kernels, and copies of them.
+/// The matrices with the leading dimensions of an allocation, and copies of them.
 struct OnDevice<'a, Input: Number, T: Number> {
     problem: &'a Problem<T>,
     stored: Stored<'a, T, Input>,

@@ -31,7 +31,7 @@ impl From<PlanError> for RunError {
 }
 
 impl RunError {
-    /// Makes an error of a kernel's trespass.
+    /// Converts a kernel's trespass to an error.
     pub(crate) fn trespass_of(kernel: &str) -> impl Fn(Trespass) -> RunError {
         move |what| RunError::Trespass {
             kernel: kernel.to_string(),

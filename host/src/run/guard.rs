@@ -24,8 +24,8 @@ pub fn surround<T: Number>(buffer: &[T]) -> Vec<T> {
     guarded
 }
 
-/// Checks the two guard bands of a buffer of matrix `name`. The error is the written element that is
-/// nearest to the buffer.
+/// Checks the two guard bands of a buffer of matrix `name`. The error names the written element
+/// that is nearest to the buffer.
 pub fn check_bands<T: Number>(name: char, before: &[T], after: &[T]) -> Result<(), Trespass> {
     let written = |element: &T| element.bits() != T::POISON.bits();
     let past = after.iter().position(written).map(usize::cast_signed);
@@ -42,8 +42,8 @@ pub fn check_bands<T: Number>(name: char, before: &[T], after: &[T]) -> Result<(
     })
 }
 
-/// Checks that matrix `name`, read back from `start` of its buffer on, is what it was. The error is
-/// the first element that was written.
+/// Checks that matrix `name`, read back from `start` of its buffer on, is unchanged. The error
+/// names the first element that was written.
 pub fn check_input<T: Number>(
     name: char,
     before: &[T],
@@ -58,21 +58,20 @@ pub fn check_input<T: Number>(
     })
 }
 
-/// Checks that what is not C in C's buffer is what it was. The error is the first element that was
+/// Checks that the padding in C's buffer is unchanged. The error names the first element that was
 /// written.
 pub fn check_padding<T: Number>(before: &Matrix<T>, after: &[T]) -> Result<(), Trespass> {
     let written = before.first_padding_difference(after);
     written.map_or(Ok(()), |index| Err(Trespass::Padding { index }))
 }
 
-/// The outcome of a check: an outer error where the device failed, an inner one where the kernel
-/// did.
+/// The outcome of a check: the outer error is the device's, the inner one the kernel's.
 pub(super) type Checked<R> = Result<Result<R, Trespass>, DeviceError>;
 
 /// A copy of a matrix's buffer in the memory of a device, between guard bands.
 pub(super) struct Guarded<T: Number> {
     storage: Buffer<T>,
-    /// Elements between the bands.
+    /// The number of elements between the bands.
     length: usize,
 }
 
@@ -88,7 +87,7 @@ impl<T: Number> Guarded<T> {
         Ok(Guarded { storage, length })
     }
 
-    /// Makes this a copy of `matrix` again, where a kernel wrote between the bands.
+    /// Copies `matrix` here again, after a kernel wrote between the bands.
     pub fn restore(
         &mut self,
         backend: &dyn Backend,
@@ -97,7 +96,7 @@ impl<T: Number> Guarded<T> {
         self.storage.write(backend, GUARD, matrix.buffer())
     }
 
-    /// The same in other memory, bands included.
+    /// A copy in new memory, bands included.
     pub fn duplicate(&self, backend: &dyn Backend) -> Result<Self, DeviceError> {
         Ok(Guarded {
             storage: self.storage.duplicate(backend)?,
@@ -118,7 +117,7 @@ impl<T: Number> Guarded<T> {
         name: char,
         matrix: &Matrix<T>,
     ) -> Checked<()> {
-        // Piece by piece: a matrix may be larger than the free part of the host's memory.
+        // In pieces: a matrix may be larger than the host's free memory.
         const PIECE: usize = 1 << 24;
         for (index, before) in matrix.buffer().chunks(PIECE).enumerate() {
             let first = index * PIECE;

@@ -1,5 +1,4 @@
-//! Kernels on a problem: each buffer between guard bands, and what the kernel wrote where it must
-//! not is an error.
+//! Kernels on a problem: each buffer is between guard bands, and a write outside of C is an error.
 
 mod copies;
 pub mod error;
@@ -21,7 +20,7 @@ use crate::data::{Matrix, Number, Problem};
 /// The result of a kernel.
 #[derive(Debug)]
 pub struct Run<T> {
-    /// C as the kernel left it.
+    /// C after the kernel.
     pub c: Matrix<T>,
     /// From the first launch's start to the last one's end.
     pub time: Duration,
@@ -38,7 +37,7 @@ pub fn run<T: Number>(
 }
 
 /// A problem on a device, where kernels are proven on it, one after the other, and then timed. Its
-/// matrices are copied there once for each way in which kernels need them allocated.
+/// matrices are copied there once for each kind of allocation that the kernels need.
 pub struct Resident<'a, T: Number> {
     pub device: &'a Device,
     pub problem: &'a Problem<T>,
@@ -46,7 +45,7 @@ pub struct Resident<'a, T: Number> {
 }
 
 impl<'a, T: Number> Resident<'a, T> {
-    /// Copies nothing yet.
+    /// Nothing is copied yet.
     pub fn new(device: &'a Device, problem: &'a Problem<T>) -> Self {
         let copies = Vec::new();
         Resident {
@@ -56,8 +55,7 @@ impl<'a, T: Number> Resident<'a, T> {
         }
     }
 
-    /// The number of the copies for kernels that need the matrices allocated so; there is at least
-    /// one of them.
+    /// The number of the copies with the allocation that a kernel needs. At least one is made.
     pub(crate) fn allocated(
         &mut self,
         backend: &dyn Backend,
@@ -78,21 +76,21 @@ impl<'a, T: Number> Resident<'a, T> {
         &*self.copies[number].1
     }
 
-    /// The same, to change them.
+    /// [`Resident::copies`], to change them.
     pub(crate) fn copies_mut(&mut self, number: usize) -> &mut (dyn Copies<T> + 'a) {
         &mut *self.copies[number].1
     }
 
-    /// Runs the chosen kernel and returns C. Each buffer lies between guard bands; what the kernel
-    /// wrote into them, into A, into B or between the rows of C is an error. An empty C launches
-    /// nothing. It runs by `plan` if that is the plan of this product by the kernel; otherwise it
-    /// makes one and leaves it there. `cta_done` is called after each CTA on the simulator, from
-    /// any thread, and once on any other device.
+    /// Runs the chosen kernel and returns C. Each buffer is between guard bands; a write into
+    /// them, into A, into B or between the rows of C is an error. An empty C launches nothing. It
+    /// uses `plan` if that is the plan of this product and kernel; otherwise it makes one and
+    /// stores it there. `cta_done` is called after each CTA on the simulator, from any thread, and
+    /// once on any other device.
     ///
     /// # Errors
     ///
-    /// The kernel does not multiply this type, the device fails or is several, or the kernel
-    /// writes where it must not.
+    /// The kernel does not multiply this type, there are several devices, a device fails, or the
+    /// kernel writes where it must not.
     pub fn run(
         &mut self,
         choice: Choice,
@@ -114,7 +112,7 @@ impl<'a, T: Number> Resident<'a, T> {
         backend.enter()?;
         let run = self.run_on(backend, choice, plan);
         if run.is_err() {
-            // The kernel may have left anything there.
+            // The kernel may have corrupted the copies.
             self.copies.clear();
         }
         if backend.space() != Space::Host {
@@ -146,8 +144,8 @@ impl<'a, T: Number> Resident<'a, T> {
         backend.compile(plan)?;
         let kernel = choice.variant.name;
         let bindings = product.bindings(workspace.start(&poison));
-        // SAFETY: the matrices and the workspace live until `time` has waited, and the plan is that
-        // of this problem.
+        // SAFETY: the matrices and the workspace live until `time` has waited, and the plan
+        // belongs to this problem.
         let time = backend.time(kernel, &mut || unsafe {
             gpu_gemm::run(backend, plan, &bindings)
         })?;
@@ -225,7 +223,7 @@ mod tests {
         assert_eq!(trespass(WRITES_PAST_THE_END), guard(8));
     }
 
-    /// The planted one leaves zeros where the others read C.
+    /// The planted kernel writes zeros; the others read C.
     #[test]
     fn a_problem_is_copied_once_for_each_allocation_and_each_kernel_finds_it_as_it_was() {
         let shape = Shape::new(33, 60, 19);

@@ -1,5 +1,5 @@
-//! A product on several devices, whose matrices start spread over them, on the first of them, or
-//! in host memory, and whose C is gathered.
+//! A product on several devices. Its matrices start spread over the devices, on the first one, or
+//! in host memory; C is gathered.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use gpu_gemm::{Bf16, Choice, Devices, ElementType, F16, Plan};
 use super::{Run, RunError};
 use crate::data::{Matrix, Number, Problem};
 
-/// Where the matrices of a product lie before it; and C also after it.
+/// Where the matrices of a product are before it, and C also after it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum Origin {
     /// Spread over the devices, as the product is divided
@@ -35,12 +35,12 @@ pub struct Multiplied<T, R> {
     pub grid: (usize, usize),
     /// C after the last run.
     pub c: Matrix<T>,
-    /// What the first device multiplies first.
+    /// The plan of the first product on the first device.
     pub plan: Option<Arc<Plan>>,
 }
 
-/// Runs the chosen kernel, or for `None` the one that suits each part, once, and leaves the plan
-/// of what the first device multiplied first.
+/// Runs the chosen kernel, or for `None` the one that suits each part, once, and stores the plan
+/// of the first product on the first device.
 pub fn run<T: Number>(
     devices: &Devices,
     choice: Option<Choice>,
@@ -92,7 +92,7 @@ fn multiply_as<Input: Number, T: Number, R>(
     let [a, b] = [&*stored.a, &*stored.b].map(|matrix| (matrix.elements(), matrix.leading()));
     let shape = (problem.shape(), problem.transposes);
     let scalars = (problem.alpha.scalar(), problem.beta.scalar());
-    // Each run begins with the same C, if it reads one.
+    // If the product reads C, each run begins with the same C.
     let reads_c = problem.beta != T::default();
     let (mut c, leading) = (problem.c.clone(), problem.c.leading());
     let (outcome, grid, plan) = if origin == Origin::Host {
@@ -228,7 +228,7 @@ mod tests {
             assert_eq!(received(count, Origin::Spread), formula);
         }
         // From A, B and C on device 0, device 1 gets 48 rows of A, all of B, and its half of C,
-        // which goes back.
+        // which is sent back.
         let (a, b, c) = (48 * 16 * 8, 16 * 64 * 8, 48 * 64 * 8);
         assert_eq!(received(2, Origin::First), [c, a + b + c]);
         assert_eq!(received(2, Origin::FirstB), [0, b]);

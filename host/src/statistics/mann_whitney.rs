@@ -3,27 +3,27 @@
 //!
 //! H. B. Mann and D. R. Whitney, "On a Test of Whether one of Two Random Variables is
 //! Stochastically Larger than the Other", The Annals of Mathematical Statistics 18 (1947), pages
-//! 50 to 60. Go's `benchstat` decides by it, too.
+//! 50 to 60. Go's `benchstat` uses it, too.
 //!
 //! For up to [`MOST_EXACT`] values, the p-value is exact: it counts all ways to divide the values
 //! into two samples of these sizes, where equal values share the mean of their ranks. For more, it
-//! is that of the normal distribution, with the corrections for ties and for continuity, as in R's
+//! comes from the normal distribution, with the corrections for ties and for continuity, as in R's
 //! `wilcox.test`.
 
 use super::sorted;
 
-/// The largest number of values, of both samples together, that is counted out: every count of
+/// The largest number of values, in both samples together, with an exact p-value: every count of
 /// ways is below 2^53.
 const MOST_EXACT: usize = 50;
 
-/// The two-sided p-value: how probable it is that samples of one distribution differ by as much as
-/// these. 1 if one has no values.
+/// The two-sided p-value: the probability that two samples of one distribution differ at least as
+/// much as these. 1 if one is empty.
 pub fn mann_whitney(one: &[f64], other: &[f64]) -> f64 {
     if one.is_empty() || other.is_empty() {
         return 1.0;
     }
     let all = sorted(&[one, other].concat());
-    // Twice the mean rank of those that are equal, which is a whole number.
+    // Twice the mean rank of the equal values, which is a whole number.
     let rank = |value: f64| {
         let first = all.partition_point(|other| *other < value);
         let last = all.partition_point(|other| *other <= value);
@@ -45,7 +45,7 @@ pub fn smallest_p_value(one: usize, other: usize) -> f64 {
     mann_whitney(&vec![0.0; one], &vec![1.0; other])
 }
 
-/// Counts the ways to pick `picked` of the doubled ranks whose sum is at most, and at least,
+/// Counts the ways to pick `picked` of the doubled ranks with a sum of at most, and of at least,
 /// `sum`.
 fn exact(ranks: &[usize], picked: usize, sum: usize) -> f64 {
     let most: usize = ranks.iter().sum();
@@ -53,7 +53,7 @@ fn exact(ranks: &[usize], picked: usize, sum: usize) -> f64 {
     let mut ways = vec![vec![0.0; most + 1]; picked + 1];
     ways[0][0] = 1.0;
     for &rank in ranks {
-        // Downwards, so that none is picked twice.
+        // Downwards, so that no rank is picked twice.
         for count in (1..=picked).rev() {
             let (fewer, these) = ways.split_at_mut(count);
             for (total, way) in these[0].iter_mut().enumerate().skip(rank) {
@@ -68,7 +68,7 @@ fn exact(ranks: &[usize], picked: usize, sum: usize) -> f64 {
     (2.0 * below.min(above) / all).min(1.0)
 }
 
-/// By the normal distribution, for the doubled sum of the first sample's ranks.
+/// The p-value by the normal distribution, for the doubled sum of the first sample's ranks.
 fn approximate(sorted: &[f64], [one, other]: [usize; 2], sum: usize) -> f64 {
     let [one, other, all] = [one, other, sorted.len()].map(|count| count as f64);
     let u = sum as f64 / 2.0 - one * (one + 1.0) / 2.0;
@@ -91,8 +91,8 @@ mod tests {
     use super::*;
     use approx::assert_relative_eq;
 
-    /// Against every division of the values, listed one by one by another program; the first is
-    /// an example of R's `wilcox.test`, whose p-value on one side is 0.1272.
+    /// Compared with an enumeration of all divisions by another program; the first is an example
+    /// of R's `wilcox.test`, with a one-sided p-value of 0.1272.
     #[test]
     fn of_few_values_the_p_value_is_exact() {
         let permeability = [0.80, 0.83, 1.89, 1.04, 1.45, 1.38, 1.91, 1.64, 0.73, 1.46];
@@ -141,7 +141,7 @@ mod tests {
         let other: Vec<f64> = one.iter().map(|value| value + 4.3).collect();
         let exact = mann_whitney(&one, &other);
         let all = sorted(&[&one[..], &other].concat());
-        // Of values that are all different, the doubled ranks.
+        // The doubled ranks, if all values differ.
         let sum = |value: &f64| 2 * all.partition_point(|other| other < value) + 2;
         let approximate = approximate(&all, [25, 25], one.iter().map(sum).sum());
         assert!((exact - approximate).abs() < 0.002, "{exact} {approximate}");

@@ -1,27 +1,26 @@
-//! Statistics of a contender's times; whether two lists of them differ is `mann_whitney.rs`'s.
+//! Statistics of a contender's times. `mann_whitney.rs` tests whether two lists of times differ.
 //!
 //! - The standard deviation is that of a sample: the squared deviations over n - 1.
 //! - Quartiles are interpolated as R, NumPy and spreadsheets do by default: type 7 of R. J.
 //!   Hyndman and Y. Fan, "Sample Quantiles in Statistical Packages", The American Statistician
 //!   50 (1996), pages 361 to 365.
-//! - An outlier is outside of Tukey's fences, 1.5 times the distance of the quartiles below the
-//!   first or above the third: J. W. Tukey, "Exploratory Data Analysis" (1977), section 2D.
-//!   Times have a long tail, so most are above. Nothing is removed because it is an outlier.
+//! - An outlier is outside of Tukey's fences: more than 1.5 times the interquartile range below
+//!   the first or above the third quartile: J. W. Tukey, "Exploratory Data Analysis" (1977),
+//!   section 2D. Times have a long tail, so most are above. Outliers are not removed.
 
 mod mann_whitney;
 
 pub use mann_whitney::{mann_whitney, smallest_p_value};
 
-/// How far from the quartiles a fence is, in distances of the quartiles.
+/// The distance of a fence from its quartile, in interquartile ranges.
 const FENCE: f64 = 1.5;
 
-/// The sum over the count; NaN for no values.
+/// The mean; NaN for no values.
 pub fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len() as f64
 }
 
-/// The standard deviation of the population that the values are a sample of; none for fewer than
-/// two.
+/// The sample standard deviation; none for fewer than two values.
 pub fn standard_deviation(values: &[f64]) -> Option<f64> {
     if values.len() < 2 {
         return None;
@@ -51,7 +50,7 @@ fn sorted(values: &[f64]) -> Vec<f64> {
     sorted
 }
 
-/// The value below which this share of the sorted values is; NaN for no values.
+/// The quantile at this share of the sorted values; NaN for no values.
 fn quantile(sorted: &[f64], share: f64) -> f64 {
     let position = share * sorted.len().saturating_sub(1) as f64;
     let [below, above] = [position.floor(), position.ceil()]

@@ -43,18 +43,18 @@ pub struct Access {
     pub direction: Direction,
     /// `A`, `B` or `C`; `P` for partial sums.
     pub matrix: char,
-    /// For shapes that tiles divide, such as `M*N*K / 128`.
+    /// The formula, for shapes that tiles divide evenly, such as `M*N*K / 128`.
     pub formula: String,
-    /// For this shape, edges included.
+    /// The number for this shape, edges included.
     pub elements: u128,
     pub bytes: u128,
-    /// Whether that is not what the formula gives, because tiles do not divide the shape.
+    /// Whether the formula gives another number, because tiles do not divide the shape evenly.
     #[serde(skip)]
     pub is_beside_formula: bool,
 }
 
-/// Bytes of an element of this matrix, whose kernel multiplies such types. Partial sums of
-/// elements of 16 bits are f32.
+/// Bytes of an element of this matrix, for a kernel of `data_type`. Partial sums of 16-bit
+/// elements are f32.
 pub(super) fn element_bytes(matrix: char, data_type: DataType) -> u128 {
     let element = match matrix {
         'A' | 'B' => data_type.inputs,
@@ -78,7 +78,7 @@ impl Traffic {
             [variant.tile.m, variant.tile.n, variant.tile.k].map(u128::from);
         let (thread_m, thread_n) = variant.thread_tile;
         let (thread_m, thread_n) = (u128::from(thread_m), u128::from(thread_n));
-        // A formula, and what it gives for this shape: a dividend and a divisor.
+        // A formula, and its value for this shape as a dividend and a divisor.
         let per = |divisor: u128| {
             let formula = match divisor {
                 1 => "M*N*K".to_string(),
@@ -114,7 +114,7 @@ impl Traffic {
                 add(Global, Read, 'B', per(thread_m), b);
             }
             Staging::RowOfA => {
-                // A row that fits stays in shared memory; the parts of a longer one are loaded
+                // A row that fits stays in shared memory; the parts of a longer row are loaded
                 // again for each tile of columns.
                 let (formula, staged) = match k <= tile_k {
                     true => (once("M*K", m * k), m * k),
@@ -137,11 +137,11 @@ impl Traffic {
                 add(Global, Read, 'B', per(tile_m), columns * depth * tiles_m);
                 add(Shared, Write, 'A', per(tile_n), full_m * full_k * tiles_n);
                 add(Shared, Write, 'B', per(tile_m), full_n * full_k * tiles_m);
-                // The tile that one reader multiplies: a thread, a warp or a warpgroup.
+                // The tile of one reader: of a thread, a warp or a warpgroup.
                 let (reader_m, reader_n) = match variant.unit {
                     Unit::CudaCores => (thread_m, thread_n),
-                    // The four warps of a warpgroup that multiply together, 16 rows each, are read
-                    // for together: below each other, or, where they compute the transpose, beside
+                    // The four warps of a warpgroup, 16 rows each, count as one reader: their
+                    // tiles are below each other, or, where they compute the transpose, beside
                     // each other.
                     Unit::TensorCores { warp_tile: (m, n) } => {
                         let is_ring = matches!(variant.staging, Staging::Ring { .. });
@@ -165,7 +165,7 @@ impl Traffic {
         Traffic { accesses }
     }
 
-    /// Bytes that are moved in this way.
+    /// The bytes moved in this space and direction.
     pub fn bytes(&self, space: Space, direction: Direction) -> u128 {
         let accesses = self.accesses.iter();
         let such = accesses.filter(|one| (one.space, one.direction) == (space, direction));
@@ -197,7 +197,7 @@ mod tests {
     /// Accesses in the order global A, B, shared writes A, B, shared reads A, B.
     type Counts = [u128; 6];
 
-    /// What the threads of every CTA do, one after the other.
+    /// Counts the accesses of the threads of every CTA one by one.
     fn counted(variant: &Variant, shape: Shape) -> Counts {
         let Shape { m, n, k } = shape;
         let [tile_m, tile_n, tile_k] =
@@ -236,7 +236,7 @@ mod tests {
             Staging::Tiles | Staging::Ring { .. } => {
                 let is_ring = matches!(variant.staging, Staging::Ring { .. });
                 let threads = variant.block.threads();
-                // All warpgroups multiply but one, if there are several.
+                // If there are several warpgroups, all but one multiply.
                 let warpgroups = (threads / 128 - u32::from(is_ring).min(threads / 128)).max(1);
                 let (readers, (reader_m, reader_n)) = match variant.unit {
                     Unit::CudaCores => (threads, variant.thread_tile),

@@ -67,7 +67,7 @@ impl Traffic {
 pub struct Partials {
     /// Tiles that several CTAs compute.
     pub tiles: usize,
-    /// Segments of those.
+    /// Segments of those tiles.
     pub segments: usize,
     /// Elements that the kernel stores, and those that the fix-up reads.
     pub written: u128,
@@ -82,16 +82,16 @@ impl Partials {
         let mut partials = Partials::default();
         for segment in segments(&stream_k).filter(|segment| !stream_k.covers_tile(*segment)) {
             let (rows, columns) = extent(&stream_k, segment, shape, tile);
-            // The first segment of a tile represents it.
+            // Each tile is counted at its first segment.
             partials.tiles += usize::from(segment.from == 0);
             partials.segments += 1;
-            // Threads that copy nothing to shared memory do not know where C ends.
+            // Persistent kernels store full tiles of partial sums.
             let written = match panel.variant().grid.is_persistent() {
                 true => tile.m as usize,
                 false => rows,
             };
             partials.written += (written * tile.n as usize) as u128;
-            // A float4 at a time.
+            // The fix-up reads a float4 at a time.
             partials.read += (rows * columns.next_multiple_of(4)) as u128;
         }
         Some(partials)
@@ -111,7 +111,7 @@ fn segments(stream_k: &StreamK) -> impl Iterator<Item = Segment> {
     })
 }
 
-/// Rows and columns of C that lie in the tile of a segment.
+/// The rows and columns of C in the tile of a segment.
 fn extent(stream_k: &StreamK, segment: Segment, shape: Shape, tile: Tile) -> (usize, usize) {
     let (tile_row, tile_col) = stream_k.tile_position(segment.tile);
     let in_bounds = |size: usize, tile: u32, index: usize| {
@@ -164,8 +164,8 @@ mod tests {
 
     #[test]
     fn partial_sums_are_those_of_split_tiles_and_end_with_c() {
-        // 7 tiles for 4 CTAs of 14 k-iterations each: cut at 14, 28 and 42, within tiles 1, 3
-        // and 5.
+        // 7 tiles for 4 CTAs of 14 k-iterations each: cut at 14, 28 and 42, inside tiles 1, 3 and
+        // 5.
         let shape = Shape::new(11 * 128 - 3, 98, 64);
         let partials =
             Partials::of(&planned("async-pipeline-edges", shape, 4, 1).panels()[0]).unwrap();
@@ -183,7 +183,7 @@ mod tests {
         let all = Traffic::of_plan(&plan, false).accesses;
         let kernel = Traffic::of(plan.variant(), shape, false).accesses;
         assert_eq!(all.len(), kernel.len() + 2);
-        // A, to and from its copy; B needs no copy.
+        // A is copied; B needs no copy.
         for (access, direction) in all.iter().zip([Direction::Read, Direction::Write]) {
             assert_eq!((access.by, access.direction), (By::Copy, direction));
             assert_eq!((access.matrix, access.elements), ('A', 256 * 256));

@@ -1,16 +1,16 @@
-//! When errors are suspicious: within the bound, but larger than such data gives. A dropped term,
-//! or inputs of reduced precision, show here.
+//! Suspicious errors: within the bound, but larger than expected for such data. This detects a
+//! dropped term, or inputs of reduced precision.
 //!
 //! Errors are counted in units of rounding: u times the sum of the magnitudes of an element's
-//! terms. Of random data it is known how many sums reach. Sequential sums gave 5 and 16 at k =
-//! 256, 3 and 88 at k = 16384, on data of either sign and on positive data.
+//! terms. For random data the usual errors are known. On data of either sign and on positive data,
+//! sequential sums gave 5 and 16 units at k = 256, 3 and 88 at k = 16384.
 //!
 //! Other data has an alarm of its own. The errors of a sum follow its partial sums: where terms
-//! cancel, these stay near `sqrt(k)` of `k` terms; where none does, they grow with each term, and
-//! errors with `sqrt(k)` units, as for positive data. `|want|` over the magnitude says which.
-//! Where roundings are alike, as in sums of one number, they do not even partly cancel: so some
-//! elements are added up one term after the other, and the limit is four times what they lose, if
-//! that is more.
+//! cancel, these stay near `sqrt(k)` for `k` terms; where none does, they grow with each term, and
+//! errors with `sqrt(k)` units, as for positive data. `|want|` over the magnitude tells these
+//! cases apart. Where all roundings are alike, as in sums of one number, they do not cancel at
+//! all: so some elements are added up sequentially, and the limit is at least four times their
+//! error.
 
 use rand::RngExt;
 use rand_pcg::Pcg64;
@@ -22,20 +22,20 @@ use super::strassen::Growth;
 use crate::data::{Arithmetic, Data, Number, Problem};
 use crate::parallel;
 
-/// The error, in units of rounding, that is suspicious.
+/// The error, in units of rounding, above which a result is suspicious.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Alarm {
     /// The limit of an element whose terms cancel.
     base: f64,
-    /// More for an element as large as its terms together.
+    /// What is added to it for an element as large as all its terms together.
     slope: f64,
-    /// Whether elements of a row are of one size, and those of a column, so that their errors
-    /// partly cancel in a sum.
+    /// Whether the elements of each row, and of each column, have similar magnitudes, so that
+    /// their errors partly cancel in a sum.
     is_even: bool,
 }
 
 impl Alarm {
-    /// The alarm of results that round as `model` says; `None` if nothing is known of them.
+    /// The alarm for results that round as `model` says; `None` if it is not known.
     pub fn new<T: Number>(
         problem: &Problem<T>,
         data: Option<Data>,
@@ -56,20 +56,20 @@ impl Alarm {
                     });
                 }
             },
-            // Two roundings of a unit each; or all that there are, in the worst case twice over.
+            // Two roundings of a unit each; or, in the worst case, all roundings twice over.
             ErrorModel::Compensated if known.is_some() => 4.0,
             ErrorModel::Compensated => 10.0,
             ErrorModel::Tf32 | ErrorModel::ReducedInHalves => return None,
             ErrorModel::RoundedTf32 => known? + of_tf32(k) + cut_off(k, is_positive),
             ErrorModel::Truncated => known? + cut_off(k, is_positive),
-            // Elements that are much smaller than the largest are off by as much as these.
+            // Elements much smaller than the largest have errors as large as the largest ones'.
             ErrorModel::Split if data == Some(Data::Wide) => return None,
             ErrorModel::Strassen { .. } if matches!(data, Some(Data::Graded | Data::Wide)) => {
                 return None;
             }
             // Sums are promoted after 128 products.
             ErrorModel::Split => known? + cut_off(k.min(128.0), is_positive),
-            // Each level was seen to at most triple errors.
+            // In experiments each level at most tripled errors.
             ErrorModel::Strassen { cutoff } => {
                 let levels = Growth::new(shape, cutoff, 0.0).levels;
                 known? * 3f64.powi(levels.cast_signed())
@@ -82,53 +82,52 @@ impl Alarm {
         })
     }
 
-    /// The limit of an element.
+    /// The limit for an element.
     pub fn limit(self, expected: Expected) -> f64 {
         let part = expected.want.abs() / expected.magnitude;
-        // `min` takes 1 for the NaN of an element without terms.
+        // An element without terms has a NaN here, for which `min` gives 1.
         self.base + self.slope * part.min(1.0)
     }
 
-    /// The limit of a sum of `count` elements with random signs, in units of rounding of their
-    /// magnitudes together; `None` where these may be anything. Errors of either sign add up like
-    /// their root mean square times `sqrt(count)`, and the root mean square is far below the
-    /// limit; but not where a few elements are larger than all others together.
+    /// The limit for a sum of `count` elements with random signs, in units of rounding of the sum
+    /// of their magnitudes; `None` where the magnitudes are not known. Errors of either sign add
+    /// up like their root mean square times `sqrt(count)`, and the root mean square is far below
+    /// the limit; but not where a few elements are larger than all others together.
     pub fn limit_of_sum(self, count: usize) -> Option<f64> {
         let count = if self.is_even { count } else { 1 };
         (self.slope == 0.0).then(|| self.base / (count as f64).sqrt().max(1.0))
     }
 }
 
-/// The error that sums of `k` products of such data never reached.
+/// An error that sums of `k` products of such data never reached in experiments.
 fn limit_of(data: Data, k: f64) -> Option<f64> {
     match data {
-        // Powers of two do not round: errors are those of normal data.
+        // Powers of two do not round: errors are as for normal data.
         Data::Uniform | Data::Normal | Data::Graded | Data::Wide => Some(32.0),
         Data::Positive => Some(9.0 * (k + 2.0).sqrt()),
         _ => None,
     }
 }
 
-/// How far sums of `k` products are off because elements were rounded to TF32, in units of
-/// rounding of f32.
+/// The error of sums of `k` products due to rounding elements to TF32, in units of rounding of
+/// f32.
 ///
-/// Rounding takes 0.42 * 2^-11 of an element in the root mean square, so 0.6 * 2^-11 of a product,
-/// and of either sign: sums of k products lose 0.6 * 2^-11 * sqrt(k) of a product's root mean
-/// square, which is at most pi / 2 (of normal data) times its mean magnitude. That is 7720 /
-/// sqrt(k) units; no one of some billion elements is 6.5 times as far off. Of bf16, which has eight
-/// times the error, nearly half of all elements are.
+/// Rounding changes an element by 0.42 * 2^-11 of it in the root mean square, so a product by 0.6
+/// * 2^-11, with either sign: sums of k products are off by 0.6 * 2^-11 * sqrt(k) of a product's
+/// root mean square, which is at most pi / 2 (for normal data) times its mean magnitude. That is
+/// 7720 / sqrt(k) units; not one of some billion elements is off by 6.5 times that. With bf16,
+/// which has eight times the error, nearly half of all elements are.
 fn of_tf32(k: f64) -> f64 {
     50_000.0 / k.max(1.0).sqrt()
 }
 
-/// Tensor cores cut sums off, which adds up: an addition of 8 products loses about 3 units of the
-/// sum so far, on average half of the last one where all are positive, else its root.
+/// Tensor cores truncate, and this adds up: an addition of 8 products loses about 3 units of the
+/// partial sum, on average half of the last one where all terms are positive, else its root.
 fn cut_off(k: f64, is_positive: bool) -> f64 {
     if is_positive { k } else { k.sqrt() }
 }
 
-/// The largest error, in units of rounding, of some elements, each added up one term after the
-/// other.
+/// The largest error, in units of rounding, of some elements that are added up sequentially.
 fn sequential<T: Number>(problem: &Problem<T>) -> f64 {
     const ELEMENTS: usize = 64;
     let shape = problem.shape();
@@ -162,7 +161,7 @@ mod tests {
     const ELEMENTWISE: ErrorModel = ErrorModel::Elementwise;
     const STRASSEN: ErrorModel = ErrorModel::Strassen { cutoff: 2 };
 
-    /// The alarm for random data of 3 x 4 sums of k terms, if it is known, and if it is not.
+    /// The alarms for 3 x 4 sums of k terms, if the kind of data is known, and if it is not.
     fn of_random(k: usize, data: Data, model: ErrorModel) -> [Option<Alarm>; 2] {
         let shape = Shape::new(3, 4, k);
         let layout = Layout::compact(shape);
@@ -170,7 +169,7 @@ mod tests {
         [Some(data), None].map(|data| Alarm::new(&problem, data, model))
     }
 
-    /// 4 x 4 sums of k terms.
+    /// A problem of 4 x 4 sums of k terms.
     fn problem(k: usize, element: impl Fn(usize) -> f32 + Sync) -> Problem<f32> {
         let matrix = |rows: usize, columns: usize| {
             let element = |row, col| element(row * columns + col);
@@ -208,7 +207,7 @@ mod tests {
                 found.map_or(limit.is_none(), is_close),
                 "{data:?} {model:?} {found:?}"
             );
-            // A sum of a hundred elements of one size is off by a tenth; of many, by as much.
+            // Errors of a hundred elements of one size cancel down to a tenth; others do not.
             let share = if data == Data::Graded { 1.0 } else { 0.1 };
             let of_sum = known.and_then(|alarm| alarm.limit_of_sum(100));
             let expected = found.map_or(0.0, |limit| limit * share);

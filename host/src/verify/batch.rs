@@ -1,11 +1,11 @@
-//! A check of every product of a batch, each with a reference of its own.
+//! Checks every product of a batch, each with its own reference.
 
 use super::check_size;
 use super::outcome::{Failure, Proof, check_each};
 use crate::data::{Matrix, Number, Problem};
 
-/// Checks every product of a batch, each as a problem of its own, of which `check` gets the number,
-/// the problem and the result. A single product is checked as it is.
+/// Checks every product of a batch as a problem of its own: `check` gets its index, the problem
+/// and the result. A single product is checked directly.
 pub fn each_product<T: Number>(
     problem: &Problem<T>,
     c: &Matrix<T>,
@@ -64,7 +64,7 @@ mod tests {
             (1.0, 0.0),
         )
         .unwrap();
-        // The last is exact.
+        // The last proof is exact.
         let figures = [(0.1, 1.0), (0.3, 1.0), (0.4, 4.0), (0.0, 0.0)];
         let check = |index: usize, _: &Problem<f32>, _: &Matrix<f32>| {
             let errors = Errors {

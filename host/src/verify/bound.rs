@@ -1,4 +1,4 @@
-//! How large rounding errors can be, and how large they are in practice.
+//! Bounds of rounding errors.
 //!
 //! With unit roundoff u, a sum of k products, in any order, with FMA or without, scaled and
 //! added to `beta * c`, is off by at most
@@ -8,11 +8,11 @@
 //! ```
 //!
 //! where `gamma(n) = n * u / (1 - n * u)` (Higham, "Accuracy and Stability of Numerical
-//! Algorithms", 2nd edition, section 3.1), and the last term is what underflow adds. The
-//! reference is computed in f64, whose own error is 2^-29 of this for f32 and is not added. For
-//! f64 it is computed in twice the precision ([`super::compensated`]); what is added for it is
-//! one rounding of the result, u times the magnitude, the squares of gamma(k + 4) (its sum, its
-//! magnitude, alpha and beta), and `5 * (k + 2) * max(1, |alpha|) * smallest`.
+//! Algorithms", 2nd edition, section 3.1), and the last term is for underflow. The reference is
+//! computed in f64. For f32 its own error is 2^-29 of the bound and is not added. For f64 it is
+//! computed in twice the precision ([`super::compensated`]); for this the bound adds one rounding
+//! of the result, u times the magnitude, the squares of gamma(k + 4) (its sum, its magnitude,
+//! alpha and beta), and `5 * (k + 2) * max(1, |alpha|) * smallest`.
 
 use approx::abs_diff_eq;
 
@@ -26,8 +26,8 @@ use super::signed_sums::LineSum;
 use super::strassen::Growth;
 use crate::data::{Arithmetic, Matrix, Number, Problem};
 
-/// How often a part of a sum is rounded to 16 bits where [`ErrorModel::ReducedInHalves`] holds:
-/// once when it is stored, and once for each addition to another; a tree of up to 128 parts.
+/// How often a partial sum is rounded to 16 bits with [`ErrorModel::ReducedInHalves`]: once when
+/// it is stored, and once for each addition to another, in a tree of up to 128 partial sums.
 const ROUNDINGS_OF_PARTS: f64 = 8.0;
 
 /// The error bound of one problem.
@@ -35,20 +35,19 @@ const ROUNDINGS_OF_PARTS: f64 = 8.0;
 pub struct ErrorBound {
     gamma: f64,
     underflow: f64,
-    /// The part that depends on the largest elements of A and B alone: 0 but for Strassen's
+    /// The part that depends only on the largest elements of A and B: 0 except for Strassen's
     /// algorithm.
     normwise: f64,
-    /// The part that depends on an element's row and column, for split elements alone.
+    /// The part that depends on an element's row and column, only for split elements.
     maxima: Option<Maxima>,
     unit_roundoff: f64,
     largest: f64,
-    /// The relative and the absolute error of rounding a sum to an element: 0 where sums are
-    /// elements.
+    /// The relative and the absolute error of rounding a sum to an element: 0 if both have one
+    /// type.
     output: (f64, f64),
 }
 
-/// A part of a bound that is in proportion to the largest elements of a row of A and of a column
-/// of B.
+/// A part of a bound that is proportional to the largest elements of a row of A and a column of B.
 #[derive(Clone, Debug, PartialEq)]
 struct Maxima {
     factor: f64,
@@ -57,12 +56,12 @@ struct Maxima {
 }
 
 impl Maxima {
-    /// For an element of C.
+    /// The part for an element of C.
     fn of_element(&self, row: usize, col: usize) -> f64 {
         self.factor * self.rows[row] * self.columns[col]
     }
 
-    /// For the elements of each row of C together, or of each column.
+    /// The part for all elements of each row of C together, or of each column.
     fn of_lines(&self, line: Line) -> Vec<f64> {
         let (each, others) = match line {
             Line::Row => (&self.rows, &self.columns),
@@ -73,7 +72,7 @@ impl Maxima {
     }
 }
 
-/// `rounding / (1 - rounding)`: what `rounding / u` roundings do to a sum of `k` products at most.
+/// `rounding / (1 - rounding)`: the relative error of `rounding / u` roundings of a sum at most.
 fn gamma(rounding: f64, k: usize, of: impl std::fmt::Display) -> Result<f64, Failure> {
     match rounding < 1.0 {
         true => Ok(rounding / (1.0 - rounding)),
@@ -88,9 +87,9 @@ impl ErrorBound {
     ///
     /// # Errors
     ///
-    /// The sums are so long that there is none (2^24 terms of f32), or the elements are
-    /// integers, which do not round; or the algorithm's intermediate results may be infinite or
-    /// NaN where the result is not.
+    /// The sums are too long for a bound (2^24 terms of f32), or the elements are integers, which
+    /// do not round; or the algorithm's intermediate results may be infinite or NaN where the
+    /// result is not.
     pub fn new<T: Number>(problem: &Problem<T>, model: ErrorModel) -> Result<ErrorBound, Failure> {
         let (bound, k) = (ErrorBound::elementwise(problem)?, problem.shape().k);
         match model {
@@ -107,7 +106,7 @@ impl ErrorBound {
         }
     }
 
-    /// Each term rounded once, each addition once.
+    /// The bound if each product and each addition is rounded once.
     fn elementwise<T: Number>(problem: &Problem<T>) -> Result<ErrorBound, Failure> {
         let (
             Arithmetic::Float {
@@ -153,15 +152,14 @@ impl ErrorBound {
         })
     }
 
-    /// The bound where the result, or what it is compared with, is off by `rounding` of itself
-    /// besides.
+    /// The bound where the result or its reference has a further relative error of `rounding`.
     fn with_roundings(self, rounding: f64) -> ErrorBound {
         let gamma = self.gamma + rounding * (1.0 + self.gamma);
         ErrorBound { gamma, ..self }
     }
 
-    /// The bound for a reference that was rounded itself, once, to a type as fine as the result's.
-    /// The rounding of an f64 reference for f32 is negligible, and not counted.
+    /// The bound for a reference that was rounded once, to a type as precise as the result's. The
+    /// rounding of an f64 reference for f32 is negligible, and not counted.
     pub fn with_rounded_reference(self) -> ErrorBound {
         match self.unit_roundoff <= 0.5 * f64::EPSILON {
             true => {
@@ -192,7 +190,7 @@ impl ErrorBound {
             let why = "Strassen's algorithm spreads infinities and NaNs, and these matrices may lead to some.";
             return Err(Failure::Unprovable(why.to_string()));
         }
-        // The product's own error, scaled by alpha; gamma(k + 2) covers alpha, beta and the sum
+        // The error of the product, scaled by alpha; gamma(k + 2) covers alpha, beta and the sum
         // of the two.
         let normwise = alpha * (growth.error * norms + growth.underflows * smallest);
         Ok(ErrorBound {
@@ -201,15 +199,15 @@ impl ErrorBound {
         })
     }
 
-    /// The bound where tensor cores multiply f32 as TF32. They read 10 bits behind the point of
-    /// each element, so that an element is off by up to `input` of itself: 2^-10 if what follows is
-    /// cut off, 2^-11 if it was rounded; a product by `(1 + input)^2 - 1`. They cut sums off
-    /// (M. Fasi, N. J. Higham, M. Mikaitis, S. Pranesh, "Numerical behavior of NVIDIA tensor
-    /// cores", PeerJ Computer Science 7, 2021). An addition of s products and a sum, shifted to the
-    /// largest of them, loses less than 2u of that from each of the s + 1, if not a single bit more
-    /// than f32's is kept, and then again less than 2u of the sum: 2u * (s + 2) for s products, so
-    /// 4u a product if s is two or more. From A100 on it is four or more, and one bit more is
-    /// kept at least.
+    /// The bound where tensor cores multiply f32 as TF32. They read 10 bits after the point of
+    /// each element, so an element has a relative error of up to `input`: 2^-10 if it is
+    /// truncated, 2^-11 if it was rounded; a product of up to `(1 + input)^2 - 1`. They truncate
+    /// sums (M. Fasi, N. J. Higham, M. Mikaitis, S. Pranesh, "Numerical behavior of NVIDIA tensor
+    /// cores", PeerJ Computer Science 7, 2021). An addition of s products and a sum, all aligned
+    /// to the largest, loses less than 2u of the largest from each of the s + 1, even if no more
+    /// bits than f32's are kept, and then less than 2u of the sum: 2u * (s + 2) for s products, so
+    /// 4u a product if s is two or more. Since A100, s is four or more, and at least one more bit
+    /// is kept.
     fn on_tensor_cores(self, k: usize, input: f64) -> Result<ErrorBound, Failure> {
         let product = (2.0 + input) * input;
         let sum = gamma(
@@ -222,30 +220,30 @@ impl ErrorBound {
     }
 
     /// The bound where f32 is multiplied as two f16 (`split.rs`), with scales for rows and columns
-    /// (Ootomo and Yokota, "Recovering single precision accuracy from Tensor Cores while surpassing
-    /// the FP32 theoretical peak performance", IJHPCA 36, 2022, of the same scheme). Of a term `a *
-    /// b`, these parts may be lost:
+    /// (Ootomo and Yokota, "Recovering single precision accuracy from Tensor Cores while
+    /// surpassing the FP32 theoretical peak performance", IJHPCA 36, 2022, on the same scheme).
+    /// These parts of a term `a * b` may be lost:
     ///
     /// - 2^-22, since hi + lo is off by 2^-23 of an element; and 2^-22, the product of both lo,
-    ///   which nobody computes;
-    /// - 4u * (128 + 2), as [`ErrorBound::on_tensor_cores`] says, of sums of hi * hi over an
+    ///   which is not computed;
+    /// - 4u * (128 + 2), as in [`ErrorBound::on_tensor_cores`], from sums of hi * hi over an
     ///   interval of 128, or over k if that is less; hi may be 2^-11 larger than the element;
-    /// - 2^-10 * 4u * (2k + 2), likewise, of the 2k products with lo, which is 2^-11 of the
+    /// - 2^-10 * 4u * (2k + 2), likewise, from the 2k products with lo, which is 2^-11 of the
     ///   element;
     /// - u for each addition that promotes an interval, and 4u for adding the products with lo, and
     ///   for alpha, beta and the sum of the two.
     ///
-    /// Where an element is smaller than 2^-28 of R, the largest finite one of its row of A, or of C,
-    /// that of its column of B, f16 has no exponents left. Besides, then, lo is off by up to 2^-49
-    /// of R, and may itself be 2^-38 of it: a term loses 2^-48 R C by the former, 2^-49 R C by the
-    /// product of both lo, and 2^-49 R C at most by what is cut off of hi * hi; the 2k products with
-    /// such lo are cut off by 4u * (2k + 2) of 2^-38 R C each. In all that is less than 2^-47 + k *
-    /// 2^-57 of R C for each term. Scaling back may underflow by 2^-52 R C. R and C are not below
-    /// 2^-112, where scales end.
+    /// Let R be the largest finite element of the row of A, and C that of the column of B. For an
+    /// element below 2^-28 of R or C, f16 has too few exponents. Then lo is off by up to 2^-49 of
+    /// R, and may itself be 2^-38 of it: a term loses 2^-48 R C by the former, 2^-49 R C by the
+    /// product of both lo, and at most 2^-49 R C by truncation of hi * hi; the 2k products with
+    /// such lo lose 4u * (2k + 2) of 2^-38 R C each. In all that is less than 2^-47 + k * 2^-57 of
+    /// R C for each term. Scaling back may underflow by 2^-52 R C. R and C count as at least
+    /// 2^-112, the limit of the scales.
     fn on_split_elements<T: Number>(self, problem: &Problem<T>) -> Result<ErrorBound, Failure> {
-        /// The k of an interval: 2 tiles of 64.
+        /// The k-extent of an interval: 2 tiles of 64.
         const INTERVAL: usize = 128;
-        /// Where scales end: no largest element counts less.
+        /// The limit of the scales: a largest element below it counts as this.
         const LEAST: f64 = 1.0 / (1u128 << 112) as f64;
         let (k, u) = (problem.shape().k, self.unit_roundoff);
         let split = 2.0 * 2f64.powi(-22);
@@ -270,7 +268,7 @@ impl ErrorBound {
         })
     }
 
-    /// The bound for a sum whose terms have magnitudes that add up to `magnitude`.
+    /// The bound for a sum of terms with magnitudes that add up to `magnitude`.
     pub fn of(&self, magnitude: f64) -> f64 {
         self.gamma * magnitude + self.underflow + self.normwise
     }
@@ -289,8 +287,8 @@ impl ErrorBound {
         (relative * sum).max(absolute)
     }
 
-    /// Whether `got` is right where `want` is. What is not finite must be the same; a result
-    /// that may overflow may also be an infinity of its sign.
+    /// Whether `got` is right for an element that must be `want`. Infinities and NaNs must be the
+    /// same; a result that may overflow may also be an infinity of its sign.
     pub fn accepts(&self, got: f64, want: f64, bound: f64) -> bool {
         if want.is_nan() {
             return got.is_nan();
@@ -307,8 +305,8 @@ impl ErrorBound {
         self.largest
     }
 
-    /// An error in units of rounding of the sum of magnitudes, without what rounding the sum to an
-    /// element may have taken.
+    /// An error in units of rounding of the sum of magnitudes, less the largest error of rounding
+    /// the sum to an element.
     pub fn units(&self, err: f64, expected: Expected) -> f64 {
         let allowed = self.underflow + self.of_rounding(expected.want.abs());
         if err <= allowed {
@@ -319,7 +317,7 @@ impl ErrorBound {
 
     /// Checks the sums of `lines` (rows, or columns) of `count` elements, with random signs,
     /// within the bounds of their elements together, and below the alarm where there is one.
-    /// Returns how many have a finite one.
+    /// Returns how many lines have a finite bound.
     pub(super) fn check_sums(
         &self,
         line: Line,
@@ -328,7 +326,7 @@ impl ErrorBound {
         terms: usize,
         alarm: Option<Alarm>,
     ) -> Result<usize, Failure> {
-        // Each sum here has this many roundings of its own, in f64, of two units each.
+        // The reference sums have this many roundings, in f64, of two units each.
         let reference = (terms + 3) as f64 * f64::EPSILON;
         let limit = alarm.and_then(|alarm| alarm.limit_of_sum(count));
         let units = limit.map_or(f64::INFINITY, |limit| limit * self.unit_roundoff);
@@ -337,8 +335,7 @@ impl ErrorBound {
         for (index, &LineSum { got, expected }) in lines.iter().enumerate() {
             let Expected { want, magnitude } = expected;
             if !(want.is_finite() && magnitude <= self.largest) {
-                // The line holds a NaN, an infinity or an overflow: elements are compared one by
-                // one, at the samples.
+                // The line holds a NaN, an infinity or an overflow: only its samples are compared.
                 continue;
             }
             let (output, smallest) = self.output;
@@ -382,7 +379,7 @@ mod tests {
     const U: f64 = 1.0 / (1 << 24) as f64;
     const SMALLEST: f64 = f32::from_bits(1) as f64;
 
-    /// Without rows and columns, so that k may be of any size: most bounds depend on no element.
+    /// A bound for empty matrices, so that k may have any size: most bounds depend on no element.
     fn of_sums<T: Number>(k: usize, alpha: T, model: ErrorModel) -> Result<ErrorBound, Failure> {
         let shape = Shape::new(0, 0, k);
         let (layout, zero) = (Layout::compact(shape), T::default());
@@ -394,7 +391,7 @@ mod tests {
         of_sums(k, alpha, ErrorModel::Elementwise).unwrap()
     }
 
-    /// `alpha * A * B` without C, of the elements that `a` and `b` have at a row and a column.
+    /// `alpha * A * B` without C, with elements `a(row, column)` and `b(row, column)`.
     fn product(
         (m, n, k): (usize, usize, usize),
         alpha: f32,
@@ -407,7 +404,7 @@ mod tests {
         Problem::new(alpha, 0.0, a, b, c).unwrap()
     }
 
-    /// `got` is `want`, however small both are: without `epsilon`, 2^-52 is taken for 0.
+    /// Checks that `got` is `want`, even if both are tiny: without `epsilon`, 2^-52 would equal 0.
     #[track_caller]
     fn assert_close(got: f64, want: f64, max_relative: f64) {
         approx::assert_relative_eq!(got, want, epsilon = 0.0, max_relative = max_relative);
@@ -419,7 +416,7 @@ mod tests {
         let expected = nu / (1.0 - nu) * 10.0 + 48.0 * SMALLEST;
         assert_close(bound(14, -3.0).of(10.0), expected, 1e-15);
         assert_eq!(bound(14, -3.0).of(0.0), 48.0 * SMALLEST);
-        // With a small alpha, beta * c and the addition underflow as they do with alpha = 1.
+        // With a small alpha, beta * c and the addition underflow as with alpha = 1.
         assert_eq!(bound(14, 0.25).of(0.0), 16.0 * SMALLEST);
         // The bound of f64 allows for one rounding of its reference.
         let of_f64 = of_sums(14, 1.0f64, ErrorModel::Elementwise).unwrap();
@@ -451,7 +448,7 @@ mod tests {
         ] {
             assert_close(of_sums(k, 1.0f32, model).unwrap().gamma, gamma, 1e-14);
         }
-        // Parts of a sum are rounded to bf16 eight times besides.
+        // Partial sums are also rounded to bf16 eight times.
         let [whole, reduced] = [ErrorModel::Truncated, ErrorModel::ReducedInHalves]
             .map(|model| of_sums(14, Bf16::from_f32(1.0), model).unwrap().gamma);
         assert_close(reduced, whole + 8.0 / 256.0 * (1.0 + whole), 1e-14);
@@ -462,7 +459,7 @@ mod tests {
         for (alpha, a, b, expected) in [
             (1.0, f32::MAX, 1.0, true),
             (1.0, f32::MAX, 1.0f32.next_up(), false),
-            // Too large only after, and only before.
+            // Too large only after rounding, and only before.
             (2.0, 0.75 * f32::MAX, 1.0, false),
             (0.5, 0.75 * f32::MAX, 2.0, false),
             (1.0, f32::NAN, 1.0, false),
@@ -494,7 +491,7 @@ mod tests {
             (-INFINITY, 1e39, 1e32, false),
             (INFINITY, 1e38, 1e32, false),
             (nan, 1e39, 1e32, false),
-            // At the largest number there is no overflow yet.
+            // A sum equal to the largest number does not overflow.
             (INFINITY, largest, 0.0, false),
             // At the bound, and just beyond it.
             (1.5, 1.0, 0.5, true),
@@ -509,7 +506,7 @@ mod tests {
         }
     }
 
-    /// Round numbers, each of its own.
+    /// A bound of round numbers, all different.
     const BOUND: ErrorBound = ErrorBound {
         gamma: 0.25,
         underflow: 3.0,
@@ -522,7 +519,7 @@ mod tests {
 
     #[test]
     fn an_element_of_16_bits_is_off_by_its_sum_and_by_one_rounding_of_it() {
-        // 0.25 * 16 + 3 + 5 of the sum; and the absolute error of a small number.
+        // 0.25 * 16 + 3 + 5 for the sum; and the absolute error of a small number.
         for (output, want, expected) in [
             ((0.125, 1.0), -20.0, 12.0 + 0.125 * 32.0),
             ((0.125, 5.0), 0.0, 17.0),
@@ -533,7 +530,7 @@ mod tests {
                 expected
             );
         }
-        // By f32's roundings, and an element's: bf16 keeps 8 bits.
+        // The roundings of f32, and one to an element: bf16 keeps 8 bits.
         let bound = of_sums(14, Bf16::from_f32(1.0), ErrorModel::Truncated).unwrap();
         assert_eq!(bound.unit_roundoff, U);
         assert_eq!(bound.output, (2f64.powi(-8), 0.5 * Bf16::SMALLEST));
@@ -547,7 +544,7 @@ mod tests {
 
     #[test]
     fn a_sum_may_be_off_by_what_its_elements_may_and_by_its_own_roundings() {
-        // Seven terms, three roundings more, of two units each.
+        // The roundings of seven terms, and three more, of two units each.
         let own = 20.0 * 2f64.powi(-53) * 16.0;
         let exact = ErrorBound {
             gamma: 0.0,
@@ -559,7 +556,7 @@ mod tests {
         for (bound, expected) in [
             (BOUND, 0.25 * 16.0 + own + 4.0 * (3.0 + 5.0)),
             (exact.clone(), own),
-            // Elements that are rounded once more, by their size and by the smallest there is.
+            // Elements that are rounded once more: a relative error, and the smallest number.
             (
                 ErrorBound { output, ..exact },
                 0.125 * 16.0 + own + 4.0 * 0.5,

@@ -1,7 +1,7 @@
-//! Gates 2 and 3 for floats: elements and sums against bound and alarm, and the statement of what
-//! that showed.
+//! Gates 2 and 3 for floats: compares elements and sums with bound and alarm, and states the
+//! outcome.
 
-// A NaN must fail every comparison, so they are written as what must hold, negated.
+// A NaN must fail every check, so conditions are negations of what must hold.
 #![allow(clippy::neg_cmp_op_on_partial_ord)]
 
 use super::alarm::Alarm;
@@ -31,10 +31,10 @@ pub(super) struct Found {
     units: f64,
     /// The alarm of this element; 0 if there is none.
     limit: f64,
-    /// How many elements are not finite.
+    /// The numbers of elements that are NaN and infinite.
     nan: usize,
     infinite: usize,
-    /// The most units of rounding of any element.
+    /// The largest error of any element, in units of rounding.
     most_units: f64,
     /// The sums of the squares of errors and of expected elements, where these are finite.
     squares: (f64, f64),
@@ -61,7 +61,7 @@ impl Found {
         }
     }
 
-    /// The errors of all that was compared; none if squares are out of range.
+    /// The errors of all compared elements; none if their squares are out of range.
     fn errors(&self) -> Option<Errors> {
         let frobenius = match self.squares {
             (0.0, _) => 0.0,
@@ -73,7 +73,7 @@ impl Found {
 }
 
 impl Checker {
-    /// For results that round as `model` says, of a problem that holds `data`.
+    /// A checker for results that round as `model` says, of a problem of `data`.
     pub fn new<T: Number>(
         problem: &Problem<T>,
         data: Option<Data>,
@@ -86,7 +86,7 @@ impl Checker {
         })
     }
 
-    /// The same for a reference that may have been rounded once itself.
+    /// The same checker for a reference that may have been rounded once.
     pub fn with_rounded_reference(self) -> Checker {
         let bound = self.bound.with_rounded_reference();
         Checker { bound, ..self }
@@ -139,7 +139,7 @@ impl Checker {
         }))
     }
 
-    /// An element within its bound.
+    /// The finding for an element within its bound.
     fn found(&self, at: (usize, usize), got: f64, bound: f64, expected: Expected) -> Found {
         let err = (got - expected.want).abs();
         if !err.is_finite() {
@@ -162,8 +162,8 @@ impl Checker {
         }
     }
 
-    /// Checks the sums of all rows and columns with random signs, which `seed` gives. Returns a
-    /// clause about them.
+    /// Checks the sums of all rows and columns, with random signs from `seed`. Returns a clause
+    /// about them.
     pub fn check_sums<T: Number>(
         &self,
         problem: &Problem<T>,
@@ -194,8 +194,8 @@ impl Checker {
         })
     }
 
-    /// The proof of `count` elements that are within the bound, unless an error raises the alarm.
-    /// `compared` names them, and what else was checked.
+    /// The proof that `count` elements are within the bound, unless an error raises the alarm.
+    /// `compared` names them, and further checks.
     pub fn proof(
         &self,
         found: Vec<Found>,
@@ -256,8 +256,8 @@ impl Checker {
 mod tests {
     use super::*;
 
-    /// The row of the worse one of two elements, in rows 1 and 2, each with its units of rounding and
-    /// its alarm: the same in either order.
+    /// The row of the worse of two elements, in rows 1 and 2, given as units of rounding and
+    /// alarm. The result must not depend on their order.
     fn worse(pairs: [(f64, f64); 2]) -> usize {
         let [one, other] = [1, 2].map(|row| {
             let (units, limit) = pairs[row - 1];
@@ -276,7 +276,7 @@ mod tests {
     fn the_worst_element_is_the_nearest_to_its_alarm_or_has_the_largest_error() {
         assert_eq!(worse([(30.0, 60.0), (20.0, 30.0)]), 2);
         assert_eq!(worse([(2.0, 0.5), (3.0, 1.0)]), 1);
-        // Without an alarm, and with one beside.
+        // Without an alarm, and beside an element with one.
         assert_eq!(worse([(2.0, 0.0), (3.0, 0.0)]), 2);
         assert_eq!(worse([(9.0, 0.0), (1.0, 60.0)]), 2);
     }

@@ -1,10 +1,10 @@
 //! Sums of products as if computed in twice the precision of f64: the reference for results that
 //! are f64 themselves.
 //!
-//! Each product and each addition leaves behind exactly what its rounding cost, and those
-//! remainders are added up beside the sum: `Dot2` of T. Ogita, S. M. Rump and S. Oishi,
-//! "Accurate sum and dot product", SIAM Journal on Scientific Computing 26(6), 2005. With
-//! u = 2^-53 and eta = 2^-1074, sum and correction together are off by at most
+//! The exact rounding error of each product and each addition is computed, and these are added up
+//! beside the sum: `Dot2` of T. Ogita, S. M. Rump and S. Oishi, "Accurate sum and dot product",
+//! SIAM Journal on Scientific Computing 26(6), 2005. With u = 2^-53 and eta = 2^-1074, sum and
+//! correction together have an error of at most
 //!
 //! ```text
 //!     gamma(k)^2 * sum |a||b|  +  5 * k * eta
@@ -16,7 +16,7 @@ use crate::parallel;
 
 use crate::data::{Arithmetic, Number};
 
-/// A sum of products, and what rounding took from it.
+/// A sum of products, and its accumulated rounding error.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Sum {
     /// The sum, rounded at every step.
@@ -28,7 +28,7 @@ pub struct Sum {
 }
 
 impl Sum {
-    /// A sum of which nothing is known that rounding took from it.
+    /// A sum without a correction.
     pub fn plain(rounded: f64, magnitude: f64) -> Sum {
         Sum {
             rounded,
@@ -43,7 +43,7 @@ impl Sum {
         let product = a * b;
         let lost_by_product = a.mul_add(b, -product);
         let sum = self.rounded + product;
-        // Knuth's TwoSum: exact whichever of the two is larger.
+        // Knuth's TwoSum: exact whichever summand is larger.
         let added = sum - self.rounded;
         let lost_by_sum = (self.rounded - (sum - added)) + (product - added);
         self.rounded = sum;
@@ -51,7 +51,7 @@ impl Sum {
         self.magnitude += product.abs();
     }
 
-    /// The sum as one f64. Once it is no finite number, there is nothing to correct.
+    /// The sum as one f64. If it is not finite, it is not corrected.
     pub fn value(self) -> f64 {
         match self.rounded.is_finite() {
             true => self.rounded + self.correction,
@@ -59,7 +59,7 @@ impl Sum {
         }
     }
 
-    /// `alpha` times the sum. A zero `alpha` is the caller's to handle.
+    /// `alpha` times the sum. The caller handles a zero `alpha`.
     pub fn scaled(self, alpha: f64) -> Sum {
         let mut scaled = Sum::default();
         scaled.add(alpha, self.rounded);
@@ -69,7 +69,7 @@ impl Sum {
     }
 }
 
-/// Columns whose sums a CPU keeps in registers at once.
+/// The columns accumulated at once in a CPU's registers.
 const COLUMNS: usize = 8;
 
 /// A row of some neighbouring columns of B.
@@ -77,7 +77,7 @@ type Slice = [f64; COLUMNS];
 
 /// Every element of `a * b`, both compact and row-major, `a` with `k` columns and `b` with `n`.
 pub fn multiply(a: &[f64], b: &[f64], k: usize, n: usize) -> Vec<Sum> {
-    /// Rows that read the same columns of B while they are in the cache.
+    /// Rows that read the same columns of B while these are in the cache.
     const ROWS: usize = 16;
     let m = a.len().checked_div(k).unwrap_or(0);
     let mut sums = vec![Sum::default(); m * n];
@@ -86,7 +86,7 @@ pub fn multiply(a: &[f64], b: &[f64], k: usize, n: usize) -> Vec<Sum> {
     }
     let panels = parallel::map(n.div_ceil(COLUMNS), |index| panel(b, n, index * COLUMNS));
     parallel::pieces(&mut sums, ROWS * n, |piece, sums| {
-        let a = &a[piece * ROWS * k..]; // of these rows, and all below
+        let a = &a[piece * ROWS * k..]; // from these rows on
         for (index, panel) in panels.iter().enumerate() {
             for (sums, a) in sums.chunks_mut(n).zip(a.chunks(k)) {
                 let columns = columns(a, panel);
@@ -100,7 +100,7 @@ pub fn multiply(a: &[f64], b: &[f64], k: usize, n: usize) -> Vec<Sum> {
     sums
 }
 
-/// The columns of B from `first` on, one slice after the other, with zeros where B has ended.
+/// The columns of B from `first` on, as one slice for each row, with zeros beyond the end of B.
 fn panel(b: &[f64], n: usize, first: usize) -> Vec<Slice> {
     let slice = |row: &[f64]| {
         let mut slice = [0.0; COLUMNS];
@@ -122,8 +122,8 @@ fn columns(a: &[f64], panel: &[Slice]) -> [Sum; COLUMNS] {
     columns_on_any_cpu(a, panel)
 }
 
-/// Compiled for CPUs with FMA: without that instruction each `mul_add` is a call of a function
-/// that emulates it.
+/// Compiled for CPUs with FMA: without that instruction each `mul_add` calls a function that
+/// emulates it.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,fma")]
 fn columns_fma(a: &[f64], panel: &[Slice]) -> [Sum; COLUMNS] {
@@ -132,7 +132,7 @@ fn columns_fma(a: &[f64], panel: &[Slice]) -> [Sum; COLUMNS] {
 
 #[inline(always)]
 fn columns_on_any_cpu(a: &[f64], panel: &[Slice]) -> [Sum; COLUMNS] {
-    // An array a field: what compilers turn into vector instructions.
+    // An array for each field, which compilers vectorise.
     let mut rounded = [0.0; COLUMNS];
     let mut correction = [0.0; COLUMNS];
     let mut magnitude = [0.0; COLUMNS];
@@ -156,8 +156,8 @@ fn columns_on_any_cpu(a: &[f64], panel: &[Slice]) -> [Sum; COLUMNS] {
     })
 }
 
-/// Whether f64 is no more precise than `T`, so that a reference in plain f64 would be as wrong
-/// as the result may be.
+/// Whether `T` is as precise as f64, so that a reference in plain f64 would be no better than the
+/// result.
 pub fn is_as_fine_as_f64<T: Number>() -> bool {
     matches!(T::ARITHMETIC, Arithmetic::Float { unit_roundoff, .. } if unit_roundoff <= 0.5 * f64::EPSILON)
 }
@@ -179,7 +179,7 @@ mod tests {
         let products = [(1e16, 1.0), (1.0, 1.0), (1e16, -1.0)];
         let plain = products.iter().fold(0.0, |sum, (a, b)| sum + a * b);
         assert_eq!((plain, sum(&products).value()), (0.0, 1.0));
-        // (1 + e)^2 - (1 + 2e) = e^2, which no f64 product holds.
+        // (1 + e)^2 - (1 + 2e) = e^2, which no f64 product keeps.
         let e = 2f64.powi(-40);
         let products = [(1.0 + e, 1.0 + e), (-1.0, 1.0 + 2.0 * e)];
         assert_eq!(sum(&products).value(), e * e);

@@ -1,10 +1,10 @@
 //! A reference that a GPU computed: every sum of a large product, in f64, where the host would
 //! take minutes.
 //!
-//! It must not be trusted because a GPU computed it. So each of its rows is multiplied by vectors
-//! of random signs, and must give what A and B times those vectors give on the host, within the
-//! rounding of f64 (after R. Freivalds, as in [`super::freivalds`]). A single wrong element never
-//! passes; of two that cancel, all eight vectors miss 2^-8.
+//! It is not trusted: each of its rows is multiplied by vectors of random signs, and must agree
+//! with A and B times those vectors on the host, within the rounding of f64 (after R. Freivalds,
+//! as in [`super::freivalds`]). A single wrong element never passes; two that can cancel escape
+//! all eight vectors with a probability of 2^-8.
 
 use super::compensated::{Sum, is_as_fine_as_f64};
 use super::expected::Expected;
@@ -13,7 +13,7 @@ use super::signed_sums::{Accumulator, RowSums};
 use crate::data::{Matrix, Number, Placement, Problem, ProblemError};
 use gpu_gemm::Shape;
 
-/// Vectors of signs.
+/// The number of vectors of signs.
 const VECTORS: usize = 8;
 
 /// The sums of every element of a problem.
@@ -33,15 +33,14 @@ pub fn operands<T: Number>(problem: &Problem<T>) -> Result<Problem<f64>, Problem
     Problem::new(1.0, 0.0, a, b, c)
 }
 
-/// Makes |A| and |B| of A and B.
+/// Replaces A and B by |A| and |B|.
 pub fn make_magnitudes(operands: &mut Problem<f64>) {
     operands.a.replace_each(f64::abs);
     operands.b.replace_each(f64::abs);
 }
 
-/// Checks a product of the `value`s of A and B by rows, each within what `bound` says of the
-/// magnitudes of its terms and of its elements; `false` if that is not finite, so that nothing can
-/// be said.
+/// Checks a product of the `value`s of A and B by rows, each within `bound` of the magnitudes of
+/// its terms and of its elements; `false` if that is not finite, so that it proves nothing.
 fn check<T: Number, S: Accumulator>(
     problem: &Problem<T>,
     got: &Matrix<f64>,
@@ -70,8 +69,8 @@ fn check<T: Number, S: Accumulator>(
 }
 
 impl ComputedReference {
-    /// Takes the products of a problem's [`operands`] and of their magnitudes for its reference;
-    /// `None` if they hold a NaN or an infinity, and so cannot be checked.
+    /// A reference from the products of a problem's [`operands`] and of their magnitudes, if they
+    /// pass the check; `None` if they hold a NaN or an infinity, and so cannot be checked.
     pub fn checked<T: Number>(
         problem: &Problem<T>,
         product: Matrix<f64>,
@@ -81,12 +80,11 @@ impl ComputedReference {
         /// Half of f64's epsilon.
         const U: f64 = 0.5 * f64::EPSILON;
         let Shape { n, k, .. } = problem.shape();
-        // Roundings on either way, each of half an epsilon.
+        // The roundings of both sums, each of half an epsilon.
         let roundings = (2 * (n + k) + 8) as f64;
         let rounded = |magnitude: f64, _| roundings * f64::EPSILON * magnitude;
-        // Where each element is added up in twice the precision and rounded once: the sums here,
-        // and those of each element, are off by gamma(terms)^2 of their magnitudes, and what
-        // underflows.
+        // Where each element is summed in twice the precision and rounded once: these sums, and
+        // each element's, have errors of gamma(terms)^2 of their magnitudes, and of underflow.
         let terms = (n + k + 4) as f64;
         let gamma = 2.0 * terms * U;
         let underflow = 10.0 * terms * (n + 1) as f64 * f64::from_bits(1);
@@ -133,8 +131,8 @@ mod tests {
     const N: usize = 33;
     const K: usize = 500;
 
-    /// A problem, and its products: as the accurate kernel of f64 computes it, as the plain one
-    /// does, and of the magnitudes.
+    /// A problem, and its products by the accurate f64 kernel and by the plain one, and that of
+    /// the magnitudes.
     fn computed<T: Number>(data: Data) -> (Problem<T>, [Matrix<f64>; 3]) {
         let shape = Shape::new(M, N, K);
         let layout = Layout::padded(shape, [3, 1, 2], [1, 2, 3]);
@@ -161,7 +159,7 @@ mod tests {
         ComputedReference::checked(problem, product.clone(), magnitude.clone(), 1)
     }
 
-    /// Changes the last element by a part of itself.
+    /// Changes the last element by a fraction of itself.
     fn changed(matrix: &Matrix<f64>, part: f64) -> Matrix<f64> {
         let mut changed = matrix.clone();
         changed.row_mut(M - 1)[N - 1] *= 1.0 + part;
@@ -172,8 +170,8 @@ mod tests {
         matches!(outcome, Err(Failure::Unprovable(why)) if why.starts_with("row 34 "))
     }
 
-    /// That what it says is what the host computes, as close as `rounding` of the magnitude, and
-    /// that a wrong element of it is noticed.
+    /// Checks that the reference equals the host's, within `rounding` of the magnitude, and that a
+    /// wrong element in it is noticed.
     fn check<T: Number>(data: Data, rounding: f64) {
         let (problem, [product, _, magnitude]) = computed::<T>(data);
         let reference = checked(&problem, &product, &magnitude).unwrap().unwrap();
@@ -239,7 +237,7 @@ mod tests {
         }
     }
 
-    /// A row of A, and B.
+    /// The product of a row of A and B.
     fn row_times<T: Number>(a: &[T], b: &[T]) -> Problem<T> {
         let (k, n) = (a.len(), b.len() / a.len());
         let a = Matrix::from_elements(1, k, |_, l| a[l]).unwrap();
@@ -264,7 +262,7 @@ mod tests {
             for element in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
                 assert!(!is_used(element, 16.0), "{element}");
             }
-            // The check of f64 reads the magnitudes of the product itself.
+            // For f64 the check reads the magnitudes of the product itself.
             if T::TYPE == ElementType::F64 {
                 assert!(!is_used(2.0, f64::INFINITY) && !is_used(2.0, f64::NAN));
             }

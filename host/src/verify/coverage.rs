@@ -1,4 +1,4 @@
-//! How much of a result is compared.
+//! How much of a result is checked.
 
 use gpu_gemm::Shape;
 
@@ -7,9 +7,9 @@ use super::computed::ComputedReference;
 /// How much of a result is compared, and with what.
 #[derive(Clone, Copy)]
 pub enum Coverage<'a> {
-    /// Every element, with a reference that is computed here.
+    /// Every element, with a reference computed on the host.
     Full,
-    /// Every element, with a reference that is there already.
+    /// Every element, with this reference.
     By(&'a ComputedReference),
     /// Every row by Freivalds' check or its sum, and sampled elements. The seed chooses vectors,
     /// signs and samples.
@@ -17,19 +17,19 @@ pub enum Coverage<'a> {
 }
 
 impl Coverage<'static> {
-    /// In full as long as the reference takes seconds and its matrices, in `f64`, some hundred
-    /// megabytes.
+    /// Full coverage as long as the reference takes seconds and its matrices, in `f64`, a few
+    /// hundred megabytes.
     pub fn of(shape: Shape, seed: u64) -> Self {
         Coverage::of_each(1, shape, seed)
     }
 
-    /// The same of each of `count` products.
+    /// The same for each of `count` products.
     pub fn of_each(count: usize, shape: Shape, seed: u64) -> Self {
         Coverage::up_to((1 << 33) / count, shape, seed)
     }
 
-    /// The same where a GPU can compute a reference: the host compares in full only what takes it
-    /// a fraction of a second.
+    /// The same where a GPU can compute a reference: the host makes full comparisons only if they
+    /// take a fraction of a second.
     pub fn beside_gpu(count: usize, shape: Shape, seed: u64) -> Self {
         Coverage::up_to((1 << 31) / count, shape, seed)
     }

@@ -1,4 +1,4 @@
-//! Data whose sums never round, so that a result can be compared for equality.
+//! Data with sums that never round, so that results can be compared for equality.
 
 use super::lines::{integer_magnitude, largest_in_columns, largest_in_rows};
 use super::outcome::Failure;
@@ -7,9 +7,9 @@ use crate::data::{Arithmetic, Data, Number, Problem};
 /// Integers whose products add up exactly over `k` terms in `T`, with a factor of 4 to spare for
 /// `alpha` and `beta * c`; `None` if `k` is so large that not even -1, 0 and 1 do.
 ///
-/// Some hundred terms have a factor of more bits than a lower precision keeps (12: more than TF32's
-/// 11 and bf16's 8; 27 for f64: more than f32's 24), the others integers of up to 4. Where `k` is
-/// so large that there is no room for the former, all are small.
+/// A few hundred terms have a factor with more bits than a lower precision keeps (12: more than
+/// TF32's 11 and bf16's 8; 27 for f64: more than f32's 24), the others are integers of up to 4.
+/// Where `k` is too large for the long factors, all are small.
 pub fn exact_data<T: Number>(k: usize) -> Option<Data> {
     let limit = exact_integers::<T>() / 4.0;
     let bits = match limit > 2f64.powi(32) {
@@ -19,13 +19,13 @@ pub fn exact_data<T: Number>(k: usize) -> Option<Data> {
     exact_data_of_bits::<T>(k, bits)
 }
 
-/// The bits of a TF32, more than bf16's 8.
+/// The significant bits of TF32, more than bf16's 8.
 pub const TF32_BITS: i32 = 11;
 
 /// [`exact_data`] whose longest factors have `bits` bits.
 pub fn exact_data_of_bits<T: Number>(k: usize, bits: i32) -> Option<Data> {
     let limit = exact_integers::<T>() / 4.0;
-    // Half for either kind. Results of f16 stay finite.
+    // Half of the range for either kind. Results in f16 stay finite.
     let wide = (limit / 2.0).min(largest_element::<T>() / 4.0);
     let wide_terms = (wide / 2f64.powi(bits)) as usize;
     let fits = |largest: &i32| f64::from(largest * largest) * k as f64 <= limit / 2.0;
@@ -50,7 +50,7 @@ fn largest_element<T: Number>() -> f64 {
     }
 }
 
-/// The bits that an element of a type keeps.
+/// The significant bits of an element type.
 pub fn precision<T: Number>() -> i32 {
     match T::ARITHMETIC {
         Arithmetic::Float { exact_integers, .. } => exact_integers.log2() as i32,
@@ -137,7 +137,7 @@ mod tests {
         // More bits than f32 keeps.
         let of_f64 = exact_data::<f64>(1 << 20);
         assert!(matches!(of_f64, Some(Data::WideIntegers { bits: 27, .. })));
-        // In f16's 65504 / 4 there is room for seven of up to 2^11.
+        // 65504 / 4 of f16 has room for seven of up to 2^11.
         for (k, every) in [(1, 1), (7, 1), (5000, 715)] {
             let data = exact_data_of_bits::<F16>(k, 11);
             assert!(
@@ -160,7 +160,7 @@ mod tests {
         .unwrap()
     }
 
-    /// Up to 2^24, and to one more they may round.
+    /// Sums of up to 2^24 are exact; larger ones may round.
     #[test]
     fn the_largest_integer_of_a_result_is_what_its_terms_add_up_to() {
         let (half, most) = (8_388_608.0, 16_777_216.0);
@@ -180,7 +180,7 @@ mod tests {
             let found = require_exact_sums(&outer(k, elements, scalars));
             assert_eq!(found.ok(), largest, "{k} {elements:?} {scalars:?}");
         }
-        // The largest of each column of A and of each row of B, wherever they are.
+        // The largest elements count of each column of A and row of B, wherever they are.
         let mut problem = outer(200, [1.0, -1.0, 0.0], [1.0, 0.0]);
         problem.a.row_mut(1)[199] = -5.0;
         problem.b.row_mut(199)[2] = 4.0;

@@ -1,9 +1,9 @@
-//! What an element must be.
+//! The expected value of an element.
 
 use super::compensated::Sum;
 use crate::data::{Number, Problem};
 
-/// The right value of an element, and how large the terms of its sum are.
+/// The right value of an element, and the magnitude of its terms.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Expected {
     /// `alpha * sum a b + beta * c`.
@@ -13,7 +13,7 @@ pub struct Expected {
 }
 
 impl Expected {
-    /// From `sum a b` with `sum |a||b|`.
+    /// The expected element, from `sum a b` with `sum |a||b|`.
     pub(super) fn new<T: Number>(problem: &Problem<T>, sum: Sum, c: f64) -> Expected {
         let (alpha, beta) = (problem.alpha.to_f64(), problem.beta.to_f64());
         let mut total = match alpha {

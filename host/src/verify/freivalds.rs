@@ -2,14 +2,14 @@
 //! matrices, not of multiplying them.
 //!
 //! It is done over the integers modulo 2^64, with vectors of random 64-bit words, on matrices of
-//! integers. If a row of `C - A B` has an element d = 2^t * odd, then d * x is equally likely
-//! each multiple of 2^t modulo 2^64, whatever the other elements of the row add: the check
-//! misses it with probability 2^-(64 - t) a vector. As |d| stays below twice the largest integer
-//! L that an element can be, t <= log2(L) + 1: a few dozen bits even where elements are f64,
-//! exact up to 2^53.
+//! integers. If a row of `C - A B` has an element d = 2^t * odd, then d * x is each multiple of
+//! 2^t modulo 2^64 with equal probability, whatever the other elements of the row add: a vector
+//! misses it with probability 2^-(64 - t). As |d| stays below twice the largest integer L that an
+//! element can be, t <= log2(L) + 1: a few dozen bits even where elements are f64, exact up to
+//! 2^53.
 //!
-//! Elements that wrap modulo 2^32 are known only so far, and the probability is 2^-(32 - t): 1/2
-//! for an error of 2^31. So there are as many vectors as make up for that.
+//! Elements that wrap are known only modulo 2^32, and the probability is 2^-(32 - t): 1/2 for an
+//! error of 2^31. More vectors make up for that.
 
 use rand::RngExt;
 use rand_pcg::Pcg64;
@@ -30,14 +30,14 @@ pub fn certainty_bits(largest: f64) -> u32 {
     VECTORS as u32 * (64 - (largest.max(1.0).log2().ceil() as u32 + 1))
 }
 
-/// The sums of each row of `got`: one for each of `V` words for each column, which follow `seed`.
+/// The sums of each row of `got`, weighted by `V` random words for each column, from `seed`.
 pub(super) fn sums_of_rows<T: Number, const V: usize>(got: &Matrix<T>, seed: u64) -> Vec<[u64; V]> {
     let x = vectors::<V>(got.columns(), seed);
     parallel::map(got.rows(), |row| dot(got.row(row), &x))
 }
 
 /// The first row whose `sums` differ, in the bits of `mask`, from those of `alpha * A * B + beta *
-/// C`. The vectors follow `seed`.
+/// C`. The vectors come from `seed`.
 pub(super) fn first_wrong_row<T: Number, const V: usize>(
     problem: &Problem<T>,
     sums: &[[u64; V]],

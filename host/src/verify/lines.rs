@@ -25,8 +25,8 @@ pub(super) fn largest_in_columns<T: Number>(
     fold_columns(matrix, least, larger, f64::max)
 }
 
-/// Folds each column from `start` by `add`, which also gets the row, in bands of rows that
-/// `merge` puts together: `start` must change nothing when it is merged.
+/// Folds each column from `start` by `add`, which also gets the row, in bands of rows that `merge`
+/// combines: merging `start` must change nothing.
 pub(super) fn fold_columns<T: Number, R: Copy + Send + Sync>(
     matrix: &Matrix<T>,
     start: R,

@@ -4,18 +4,18 @@
 //! 1. [`exact`]: on integers every sum is exact in any order, so the result must equal the
 //!    reference. This gate is not optional: at k = 16384 the bound of the next one is wide
 //!    enough to hide a dropped term.
-//! 2. [`general`]: on any data, each element lies within the bound that rounding allows
-//!    ([`bound`]); integers are equal in arithmetic that wraps.
-//! 3. The alarm, in the same call: errors far below the bound but larger than such data gives
+//! 2. [`general`]: on any data, each element is within the bound of rounding errors
+//!    ([`bound`]); integers are equal in wrapping arithmetic.
+//! 3. The alarm, in the same call: errors far below the bound but larger than usual for such data
 //!    ([`alarm`]).
 //!
-//! Small results are compared in full. Of large ones every row is compared by Freivalds' check
-//! ([`freivalds`]) where nothing rounds. Where something does, every element is compared with a
-//! reference that a GPU has computed ([`computed`]); without one, sampled elements are, among them
-//! the corners and edges of tiles, and the proof is called `sampled`. Each product of a batch is
-//! checked in this way ([`each_product`]).
+//! Small results are compared in full. Large results that do not round are compared by rows, with
+//! Freivalds' check ([`freivalds`]). If they round, every element is compared with a reference
+//! from a GPU ([`computed`]); without a GPU only samples are compared, among them the corners and
+//! edges of tiles, and the proof is called `sampled`. Each product of a batch is checked in this
+//! way ([`each_product`]).
 
-// A NaN must fail every comparison, so they are written as what must hold, negated.
+// A NaN must fail every check, so conditions are negations of what must hold.
 #![allow(clippy::neg_cmp_op_on_partial_ord)]
 
 pub mod alarm;
@@ -52,14 +52,14 @@ pub use outcome::{Errors, Failure, Mismatch, Proof};
 use outcome::{check_each, equal};
 use summary::Summary;
 
-/// Gate 1: `got` equals `alpha * A * B + beta * C`, element by element, on integers of which no
-/// order of summation rounds. Zeros of either sign are equal. Elements with fewer bits than their
-/// sums are never sampled, since rounded elements do not add up to the sum of a row.
+/// Gate 1: `got` equals `alpha * A * B + beta * C`, element by element, on integers whose sums are
+/// exact in any order. Zeros of either sign are equal. Elements with fewer bits than their sums
+/// are always compared in full, since rounded elements do not add up to the sum of a row.
 ///
 /// # Errors
 ///
-/// A wrong element, or data that is not so small ([`exact_data`] is, with `alpha` and `beta` up
-/// to 2).
+/// A wrong element, or data with sums that may round (not [`exact_data`], with `alpha` and `beta`
+/// up to 2).
 pub fn exact<T: Number>(
     problem: &Problem<T>,
     got: &Matrix<T>,
@@ -86,7 +86,7 @@ pub fn exact<T: Number>(
     }
 }
 
-/// [`general`] for results whose elements are sums, added up in any order.
+/// [`general`] for results that are plain sums, in any order of summation.
 pub fn proven<T: Number>(
     problem: &Problem<T>,
     got: &Matrix<T>,
@@ -97,10 +97,10 @@ pub fn proven<T: Number>(
     general(problem, got, tile, data, coverage, ErrorModel::Elementwise)
 }
 
-/// Gates 2 and 3. Floats: every element of a result that rounds as `model` says lies within the
-/// bound of its rounding errors, and these, in units of rounding, below the alarm of such `data`,
-/// or for `None` of what the matrices hold. Integers: every element equals the reference, computed
-/// in arithmetic that wraps.
+/// Gates 2 and 3. Floats: every element of a result that rounds as `model` says is within the
+/// bound of its rounding errors, and these, in units of rounding, are below the alarm for `data`,
+/// or for `None` for the matrices' contents. Integers: every element equals the reference in
+/// wrapping arithmetic.
 ///
 /// # Errors
 ///
@@ -175,7 +175,7 @@ fn equal_row<T: Number>(
     pairs.try_for_each(|(col, (got, want))| equal(row, col, got.to_f64(), want.to_f64()))
 }
 
-/// For a wrong row, the failure of its first element that is not what it should be by `right`.
+/// For a wrong row, the failure of its first element that differs from `right`.
 fn naming_the_element<T: Number>(
     failure: Failure,
     got: &Matrix<T>,

@@ -1,4 +1,4 @@
-//! How results round: what bounds and alarms depend on.
+//! How results round, on which bounds and alarms depend.
 
 use gpu_gemm::gpu_kernels::spec::{ErrorScale, Rounding};
 use gpu_gemm::{Bf16, ElementType, F16, Shape};
@@ -9,38 +9,37 @@ use super::exact_data::{
 use super::strassen::Growth;
 use crate::data::{Data, Number};
 
-/// How the errors of a result are bounded, which depends on its algorithm.
+/// How the errors of a result are bounded. It depends on the algorithm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ErrorModel {
-    /// Each element against the terms of its own sum, in whatever order they are added.
+    /// Each element relative to the terms of its own sum, added in any order.
     Elementwise,
-    /// The same, for sums that carry along what rounding takes from them: the alarm does not
-    /// grow with k.
+    /// The same, for sums with compensation of rounding errors: the alarm does not grow with k.
     Compensated,
-    /// The same, of elements that tensor cores read as TF32, rounded or cut off, and add up.
+    /// The same, for elements that tensor cores read as TF32, rounded or truncated.
     Tf32,
-    /// The same, of elements that the kernel rounds to TF32, to nearest.
+    /// The same, for elements that the kernel rounds to TF32, to nearest.
     RoundedTf32,
-    /// The same, of elements of 16 bits that tensor cores multiply as they are and add up in f32;
-    /// the result is rounded once.
+    /// The same, for 16-bit elements that tensor cores multiply exactly and add up in f32; the
+    /// result is rounded once.
     Truncated,
-    /// The same, where parts of a sum may be rounded to 16 bits before they are added, as cuBLAS does
-    /// by default.
+    /// The same, where partial sums may be rounded to 16 bits before they are added, as cuBLAS
+    /// does by default.
     ReducedInHalves,
-    /// Each element against the terms of its own sum and the largest elements of its row of A and
-    /// its column of B, which are split into two of 16 bits; tensor cores' sums are promoted.
+    /// Each element relative to the terms of its own sum and the largest elements of its row of A
+    /// and column of B; elements are split into two of 16 bits, and tensor cores' sums promoted.
     Split,
-    /// Each element against the largest elements of A and B: Strassen's algorithm
+    /// Each element relative to the largest elements of A and B: Strassen's algorithm
     /// ([`super::strassen`]).
     Strassen {
-        /// The size that is no longer halved.
+        /// The size up to which a product is not halved.
         cutoff: usize,
     },
 }
 
 impl ErrorModel {
-    /// The model of a GPU kernel. The bound holds whatever the order of summation, compensated
-    /// or not; integers have none.
+    /// The model of a GPU kernel. The bound holds for any order of summation, compensated or not;
+    /// integers have none.
     pub fn of(rounding: Rounding) -> ErrorModel {
         match rounding {
             Rounding::Nearest | Rounding::Wrapping => ErrorModel::Elementwise,
@@ -51,8 +50,8 @@ impl ErrorModel {
         }
     }
 
-    /// The quantity that errors are proportional to, in a word: that of kernels ([`ErrorScale`]),
-    /// and `matrix` for the largest elements of A and B.
+    /// The name of the quantity that errors are proportional to: as for kernels ([`ErrorScale`]),
+    /// or `matrix` for the largest elements of A and B.
     pub fn scale(self) -> &'static str {
         match self {
             ErrorModel::Split => ErrorScale::RowsAndColumns.name(),
@@ -61,12 +60,12 @@ impl ErrorModel {
         }
     }
 
-    /// Integers of which neither sums nor intermediate results round, if there are any
-    /// ([`super::exact_data`]), where A and B are in `inputs`.
+    /// Integers for which neither sums nor intermediate results round, if there are any
+    /// ([`super::exact_data`]), with A and B in `inputs`.
     pub fn exact_data_of<T: Number>(self, inputs: ElementType, shape: Shape) -> Option<Data> {
         match self {
-            // Of a split element of 12 bits neither part rounds, nor do the products of one such
-            // factor and a small one, which are all that there is in this data.
+            // Splitting an element of 12 bits does not round, nor do the products of one such
+            // factor and a small one, the only products in this data.
             ErrorModel::Elementwise | ErrorModel::Compensated | ErrorModel::Split => {
                 exact_data::<T>(shape.k)
             }

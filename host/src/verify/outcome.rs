@@ -8,7 +8,7 @@ use crate::parallel;
 
 use gpu_gemm::ElementType;
 
-/// An element that is not what it must be.
+/// A wrong element.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Mismatch {
     pub row: usize,
@@ -17,7 +17,7 @@ pub struct Mismatch {
     pub want: f64,
     /// `|got - want|`; NaN where one of them is not finite.
     pub err: f64,
-    /// The largest `err` that would have been right.
+    /// The largest `err` that would be accepted.
     pub bound: f64,
 }
 
@@ -107,33 +107,32 @@ pub enum Failure {
     },
 }
 
-/// A result that passed a gate: how, and by how much.
+/// A result that passed a gate: what was compared, and the errors.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Proof {
-    /// `exact`, `proven`, `sampled` (not every element was compared), `wrapping` or `timed` (of a
-    /// launch after the others).
+    /// `exact`, `proven`, `sampled` (not every element was compared), `wrapping` or `timed` (for
+    /// one more launch after the timed ones).
     pub gate: &'static str,
-    /// A clause that says what was compared, and with what outcome.
+    /// A clause that says what was compared, and the outcome.
     pub statement: String,
-    /// The largest error, and the bound of the element that has it; both 0 for an exact
-    /// comparison.
+    /// The largest error, and the bound for its element; both 0 for an exact comparison.
     pub largest_error: f64,
     pub bound: f64,
     /// The errors of all elements, if each was compared with a number.
     pub errors: Option<Errors>,
 }
 
-/// How far the elements of a result are off.
+/// The errors of the elements of a result.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Errors {
-    /// The Frobenius norm of the errors over that of the right result.
+    /// The Frobenius norm of the errors over that of the exact result.
     pub frobenius: f64,
     /// The largest error of an element, in units of rounding of its sum of magnitudes.
     pub units: f64,
 }
 
 impl Errors {
-    /// The larger of each.
+    /// The larger of each figure.
     pub fn or(self, other: Errors) -> Errors {
         Errors {
             frobenius: self.frobenius.max(other.frobenius),
@@ -145,7 +144,7 @@ impl Errors {
 impl Proof {
     /// The largest error as a share of its bound.
     pub(super) fn share(&self) -> f64 {
-        // Both are 0 of an exact comparison.
+        // Both are 0 for an exact comparison.
         self.largest_error / self.bound.max(f64::MIN_POSITIVE)
     }
 
@@ -160,8 +159,8 @@ impl Proof {
     }
 }
 
-/// The outcomes of `check` for each number below `count`; if any fails, the first failure, so that
-/// the same result always fails in the same way.
+/// The outcomes of `check` for each number below `count`, or the first failure, so that the same
+/// result always fails in the same way.
 pub(super) fn check_each<R: Send>(
     count: usize,
     check: impl Fn(usize) -> Result<R, Failure> + Sync,
@@ -169,7 +168,7 @@ pub(super) fn check_each<R: Send>(
     parallel::map(count, check).into_iter().collect()
 }
 
-/// Whether an element is what it must be.
+/// Checks that an element is equal to `want`.
 pub(super) fn equal(row: usize, col: usize, got: f64, want: f64) -> Result<(), Failure> {
     // Not `!=`: a NaN must fail.
     if got == want {

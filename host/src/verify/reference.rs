@@ -11,8 +11,8 @@ use super::outcome::{Failure, check_each};
 use crate::data::{Matrix, Number, Problem};
 use crate::parallel;
 
-/// Hands each row and what it must be to `check`, in parallel. `coverage` says where what it must
-/// be comes from. Magnitudes double the time; without them only [`Expected::want`] is known.
+/// Passes each row's index and expected elements to `check`, in parallel. `coverage` says where
+/// these come from. Magnitudes double the time; without them only [`Expected::want`] is known.
 ///
 /// # Errors
 ///
@@ -81,8 +81,8 @@ pub fn element<T: Number>(problem: &Problem<T>, row: usize, col: usize) -> Expec
     Expected::new(problem, sum, problem.c.row(row)[col].to_f64())
 }
 
-/// Some elements of a row, computed in `T` itself, one term after the other: what integers, which
-/// wrap, must be; of floats, one of many right results.
+/// Some elements of a row, computed sequentially in `T` itself: for integers, which wrap, the
+/// right result; for floats, one of many right results.
 pub fn in_own_type<T: Number>(problem: &Problem<T>, row: usize, columns: Range<usize>) -> Vec<T> {
     let (alpha, beta, zero) = (problem.alpha, problem.beta, T::default());
     let mut results = vec![zero; columns.len()];
@@ -104,7 +104,7 @@ pub fn in_own_type<T: Number>(problem: &Problem<T>, row: usize, columns: Range<u
     results
 }
 
-/// Some rows of a matrix, compact.
+/// Some rows of a matrix in f64, compact.
 fn to_f64<T: Number>(matrix: &Matrix<T>, rows: Range<usize>) -> Vec<f64> {
     let columns = matrix.columns();
     let mut compact = vec![0.0; rows.len() * columns];
@@ -177,7 +177,7 @@ mod tests {
         Matrix::new(values.to_vec(), rows, columns, Placement::compact(columns)).unwrap()
     }
 
-    /// What the elements must be, by both ways, which must agree.
+    /// The expected elements, computed in both ways, which must agree.
     fn expected(problem: &Problem<f32>) -> Vec<Vec<Expected>> {
         let by_rows = |with_magnitudes| {
             let copied = |_, expected: &[Expected]| Ok(expected.to_vec());
@@ -214,8 +214,7 @@ mod tests {
         assert_eq!(expected(&problem.unwrap()), by_hand);
     }
 
-    /// Two bands of two rows and one of the last; and rows that are each longer than a band should
-    /// be.
+    /// Two bands of two rows, and one of the last row; and rows that are each longer than a band.
     #[test]
     fn every_row_is_in_one_band_however_long_rows_are() {
         for (m, k) in [(5, 1 << 22), (2, (1 << 23) + 1)] {
@@ -241,7 +240,7 @@ mod tests {
         }
     }
 
-    /// 1 + 2^-30 + 2^-40, of which f32 keeps only the 1.
+    /// The sum is 1 + 2^-30 + 2^-40; f32 keeps only the 1.
     #[test]
     fn the_reference_of_f32_is_not_rounded_to_f32() {
         let operand = [1.0, 2f32.powi(-15)];

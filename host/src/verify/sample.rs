@@ -1,4 +1,4 @@
-//! Which elements of a large result are looked at one by one.
+//! The elements of a large result that are compared one by one.
 
 use std::collections::BTreeSet;
 
@@ -8,12 +8,12 @@ use rand_pcg::Pcg64;
 
 use gpu_gemm::Shape;
 
-/// Elements taken at random, besides those at the corners and edges of tiles.
+/// The number of random samples, besides those at the corners and edges of tiles.
 const RANDOM: usize = 2048;
 
-/// The elements to look at: all that lie in both a row and a column next to the edge of some
-/// tile (the first tile, the second, one in the middle, the last) or of C, and some thousands of
-/// others, which `seed` chooses.
+/// The elements to compare: all that are in both a row and a column next to the edge of some tile
+/// (the first tile, the second, one in the middle, the last) or of C, and about two thousand
+/// others, chosen by `seed`.
 pub fn positions(shape: Shape, tile: Tile, seed: u64) -> Vec<(usize, usize)> {
     if shape.is_empty() {
         return Vec::new();

@@ -26,7 +26,7 @@ pub(super) trait Accumulator: Copy + Default + Send + Sync {
     /// Adds `factor` times a sum.
     fn add_scaled(&mut self, factor: f64, sum: Self);
 
-    /// How far it is from what it must be.
+    /// Its distance from the expected value.
     fn distance(self, want: Self) -> f64;
 }
 
@@ -70,7 +70,7 @@ pub(super) struct RowSums<S, const V: usize> {
 }
 
 impl<S: Accumulator, const V: usize> RowSums<S, V> {
-    /// Draws the signs, as `seed` has them, and reads the `value` of B's elements.
+    /// Draws the signs from `seed`, and reads the `value` of B's elements.
     pub fn new<T: Number>(b: &Matrix<T>, value: impl Fn(T) -> f64 + Sync, seed: u64) -> Self {
         let signs = signs(b.columns(), seed);
         let b = parallel::map(b.rows(), |row| {
@@ -113,8 +113,8 @@ fn signed<S: Accumulator, const V: usize>(
     sums
 }
 
-/// The sum of a row or a column of a result, and what it must be; its magnitude is that of all its
-/// elements together.
+/// The sum of a row or a column of a result, and its expected value, with the sum of its elements'
+/// magnitudes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct LineSum {
     pub got: f64,
@@ -145,7 +145,7 @@ impl Sums {
     }
 }
 
-/// The sum of each row, and what it must be.
+/// The sum of each row, and its expected value.
 pub(super) fn of_rows<T: Number>(problem: &Problem<T>, got: &[f64], seed: u64) -> Vec<LineSum> {
     let sums = RowSums::<f64, 1>::new(&problem.b, T::to_f64, seed);
     parallel::map(problem.shape().m, |row| {
@@ -172,7 +172,7 @@ fn signs_of_rows(rows: usize, seed: u64) -> Vec<(f64, f64)> {
     signs.map(|[sign]| (sign, 1.0)).collect()
 }
 
-/// The sum of each column, and what it must be.
+/// The sum of each column, and its expected value.
 pub(super) fn of_columns<T: Number>(problem: &Problem<T>, got: &[f64], seed: u64) -> Vec<LineSum> {
     let shape = problem.shape();
     let signs = signs_of_rows(shape.m, seed);
@@ -187,7 +187,7 @@ pub(super) fn of_columns<T: Number>(problem: &Problem<T>, got: &[f64], seed: u64
         .collect()
 }
 
-/// From sums and magnitudes of `A B` and of C.
+/// A line's sum, from the sums and magnitudes of `A B` and of C.
 fn line_sum<T: Number>(
     problem: &Problem<T>,
     got: f64,
@@ -203,8 +203,7 @@ fn line_sum<T: Number>(
     LineSum { got, expected }
 }
 
-/// The sum of a matrix's rows, each times a weight, and of their magnitudes times the magnitude of
-/// the weight.
+/// The weighted sum of a matrix's rows, and that of their magnitudes with the weights' magnitudes.
 fn weighted_rows<T: Number>(matrix: &Matrix<T>, weights: &[(f64, f64)]) -> Vec<(f64, f64)> {
     let add = |sum: (f64, f64), row: usize, element: T| {
         let ((weight, of_magnitude), element) = (weights[row], element.to_f64());
@@ -225,7 +224,7 @@ mod tests {
     use crate::verify::reference::element;
     use gpu_gemm::Shape;
 
-    /// The sums of a result that is right, element by element, from the reference.
+    /// Compares the sums with those of a right result, added up element by element.
     #[test]
     fn the_sums_are_those_of_the_expected_elements() {
         let shape = Shape::new(5, 70, 9);
@@ -256,7 +255,7 @@ mod tests {
                     "{sum:?}"
                 );
             }
-            // A single error shows in its row and its column, in full.
+            // A single error changes the sums of its row and its column by its full size.
             let mut wrong = right.clone();
             wrong.row_mut(2)[3] += 0.25;
             let sums = sums_of(&wrong);

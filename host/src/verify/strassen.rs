@@ -1,16 +1,16 @@
-//! How large the rounding errors of Strassen's algorithm can be.
+//! Bounds of the rounding errors of Strassen's algorithm.
 //!
-//! Its sums of quarters mix unrelated elements, so errors are bounded against the largest
-//! elements, `max|A| * max|B|`, not against the terms of each sum. For n = 2^j * n0, with cutoff
-//! n0, the bound is, to first order in u,
+//! Its sums of quarters mix unrelated elements, so errors are bounded relative to the largest
+//! elements, `max|A| * max|B|`, not to the terms of each sum. For n = 2^j * n0, with cutoff n0,
+//! the bound is, to first order in u,
 //!
 //! ```text
 //!     ((n / n0)^log2(12) * (n0^2 + 5 * n0) - 5 * n) * u * max|A| * max|B|
 //! ```
 //!
 //! (R. P. Brent, 1970; N. J. Higham, "Accuracy and Stability of Numerical Algorithms", 2nd
-//! edition, section 23.2.2). [`Growth`] follows the same recursion for any shape, odd sizes
-//! peeled off, and keeps the terms of higher order.
+//! edition, section 23.2.2). [`Growth`] follows the same recursion for any shape, with odd sizes
+//! peeled off, and keeps terms of higher order.
 
 use gpu_gemm::Shape;
 
@@ -19,7 +19,7 @@ use gpu_gemm::Shape;
 pub struct Growth {
     /// The largest error of an element of the product.
     pub error: f64,
-    /// Products whose underflow an element of the product gathers.
+    /// The number of products that can underflow into an element of the product.
     pub underflows: f64,
     /// The largest magnitude that any intermediate result can have.
     pub intermediate: f64,
@@ -28,8 +28,8 @@ pub struct Growth {
 }
 
 impl Growth {
-    /// For a product of this shape, whose factors are halved until a dimension is at most
-    /// `cutoff`, in arithmetic of unit roundoff `u`.
+    /// The growth for a product of this shape, halved until a dimension is at most `cutoff`, in
+    /// arithmetic of unit roundoff `u`.
     pub fn new(shape: Shape, cutoff: usize, u: f64) -> Growth {
         let Shape { m, n, k } = shape;
         let terms = k as f64;
@@ -49,9 +49,8 @@ impl Growth {
         let half = Shape::new(m / 2, n / 2, k / 2);
         let inner = Growth::new(half, cutoff, u);
         let half_terms = half.k as f64;
-        // A sum of two quarters is at most twice as large as they are, and rounded. Of the four
-        // products that make up an element of C11 (or C22), two multiply two such sums, two only
-        // one.
+        // A sum of two quarters is at most twice as large as a quarter, and rounded. An element of
+        // C11 (or C22) is the sum of four products: two multiply two such sums, two only one.
         let product = |largest: f64, rounding: f64| {
             let size = largest * half_terms;
             let error = inner.error * largest * (1.0 + rounding) + size * rounding;
@@ -82,8 +81,8 @@ impl Growth {
 mod tests {
     use super::*;
 
-    /// In fractions, from the standard model of C11 = M1 + M4 - M5 + M7: with u so large that each
-    /// rounding shows.
+    /// Computed with fractions from the standard model of C11 = M1 + M4 - M5 + M7, with u so large
+    /// that each rounding is visible.
     #[test]
     fn it_is_what_the_recursion_gives_in_exact_fractions() {
         let [coarse, fine, f32] = [-3, -6, -24].map(|power| 2f64.powi(power));
@@ -94,7 +93,7 @@ mod tests {
             ([3, 3, 3], 1, coarse, 11.495343889508929, 5, 13, 1),
             ([2, 2, 2], 0, coarse, 9.662527901785714, 5, 13, 1),
             ([9, 9, 9], 2, coarse, 598.7372931689024, 37, 100, 2),
-            // It ends at the smallest dimension, whichever that is.
+            // The recursion ends at the smallest dimension, whichever that is.
             ([8, 40, 41], 4, fine, 133.214177230881, 81, 241, 1),
             ([40, 9, 40], 4, fine, 130.50318988886747, 81, 241, 1),
             ([40, 41, 11], 4, fine, 35.48931685876609, 37, 100, 2),

@@ -1,10 +1,10 @@
-//! A result summed up: enough to judge it by, and no longer than some of its rows and columns.
+//! The summary of a result: enough to judge it, and no longer than a few of its rows and columns.
 //!
-//! The machine that has the result multiplies it by vectors that follow from a seed, and picks some
-//! of its elements. The machine that has A and B computes what these sums and elements must be.
-//! They need not be the same machine: only the summary is sent from one to the other.
+//! The machine with the result multiplies it by vectors drawn from a seed, and picks some of its
+//! elements. The machine with A and B computes the expected sums and elements. If these are two
+//! machines, only the summary is sent from one to the other.
 
-// A NaN must fail every comparison, so they are written as what must hold, negated.
+// A NaN must fail every check, so conditions are negations of what must hold.
 #![allow(clippy::neg_cmp_op_on_partial_ord)]
 
 use gpu_gemm::Shape;
@@ -25,12 +25,12 @@ use crate::data::{Arithmetic, Data, Matrix, Number, Problem};
 pub struct Summary {
     /// Sums of rows of integers, modulo 2^64.
     pub words: Vec<u64>,
-    /// Whatever else there is; samples last.
+    /// All other sums, and the samples at the end.
     pub numbers: Vec<f64>,
 }
 
 impl Summary {
-    /// For [`judge_exact`].
+    /// A summary for [`judge_exact`].
     pub fn exact<T: Number>(got: &Matrix<T>, tile: Tile, seed: u64) -> Summary {
         let largest = largest_in_rows(got, 0.0, integer_magnitude).into_iter();
         Summary {
@@ -39,7 +39,7 @@ impl Summary {
         }
     }
 
-    /// For [`judge_general`].
+    /// A summary for [`judge_general`].
     pub fn general<T: Number>(got: &Matrix<T>, tile: Tile, seed: u64) -> Summary {
         match T::ARITHMETIC {
             Arithmetic::Float { .. } => {
@@ -57,7 +57,7 @@ impl Summary {
         }
     }
 
-    /// Each row's words.
+    /// The words of each row.
     fn words<const V: usize>(&self, rows: usize) -> Result<&[[u64; V]], Failure> {
         match self.words.as_chunks() {
             (words, []) if words.len() == rows => Ok(words),
@@ -77,12 +77,11 @@ fn other_size() -> Failure {
     Failure::Unprovable("its summary is that of a result of another size.".to_string())
 }
 
-/// [`super::exact`] of a result that is known by its [`Summary::exact`], with the same tile and
-/// seed.
+/// [`super::exact`] for the [`Summary::exact`] of a result, with the same tile and seed.
 ///
 /// # Errors
 ///
-/// As [`super::exact`]; of a wrong row only its number is known.
+/// As for [`super::exact`]; of a wrong row only the number is known.
 pub fn judge_exact<T: Number>(
     problem: &Problem<T>,
     got: &Summary,
@@ -93,7 +92,7 @@ pub fn judge_exact<T: Number>(
     let m = problem.shape().m;
     let (rows, samples) = got.numbers.split_at_checked(m).ok_or_else(other_size)?;
     let wrong = freivalds::first_wrong_row::<T, VECTORS>(problem, got.words(m)?, u64::MAX, seed);
-    // The check says nothing about elements that are no integers, or larger than sums can be.
+    // The check proves nothing for elements that are not integers, or are larger than any sum.
     let too_large = rows.iter().position(|of_row| !(*of_row <= largest));
     if let Some(row) = wrong.into_iter().chain(too_large).min() {
         return Err(Failure::Row { row });
@@ -109,12 +108,11 @@ pub fn judge_exact<T: Number>(
     Ok(Proof::exact("exact", statement))
 }
 
-/// [`super::general`] of a result that is known by its [`Summary::general`], with the same tile
-/// and seed.
+/// [`super::general`] for the [`Summary::general`] of a result, with the same tile and seed.
 ///
 /// # Errors
 ///
-/// As [`super::general`]; of a wrong row of integers only its number is known.
+/// As for [`super::general`]; of a wrong row of integers only the number is known.
 pub fn judge_general<T: Number>(
     problem: &Problem<T>,
     got: &Summary,
@@ -156,11 +154,11 @@ pub fn judge_general<T: Number>(
         count,
         &format!("{count} of {all} and {sums}"),
     )?;
-    let errors = None; // those of samples alone say nothing of the rest
+    let errors = None; // errors of samples tell nothing about the other elements
     Ok(Proof { errors, ..proof })
 }
 
-/// The outcomes of `check` at the sampled positions, whose elements are `samples`.
+/// The outcomes of `check` at the sampled positions, with the elements `samples`.
 fn check_samples<T: Number, R: Send>(
     problem: &Problem<T>,
     samples: &[f64],
@@ -186,7 +184,7 @@ mod tests {
 
     const TILE: Tile = Tile { m: 4, n: 4, k: 4 };
 
-    /// A product, and a right result of it.
+    /// A problem, and a right result.
     fn multiplied<T: Number>(m: usize, n: usize, data: Data) -> (Problem<T>, Matrix<T>) {
         let (shape, [one, zero]) = (Shape::new(m, n, 30), [1, 0].map(T::from_integer));
         let layout = Layout::compact(shape);
@@ -196,7 +194,7 @@ mod tests {
         (problem, right)
     }
 
-    /// The outcome of a summary by one seed, judged by another.
+    /// The outcome of a summary with one seed, judged with another.
     fn judged<T: Number>(
         problem: &Problem<T>,
         c: &Matrix<T>,
@@ -213,7 +211,7 @@ mod tests {
         }
     }
 
-    /// A summary knows of an error anywhere, even where no sample is.
+    /// A summary detects an error anywhere, even where there is no sample.
     #[test]
     fn an_error_of_one_anywhere_is_known_from_the_summary() {
         fn check<T: Number>(data: Data) {

@@ -1,4 +1,4 @@
-//! Each checker with results that it must accept, and with wrong ones that it must not.
+//! Runs each checker on results that it must accept, and on wrong ones that it must refuse.
 
 use gpu_gemm::{ElementType, F16};
 
@@ -18,7 +18,7 @@ fn problem<T: Number>(m: usize, n: usize, k: usize, data: Data, alpha: T, beta: 
     Problem::random(shape, layout, data, 11, alpha, beta).unwrap()
 }
 
-/// `A * B` of normal numbers, or of what `data` says.
+/// `A * B` of `data`.
 fn floats(m: usize, n: usize, k: usize, data: Data) -> Problem<f32> {
     problem(m, n, k, data, 1.0, 0.0)
 }
@@ -29,7 +29,7 @@ fn integers<T: Number>(m: usize, n: usize, k: usize, alpha: i32, beta: i32) -> P
     problem(m, n, k, exact_data::<T>(k).unwrap(), alpha, beta)
 }
 
-/// A result computed by the plainest loop, one rounding at a time in the type itself.
+/// A result computed in a plain loop in the type itself, with a rounding at each step.
 fn multiplied<T: Number>(problem: &Problem<T>) -> Matrix<T> {
     let Shape { m, n, .. } = problem.shape();
     let mut c = problem.c.clone();
@@ -59,14 +59,14 @@ fn place(outcome: Result<Proof, Failure>) -> (usize, usize) {
     }
 }
 
-/// Places in row 77 of a C of 300 columns that are not sampled.
+/// Elements in row 77 of a C of 300 columns that are not sampled.
 fn hidden(seed: u64) -> impl Iterator<Item = (usize, usize)> {
     let samples = sample::positions(Shape::new(200, 300, 1), TILE, seed);
     let row = (0..300).map(|col| (77, col));
     row.filter(move |at| !samples.contains(at))
 }
 
-/// [`proven`] of uniform numbers, compared in full.
+/// [`proven`] for uniform numbers, compared in full.
 fn proven_uniform(problem: &Problem<f32>, c: &Matrix<f32>) -> Result<Proof, Failure> {
     proven(problem, c, TILE, Data::Uniform, Coverage::Full)
 }
@@ -109,8 +109,8 @@ fn right_results_pass_every_gate_and_those_of_fewer_bits_do_not() {
     }
 }
 
-/// Elements of 40 bits after the point, so that the sums of their products are integers of i128,
-/// times 2^-80. The second half of A subtracts the first again, except for what remains in C.
+/// Elements have 40 bits after the point, so that the sums of their products are i128 integers
+/// times 2^-80. The second half of A cancels the first, except for a remainder in C.
 #[test]
 fn the_reference_of_f64_is_the_exact_sum_rounded_once_where_a_plain_sum_is_far_off() {
     let (m, n, k) = (5, 21, 3000);
@@ -192,14 +192,14 @@ fn freivalds_refuses_what_is_no_integer_even_where_zero_is_right() {
 /// The result of a kernel that drops the last term of one sum of 16384.
 fn dropped_term(data: Data) -> (Problem<f32>, Matrix<f32>) {
     let mut problem = floats(2, 3, 16384, data);
-    // A term worth dropping: integers are often zero.
+    // A nonzero term to drop: integers are often zero.
     problem.a.row_mut(1)[16383] = 1.0;
     problem.b.row_mut(16383)[2] = 1.0;
     let wrong = with(&multiplied(&problem), (1, 2), |element| element - 1.0);
     (problem, wrong)
 }
 
-/// Whether the bound lets a result through, whatever the alarm says.
+/// Whether a result is within the bound, whatever the alarm says.
 fn is_within_bound(problem: &Problem<f32>, c: &Matrix<f32>) -> bool {
     let bound = ErrorBound::new(problem, ErrorModel::Elementwise).unwrap();
     let rows = reference::each_row(problem, Coverage::Full, true, |row, expected| {
@@ -241,8 +241,8 @@ fn multiplied_with_bits(problem: &Problem<f32>, bits: i32) -> Matrix<f32> {
     multiplied(&problem)
 }
 
-/// TF32 keeps 11 bits, bf16 8, the FP8 of machine learning 4 or 3. At k = 4096 the bound lets TF32
-/// through: it grows as k, and the error as the root of k.
+/// TF32 keeps 11 bits, bf16 8, the FP8 of machine learning 4 or 3. At k = 4096 TF32 is within the
+/// bound, which grows as k, and the error as the root of k.
 #[test]
 fn inputs_of_reduced_precision_pass_neither_the_exact_gate_nor_the_alarm() {
     for k in [1, 64, 600, 20_011] {
@@ -274,8 +274,8 @@ fn inputs_of_reduced_precision_pass_neither_the_exact_gate_nor_the_alarm() {
     }
 }
 
-/// What no sample shows: the last column, two errors that add up to zero, an error of the highest
-/// bit alone.
+/// Errors that no sample shows: in the last column, two that add up to zero, and one in the
+/// highest bit only.
 #[test]
 fn freivalds_finds_what_is_not_sampled_whatever_the_seed() {
     let integers = integers::<f32>(200, 300, 5, 1, 0);
@@ -322,7 +322,7 @@ fn proven_refuses_an_error_just_beyond_the_bound_and_takes_one_just_within() {
     }
 }
 
-/// Errors that the bounds of a row's elements together would let through.
+/// Errors that are within the bounds of a row's elements together.
 #[test]
 fn sums_of_rows_and_columns_catch_what_is_not_sampled() {
     let problem = floats(200, 300, 1000, Data::Uniform);
@@ -363,7 +363,7 @@ fn the_bound_of_strassen_lets_through_what_the_elementwise_one_refuses_and_no_mo
 fn the_integers_of_strassen_leave_room_for_its_intermediate_results() {
     let k = 1 << 15;
     let up_to = |largest| Some(Data::SmallIntegers { largest });
-    // One level: 6 * k; five levels: 16 times as much.
+    // One level: 6 * k; five levels: 16 times that.
     for (cutoff, expected) in [
         (1 << 14, up_to(4)),
         (1 << 10, up_to(1)),
@@ -380,7 +380,7 @@ fn the_integers_of_strassen_leave_room_for_its_intermediate_results() {
 fn data_that_is_not_known_has_an_alarm_of_its_own() {
     let problem = floats(5, 5, 200, Data::Positive);
     let right = multiplied(&problem);
-    // Off by `units` units of rounding, where up to 202 are possible.
+    // A result that is off by `units` units of rounding, of up to 202 that are possible.
     let check = |units: u16, data: Option<Data>| {
         let mut problem = problem.clone();
         problem.alpha *= 1.0 + f32::from(units) * 2f32.powi(-24);
@@ -530,9 +530,9 @@ fn wrong_shapes_are_refused_and_degenerate_ones_proven() {
     }
 }
 
-/// A result of `split-fp32` but for what its sums round: each element as two f16, scaled by the
-/// largest of its row or column, as the kernel does it, or of its matrix, as it must not. The
-/// products with lo can be left out.
+/// A result of `split-fp32` without the rounding of its sums: each element is split into two f16,
+/// scaled by the largest of its row or column, as in the kernel, or of its matrix, which is wrong.
+/// The products with lo can be left out.
 fn multiplied_split(problem: &Problem<f32>, by_matrix: bool, with_lo: bool) -> Matrix<f32> {
     let Shape { m, n, .. } = problem.shape();
     let magnitude = |element: f32| f64::from(element.abs());
@@ -568,8 +568,8 @@ fn multiplied_split(problem: &Problem<f32>, by_matrix: bool, with_lo: bool) -> M
     .unwrap()
 }
 
-/// On graded data, by the largest elements of A and B, the bound of a small element would be 2^100
-/// times itself.
+/// On graded data, a bound from the largest elements of A and B would be 2^100 times a small
+/// element.
 #[test]
 fn split_elements_are_proven_on_graded_and_wide_data_and_those_scaled_otherwise_are_not() {
     let [normal, graded, wide] =
@@ -598,7 +598,7 @@ fn split_elements_are_proven_on_graded_and_wide_data_and_those_scaled_otherwise_
         let of_graded = units(&graded, Data::Graded, &multiplied(&graded));
         approx::assert_relative_eq!(of_normal, of_graded, max_relative = 1e-9);
     }
-    // On wide data those of f32 are below 32.
+    // On wide data, f32's errors are below 32 units.
     let units = units(&wide, Data::Wide, &by_row(&wide));
     assert!((300.0..100_000.0).contains(&units), "{units}");
     proven(&wide, &by_row(&wide), TILE, Data::Wide, Coverage::Full).unwrap_err();

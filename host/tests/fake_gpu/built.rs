@@ -1,5 +1,5 @@
-//! The fake driver, cuBLAS and NVML (`library/`), compiled. The tests of `distributed` have this
-//! file, too.
+//! The fake driver, cuBLAS and NVML (`library/`), compiled. The tests of `distributed` include
+//! this file, too.
 
 use std::io::ErrorKind;
 use std::os::unix::fs::symlink;
@@ -11,7 +11,7 @@ use std::{env, fs};
 const LINKS: [&str; 2] = ["libcublas.so.12", "libnvidia-ml.so.1"];
 
 /// A folder with the fake as `libcuda.so.1` and under [`LINKS`]: one file, and so one GPU.
-/// `library` is where its source is, from the package that is tested.
+/// `library` is the path of its source, relative to the tested package.
 pub fn folder(library: &str) -> PathBuf {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join(library);
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("fake_gpu");
@@ -36,7 +36,7 @@ pub fn folder(library: &str) -> PathBuf {
     assert!(rustc.status().expect("rustc starts").success());
     fs::rename(&compiled, folder.join("libcuda.so.1")).unwrap();
     for link in LINKS.map(|link| folder.join(link)) {
-        // Another process may be making it, too.
+        // Another process may be creating it at the same time.
         match symlink("libcuda.so.1", link) {
             Err(error) if error.kind() != ErrorKind::AlreadyExists => panic!("{error}"),
             _ => {}

@@ -17,11 +17,11 @@ static FOLDER: LazyLock<PathBuf> = LazyLock::new(|| built::folder("tests/fake_gp
 pub struct Ran {
     pub ended: Ended,
     pub log: Vec<Line>,
-    /// Where it ran.
+    /// The folder in which it ran.
     pub folder: TempDir,
 }
 
-/// Runs the program. `settings` are those of `library/gpu.rs`.
+/// Runs the program. `library/gpu.rs` lists the settings.
 pub fn host(settings: &str, arguments: &str) -> Ran {
     let folder = tempfile::tempdir().unwrap();
     let program = common::command(folder.path(), arguments);
@@ -34,8 +34,8 @@ pub fn is_loaded() -> bool {
     env::var_os(SETTINGS).is_some()
 }
 
-/// Runs a test of this program in a process that has the fake GPU: where libraries are found is
-/// known before a process starts.
+/// Runs a test of this program in a process that has the fake GPU: the search path of libraries is
+/// fixed when a process starts.
 pub fn again(settings: &str, test: &str) -> Vec<Line> {
     let folder = tempfile::tempdir().unwrap();
     let mut program = Command::new(env::current_exe().unwrap());
@@ -105,7 +105,7 @@ impl Line {
     }
 }
 
-/// The launches between an event and the next, of each pair of events.
+/// The launches between two consecutive events, for each pair of events.
 pub fn spans(log: &[Line]) -> Vec<Vec<&Line>> {
     let between = log.split(|line| line.kind == "record").skip(1).step_by(2);
     between

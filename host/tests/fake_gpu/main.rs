@@ -1,8 +1,8 @@
-//! The whole path of a GPU, without one: the program runs on a fake driver and a fake cuBLAS
-//! (`library/`), whose clock is known exactly, and whose log says what was launched on what.
+//! The whole path through a GPU, without one: the program runs on a fake driver and a fake cuBLAS
+//! (`library/`) with an exactly known clock and a log of all launches.
 
 mod built;
-#[allow(dead_code)] // this does not need all of it
+#[allow(dead_code)] // this test does not need all of it
 #[path = "../program/common/mod.rs"]
 mod common;
 mod fake;
@@ -68,7 +68,7 @@ fn main() -> ExitCode {
 const SHAPE: &str = "--m 33 --n 70 --k 19";
 const FLOPS: f64 = 2.0 * 33.0 * 70.0 * 19.0;
 
-/// The same product by `naive`, unless `more` names other kernels.
+/// Runs a fixed product with `naive`, unless `more` names other kernels.
 fn multiply(settings: &str, more: &str) -> Ran {
     let kernel = match more.contains("--kernel") {
         true => "",
@@ -84,7 +84,7 @@ fn report(settings: &str, more: &str) -> (Value, Vec<Line>) {
     (serde_json::from_str(&text).unwrap(), ran.log)
 }
 
-/// What `bench` found on the GPU, its table and the log.
+/// The results of `bench` on the GPU, its table and the log.
 fn bench(settings: &str, arguments: &str) -> (Results, String, Vec<Line>) {
     let arguments = format!("bench --device cuda {arguments} --json b.json");
     let ran = host(&format!("{EXACT} {settings}"), &arguments);
@@ -98,7 +98,7 @@ fn failure(settings: &str, more: &str) -> String {
     multiply(settings, more).ended.refused(1)
 }
 
-/// Times that are exact in every unit: of a kernel 1/8 ms, of cuBLAS half of that.
+/// Times that are exact in every unit: 1/8 ms for a kernel, half of that for cuBLAS.
 const EXACT: &str = "kernel_ns=125000 cublas_ns=62500";
 
 fn times_speeds_and_ratios_are_those_of_the_clock() {
@@ -159,7 +159,7 @@ fn the_faster_of_cublas_and_cublaslt_counts_and_each_can_be_named() {
     assert_eq!(names(EXACT, "best"), ["cublas-fp32", "cublaslt-fp32"]);
     assert_eq!(names(EXACT, "cublaslt"), ["cublaslt-fp32"]);
     assert_eq!(names(EXACT, "cublas"), ["cublas-fp32"]);
-    // Without an algorithm it is left out, unless it alone was asked for.
+    // Without an algorithm it is left out, unless it alone was requested.
     let none = format!("{EXACT} algorithms=0");
     assert_eq!(names(&none, "best"), ["cublas-fp32"]);
     assert_eq!(names(EXACT, "best --alpha 0"), ["cublas-fp32"]);
@@ -181,14 +181,14 @@ fn back_to_back_launches_have_their_speed_clock_and_power() {
     let close = |one: f64, other: f64| {
         approx::assert_relative_eq!(one, other, max_relative = 1e-3);
     };
-    // How much of a second counts depends on what else the machine does; the speed does not.
+    // The counted part of a second depends on the machine's load; the speed does not.
     assert!(record.turns == 1 && record.seconds > 0.0, "{record:?}");
     close(record.flops_per_s, FLOPS / 125e-6);
     close(cublas.flops_per_s, FLOPS / 62.5e-6);
     close(record.ratio_to_cublas.unwrap(), 0.5);
     assert_eq!(cublas.ratio_to_cublas, None);
     assert_eq!(record.sm_clock_mhz, Some(1755.0));
-    // The counter advances by the clock on the wall.
+    // The counter advances by the wall clock.
     if let Some(power) = record.power_w {
         let joules = record.joules_per_tflop.unwrap();
         close(joules * record.flops_per_s / 1e12, power);
@@ -207,7 +207,7 @@ fn the_time_of_a_short_launch_is_the_mean_of_many() {
     let repeats = ["runs", "warmup", "launches_per_run"];
     assert_eq!(repeats.map(|field| &record[field]), [20, 3, 100]);
     assert_eq!(cublas["runs"], 20);
-    // A run takes a tenth of a millisecond, as near as the driver's f32 is to it.
+    // A run takes a tenth of a millisecond, as precisely as the driver's f32 holds it.
     let run = f64::from(0.1_f32) / 1e3;
     assert_eq!(record["time_median_s"], run / 100.0);
     assert_eq!(cublas["time_median_s"], run / 50.0);
@@ -217,7 +217,7 @@ fn the_time_of_a_short_launch_is_the_mean_of_many() {
         let timed = spans.filter(|span| span.len() == launches);
         let is_alone = |span: &Vec<&Line>| span.iter().all(|line| line.contender() == contender);
         assert_eq!(timed.filter(is_alone).count(), 20, "{contender}");
-        // Besides those that are timed: one that loads code, the warm-up, and one that is checked.
+        // Besides the timed launches: one that loads code, the warm-up, and one that is checked.
         let all = log
             .iter()
             .filter(|line| line.is_launch() && line.contender() == contender);
@@ -239,7 +239,7 @@ fn no_launch_finds_its_operands_in_the_l2() {
     let settings = format!("kernel_ns=40000 cublas_ns=50000 l2_bytes={L2}");
     let (_, log) = report(&settings, "--kernel naive,pitched --baseline cublas");
     let spans = spans(&log).into_iter();
-    // What is proven, or decides how often, is launched once.
+    // Launches for proofs, and the one that sets the number of runs, are single.
     let timed: Vec<&Line> = spans.filter(|span| span.len() > 1).flatten().collect();
     assert_eq!(timed.len(), 20 * (3 + 3 + 2));
     for matrix in ["a", "b", "c"] {
@@ -284,7 +284,7 @@ fn a_cublas_is_destroyed_unless_its_context_is_lost() {
 fn cublas_of_f64_may_use_tensor_cores() {
     let product = "--m 80 --n 80 --k 80 --dtype f64 --kernel tiled --runs 1 --warmup 0";
     let arguments = format!("--device cuda --baseline cublas {product} --format json");
-    // 51.2 TFLOP/s, where CUDA cores reach 33.
+    // 51.2 TFLOP/s: CUDA cores reach only 33.
     let ran = host("cublas_ns=20", &arguments);
     let report: Value = serde_json::from_str(&ran.ended.succeeded()).unwrap();
     assert_eq!(report["yardsticks"][0]["kernel"], "cublas-fp64");
@@ -296,7 +296,7 @@ fn cublas_of_f64_may_use_tensor_cores() {
 
 fn cublas_multiplies_the_same_matrices_in_the_mode_that_its_name_promises() {
     let arguments = "bench --device cuda --kernel naive --shape 33x70x19 --baseline cublas";
-    // Two copies of the matrices, for all.
+    // Two copies of the matrices, for all contenders.
     let settings = "kernel_ns=50000 cublas_ns=50000 tf32_ns=50000 l2_bytes=1000";
     let ran = host(settings, arguments);
     assert_contains(&ran.ended.succeeded(), &["cublas-fp32", "cublas-tf32"]);
@@ -314,7 +314,7 @@ fn cublas_multiplies_the_same_matrices_in_the_mode_that_its_name_promises() {
         assert!(matrices.contains(&line.numbers(["b", "a", "c"])));
         assert!(streams.contains(&line.number("stream")));
     }
-    // TF32, which draws most power, comes last; all others alternate.
+    // TF32, which draws the most power, comes last; all others alternate.
     let timed: Vec<String> = spans(&ran.log)
         .iter()
         .filter(|span| span.len() == 2)
@@ -344,7 +344,7 @@ fn a_batch_is_one_launch_of_a_kernel_and_one_call_of_cublas() {
             (&record["launches"], &record["grid_z"]),
             (&1.into(), &5.into())
         );
-        // The operations of all products count.
+        // The operations of all products are counted.
         let speed = |record: &Value| record["flops_per_s"].as_f64().unwrap();
         assert_eq!(speed(record), 5.0 * FLOPS / 125e-6);
         assert_eq!(speed(&report["yardsticks"][0]), 5.0 * FLOPS / 62.5e-6);
@@ -387,7 +387,7 @@ fn cublas_multiplies_every_type_in_every_layout_one_product_or_a_batch() {
     multiplied_by_cublas::<f32>(DataType::F16_F32);
 }
 
-/// Checks its products in every layout.
+/// Checks cuBLAS's products in every layout.
 fn multiplied_by_cublas<T: Number>(data_type: DataType) {
     let opened = Device::open(DeviceChoice::Cuda(0)).unwrap().device;
     let Some(device) = opened.one_gpu() else {
@@ -440,7 +440,7 @@ fn each_type_has_its_cublas_or_none() {
 }
 
 fn padded_matrices_are_multiplied_as_they_lie_and_in_pitched_copies() {
-    // Two copies of the matrices, which are launched on again and again.
+    // Launches alternate between two copies of the matrices.
     let settings = format!("{EXACT} l2_bytes=1000");
     let (report, log) = report(&settings, "--kernel naive,pitched --padding 2 --beta 2");
     for record in report["results"].as_array().unwrap() {
@@ -516,7 +516,7 @@ fn what_the_gpu_did_is_read_while_it_works_and_known_only_where_there_is_an_nvml
     let untimed = after.iter().take_while(|line| line.kind != "record");
     let untimed = untimed.filter(|line| line.is_launch());
     assert_eq!(untimed.map(Line::contender).collect::<Vec<_>>(), [tf32]);
-    // Without one, a run is as it would be.
+    // Without NVML, a run is otherwise the same.
     let (state, table, log) = bench("");
     assert_eq!(state, None);
     assert_contains(&table, &["of f32\n"]);
@@ -526,7 +526,7 @@ fn what_the_gpu_did_is_read_while_it_works_and_known_only_where_there_is_an_nvml
 }
 
 fn a_wrong_kernel_is_not_timed_and_not_proven() {
-    // In the exact gate and, if it is right there, in that of rounding.
+    // Wrong in the exact gate and, if it is right there, in the gate with the bound.
     for (first, gate) in [(1, "exact"), (2, "proven")] {
         let settings = format!("{EXACT} wrong_kernel_from={first}");
         let (why, log) = wrong(&settings, "");
@@ -538,7 +538,7 @@ fn a_wrong_kernel_is_not_timed_and_not_proven() {
     }
 }
 
-/// The report's reason why the only kernel is wrong, and so has no times; and the log.
+/// The report's reason why the only kernel is wrong and has no times; and the log.
 fn wrong(settings: &str, more: &str) -> (String, Vec<Line>) {
     let ran = multiply(settings, &format!("{more} --format json"));
     assert_eq!(ran.ended.code, Some(1), "{settings}: {}", ran.ended.err);
@@ -564,7 +564,7 @@ fn what_is_wrong_only_while_it_is_timed_has_no_times() {
     ] {
         let (why, _) = wrong(&format!("{EXACT} wrong_kernel_from=3"), more);
         assert_contains(&why, &[timed, &format!("{product}C[0][0] is ")]);
-        // A wrong cuBLAS is nothing to compare with.
+        // Nothing is compared with a wrong cuBLAS.
         let ran = multiply(&format!("{EXACT} wrong_cublas_from=2"), more);
         assert_eq!(ran.ended.code, Some(1));
         assert_contains(&ran.ended.err, &[name, product, "C[0][0] is "]);
@@ -611,11 +611,11 @@ fn a_large_product_is_compared_with_one_that_the_gpu_computed_in_f64() {
     let names: Vec<String> = launches.map(Line::contender).collect();
     let reference = "tiled_32_f64";
     assert_eq!(names[..4], ["naive", reference, reference, "naive"]);
-    // Of several, the first computes it.
+    // Of several devices, the first computes the reference.
     let ran = host(EXACT, &format!("--device cuda:0+0 {shape} {options}"));
     let report: Value = serde_json::from_str(&ran.ended.succeeded()).unwrap();
     assert_eq!(report["results"][0]["coverage"], "full");
-    // A wrong reference proves nothing, and so nothing is compared with it.
+    // Nothing is compared with a wrong reference.
     let ran = host(
         &format!("{EXACT} wrong_kernel_from=2"),
         &format!("--device cuda {shape} {options}"),
@@ -627,8 +627,8 @@ fn a_large_product_is_compared_with_one_that_the_gpu_computed_in_f64() {
 }
 
 fn out_of_memory_at_any_allocation_reports_sizes() {
-    // Two proofs, each with A, B, C and a workspace between guard bands; then two copies of A, B
-    // and C.
+    // Allocations: two proofs, each with A, B, C and a workspace between guard bands; then two
+    // copies of A, B and C.
     for allocation in 1..=8 + 6 {
         let settings = format!("{EXACT} no_memory_at={allocation}");
         let ran = multiply(&settings, "--baseline cublas");
@@ -649,7 +649,7 @@ fn a_crash_a_refused_launch_and_a_failing_cublas_are_told_apart() {
         let error = failure(&format!("crash_at={launch}"), "");
         assert!(error.starts_with(crashed), "{error}");
     }
-    // Earlier proofs stand in the report.
+    // Earlier proofs remain in the report.
     let ran = multiply("crash_at=10", "");
     let lost =
         "error: The GPU's context was lost when an earlier kernel crashed: 719 (LaunchFailed).";

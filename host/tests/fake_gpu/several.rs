@@ -1,5 +1,5 @@
-//! One GPU that is several devices: panels, and copies through page-locked buffers, travel over
-//! streams of their own, in every order that events allow.
+//! One GPU as several devices: panels, and copies through page-locked buffers, are sent on
+//! separate streams, in every order that events allow.
 
 use gpu_gemm::device::cuda::{Stage, Staging, Transfer};
 use gpu_gemm::gpu_kernels::naive;
@@ -12,8 +12,8 @@ use crate::common::assert_contains;
 use crate::fake::{Line, again, host, is_loaded};
 use crate::{EXACT, SHAPE};
 
-/// Streams do what they get at once, or as late as possible, those of kernels before those of
-/// copies or after them; or kernels early and copies late.
+/// Streams run at once; or as late as possible, streams of kernels before those of copies or after
+/// them; or kernels early and copies late.
 const ORDERS: [&str; 4] = ["deferred=0", "deferred=1", "deferred=2", "deferred=3"];
 
 pub fn panels_are_multiplied_only_when_they_have_arrived_wherever_matrices_start() {
@@ -39,8 +39,8 @@ pub fn panels_are_multiplied_only_when_they_have_arrived_wherever_matrices_start
             if !more.contains("first") {
                 assert_eq!(several["received_bytes"], formula);
             }
-            // Both receive panels in each product: two that are proven, one that loads code, and
-            // two that are timed.
+            // Both devices receive panels in each product: in two proofs, one that loads code, and
+            // two timed runs.
             let copies = ran.log.iter().filter(|line| line.kind == "copy");
             assert!(copies.count() >= 2 * 5);
         }
@@ -56,7 +56,7 @@ pub fn what_is_for_one_gpu_says_so() {
     assert_contains(&tune.err, &["measures one GPU at a time"]);
 }
 
-/// Copies of a few rows, or less than one, by several threads, and products of a few lines.
+/// Copies of a few rows, or of less than a row, by several threads, and products of a few lines.
 const FINELY: Staging = Staging {
     threads: 3,
     buffer_bytes: 1000,
@@ -69,7 +69,7 @@ pub fn matrices_in_host_memory_are_multiplied_while_they_arrive() {
         let test = "several::matrices_in_host_memory_are_multiplied_while_they_arrive";
         for order in ORDERS {
             let log = again(&format!("{EXACT} waits=0 {order}"), test);
-            // Both ways, and more launches than blocks.
+            // In both directions, and with more launches than blocks.
             for to in [0, 1] {
                 let staged = |line: &&Line| line.kind == "host" && line.number("to") == to;
                 let staged: Vec<&Line> = log.iter().filter(staged).collect();
@@ -91,7 +91,7 @@ pub fn matrices_in_host_memory_are_multiplied_while_they_arrive() {
             let count = devices.count();
             let product = devices.streamed((shape, transposes), count, scalars, Some(choice));
             let mut product = product.unwrap();
-            // Other matrices each time: what the first left on a device is wrong for the second.
+            // Other matrices each time: data left on a device is wrong for the next product.
             for seed in [1, 2] {
                 let layout = Layout::padded(shape, [1, 2, 3], [3, 2, 1]);
                 let data = verify::small_integers::<f32>(shape.k).unwrap();
@@ -114,8 +114,8 @@ pub fn matrices_in_host_memory_are_multiplied_while_they_arrive() {
     }
 }
 
-/// Bytes of a row and rows, and the bytes from a row to the next on the host and on the GPU:
-/// several rows in a buffer, several buffers for a row, and one row.
+/// Bytes of a row, rows, and the row strides in bytes on the host and on the GPU: several rows in
+/// a buffer, several buffers for a row, and one row.
 const SIZES: [(usize, usize, usize, usize); 4] = [
     (333, 50, 333, 340),
     (2501, 7, 2600, 2501),

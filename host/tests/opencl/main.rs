@@ -1,7 +1,7 @@
-//! The program on a device of OpenCL: compared with the simulator, and what its compiler makes of
-//! a kernel. Ignored by their names where there is no such device.
+//! The program on an OpenCL device, compared with the simulator, and the binaries of its compiler.
+//! Without such a device, each test is reported as ignored.
 
-#[allow(dead_code)] // this does not need all of it
+#[allow(dead_code)] // this test does not need all of it
 #[path = "../program/common/mod.rs"]
 mod common;
 #[macro_use]
@@ -34,7 +34,7 @@ fn a_and_b_of_16_bits_have_a_c_of_16_bits_or_of_f32() {
         );
         let said = run_in(folder.path(), &run).succeeded();
         assert!(said.contains("few-rows-1: proven right"), "{said}");
-        // What was timed, on copies of its own, is proven, too.
+        // The timed result, on separate copies, is proven, too.
         assert!(!said.contains("NOT PROVEN"), "{said}");
     }
 }

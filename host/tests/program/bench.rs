@@ -60,7 +60,7 @@ fn what_is_computed_is_in_the_table_and_in_the_results_and_nothing_else_is_compa
         assert!(results.all_proven(), "{options}");
         let records = &results.sizes[0].results;
         assert!(records.iter().all(is_right), "{options}: {records:?}");
-        // Otherwise stored, scaled or repeated it is other work.
+        // With other storage, scalars or batch sizes it is other work.
         let compared = |options: &str| {
             let arguments = format!("{what} {options} --compare b.json");
             let table = bench(folder.path(), &arguments).succeeded();
@@ -77,7 +77,7 @@ fn what_is_computed_is_in_the_table_and_in_the_results_and_nothing_else_is_compa
     }
 }
 
-/// What `--json b.json` has written.
+/// The results that `--json b.json` has written.
 fn results(folder: &Path) -> Results {
     let text = fs::read_to_string(folder.join("b.json")).unwrap();
     serde_json::from_str(&text).unwrap()
@@ -107,7 +107,7 @@ fn a_table_for_each_shape_and_every_requested_file_are_written() {
     let hash = commit.trim_end_matches("-dirty");
     let is_hash = hash.chars().all(|digit| digit.is_ascii_hexdigit());
     assert!(is_hash && [0, 40, 64].contains(&hash.len()), "{commit}");
-    // It has no fractions of seconds.
+    // The date has no fractions of seconds.
     let date = humantime::parse_rfc3339(&made.date).unwrap() + Duration::from_secs(1);
     assert!(before < date && date <= SystemTime::now() + Duration::from_secs(1));
     // Two kernels at three shapes, after the names of the columns.
@@ -170,7 +170,7 @@ fn a_benchmark_is_compared_with_an_earlier_one() {
     bench(folder.path(), &format!("{what} --json b.json")).succeeded();
     let before = results(folder.path());
     assert!(before.comparison.is_empty());
-    // As if they had been measured at a thousandth and a thousandfold of the speed.
+    // As if the speed had been a thousandth, and a thousand times as high.
     for (factor, verdict, code) in [(1e3, Verdict::Faster, 0), (1e-3, Verdict::Slower, 3)] {
         let mut changed = before.clone();
         for record in changed.sizes.iter_mut().flat_map(|size| &mut size.results) {
@@ -205,7 +205,7 @@ fn a_benchmark_is_compared_with_an_earlier_one() {
             code > 0
         );
     }
-    // A single run says nothing, and that is no success.
+    // A single run proves no difference, and that is no success.
     let single = "--kernel naive --sizes 8 --compare b.json --fail-if-slower 10";
     let ended = bench(folder.path(), single);
     assert_eq!(ended.code, Some(1));
@@ -220,7 +220,7 @@ fn a_benchmark_is_compared_with_an_earlier_one() {
         &ended.err,
         &["error: --fail-if-slower found nothing to judge"],
     );
-    // A file may be compared with and replaced.
+    // A file may be both compared with and replaced.
     let same = "--kernel naive --sizes 8 --compare b.json --json b.json";
     bench(folder.path(), same).succeeded();
     assert_eq!(results(folder.path()).comparison.len(), 1);
@@ -287,7 +287,7 @@ fn a_file_that_cannot_be_written_is_refused_before_anything_runs() {
     assert!(error.starts_with(why), "{error}");
 }
 
-/// What is finished is in the files, whatever ends the run before its second size is.
+/// Checks that the files hold the first size, although the run ended before the second.
 fn assert_first_size(folder: &Path) {
     let read = |name| fs::read_to_string(folder.join(name)).unwrap();
     let results = results(folder);

@@ -36,10 +36,10 @@ fn without_options_it_proves_the_double_buffer_kernel() {
 fn without_a_driver_of_opencl_there_is_a_sentence_and_no_kernel() {
     let folder = tempfile::tempdir().unwrap();
     let mut command = command(folder.path(), "--device opencl --kernel naive --size 8");
-    // Where Debian's loader looks for drivers, as others do.
+    // Debian's loader, like others, looks for drivers there.
     command.env("OCL_ICD_VENDORS", folder.path());
     let ended = Ended::of(command);
-    // Whether there is a loader or not.
+    // The output with and without a loader.
     let said = [
         "There is no OpenCL on this machine",
         "OpenCL finds no device on this machine",
@@ -58,7 +58,7 @@ fn every_kernel_of_every_type_is_proven_with_and_without_transposes() {
         let options =
             format!("--kernel all,cpu --dtype {data_type} --alpha -2 --beta 3 --math tf32");
         let report = small(&options).succeeded();
-        // As a word: `tf32` is none, nor is `bf16-f32`.
+        // As a whole word: `tf32` does not count, nor does `bf16-f32`.
         let listed = run("--list").out;
         let words = listed.split(|letter: char| !letter.is_alphanumeric() && letter != '-');
         let listed = words.filter(|word| *word == data_type).count();
@@ -139,7 +139,7 @@ fn nobody_gets_fewer_bits_than_ieee_754_without_asking_for_it() {
 fn where_a_kernel_copies_b_its_variant_that_does_not_is_named() {
     let note = "copies A or B first, as it does not read them as they lie; `";
     let multiplied = |options: &str| run(&format!("--device sim --size 64 {options}")).succeeded();
-    // Nothing says the type: it is what the kernel multiplies.
+    // No type is given: it is the kernel's.
     let text = multiplied("--kernel warp-specialized --transpose-b");
     let expected = format!("{note}warp-specialized-nt` does");
     assert_contains(&text, &[" of bf16,", &expected]);
@@ -301,13 +301,13 @@ fn every_product_of_a_batch_is_proven_and_counts() {
     let report: Value = serde_json::from_str(&report).unwrap();
     // B is copied for each product.
     assert_eq!(report["results"][0]["launches"], 6);
-    // What is shown is the first product's.
+    // `--show` shows the first product.
     let what = "--kernel naive --m 2 --n 3 --k 4 --batch 3 --device sim --data index-sum --show 4";
     let shown = run(&format!("{what} --format json")).succeeded();
     let shown: Value = serde_json::from_str(&shown).unwrap();
     let corner = json!([[14.0, 20.0, 26.0], [20.0, 30.0, 40.0]]);
     assert_eq!(shown["results"][0]["corner"], corner);
-    // One product is no batch.
+    // A single product is no batch.
     assert_eq!(
         self::report("--kernel naive --batch 1")["results"][0]["batch"],
         Value::Null
@@ -394,7 +394,7 @@ fn has_ptx() -> bool {
     gpu_gemm::device::compiled::why_absent().is_none()
 }
 
-/// What `ptx` writes; nothing if this build has no PTX, which is then an error.
+/// The output of `ptx`; `None` if this build has no PTX, which is then an error.
 fn listed(arguments: &str) -> Option<String> {
     let ended = run(&format!("ptx {arguments}"));
     if has_ptx() {

@@ -12,7 +12,7 @@ fn explain(arguments: &str) -> Ended {
 
 #[test]
 fn every_kernel_of_every_type_has_an_explanation() {
-    // `tests/ptx.rs` assembles every kernel, which takes a while: here those of one type.
+    // `tests/ptx.rs` assembles every kernel, which takes a while: here only those of one type.
     for (data_type, has_ptxas) in [("f32", false), ("i32", true)] {
         let arguments = format!("explain all --dtype {data_type} --gpu h200 --size 1000");
         let mut command = command(Path::new("."), &arguments);
@@ -66,13 +66,13 @@ fn json_has_the_numbers_of_the_requested_shape() {
     assert_eq!(elements, expected);
     assert_eq!(found["roofline"]["compute_capability"], "8.0");
     assert_eq!(found["roofline"]["gpu_is_here"], false);
-    // What ptxas knows, or why it does not.
+    // The values from ptxas, or the reason why there are none.
     let unknown = |key: &str| found[key].is_null();
     assert_eq!(unknown("resources"), unknown("occupancy"));
     assert_ne!(unknown("resources"), unknown("no_resources"));
 }
 
-/// Only Hopper has wgmma; Ampere and Ada have the tensor cores of a warp, a T4 none for bf16.
+/// Only Hopper has wgmma; Ampere and Ada have the tensor cores of a warp, a T4 has none for bf16.
 #[test]
 fn no_kernel_is_said_to_run_where_it_does_not() {
     for gpu in ["a100", "rtx4090", "rtx4070"] {
@@ -90,7 +90,7 @@ fn no_kernel_is_said_to_run_where_it_does_not() {
 
 #[test]
 fn counts_that_are_not_what_their_formulas_give_are_explained() {
-    // 6250 by the formula, which is for tiles of 256 columns, and 400 000 elements.
+    // The formula, for tiles of 256 columns, gives 6250; the count is 400 000 elements.
     let cut = explain("row-shared --m 4 --n 4 --k 100000 --gpu h200").succeeded();
     let note = "Tiles do not divide this shape: ";
     assert_contains(&cut, &["M*N*K / ", note]);
@@ -115,7 +115,7 @@ fn auto_is_explained_by_what_it_chooses_and_why() {
             "\nroofline ",
         ],
     );
-    // Another GPU, another choice: the T4 has no asynchronous copies.
+    // The choice depends on the GPU: the T4 has no asynchronous copies.
     let text = explain("auto --gpu t4 --m 100 --n 200 --k 3000").succeeded();
     assert!(!text.contains("async-pipeline"), "{text}");
     let text = explain("auto --gpu h200 --m 3 --n 4096 --k 4096 --format json").succeeded();

@@ -29,7 +29,7 @@ impl Folder {
         run_in(self.0.path(), &format!("--device sim {arguments}"))
     }
 
-    /// Runs with `arguments`, which must be refused with `code` for a reason that contains `why`.
+    /// Runs with `arguments`. They must be refused with `code` for a reason that contains `why`.
     #[track_caller]
     fn refuses(&self, arguments: &str, code: i32, why: &str) {
         let message = self.run(arguments).refused(code);
@@ -37,7 +37,7 @@ impl Folder {
         assert_contains(&message, &[why]);
     }
 
-    /// Writes the matrix that has `element(row, column)`.
+    /// Writes the matrix with the elements `element(row, column)`.
     fn matrix<T: Number>(
         &self,
         name: &str,
@@ -184,7 +184,7 @@ fn a_file_may_be_replaced_by_its_own_product() {
 fn c_is_not_read_where_beta_is_zero_and_needed_where_it_is_not() {
     let folder = Folder::new();
     folder.matrix("a.npy", (2, 2), |_, _| 1.0f32);
-    // There is no c.npy, which would show if it were looked for.
+    // There is no c.npy: a look for it would fail.
     let ended = folder.run("--a a.npy --b a.npy --c c.npy");
     let note = "note: `c.npy` is not read, because beta is 0.\n";
     assert_eq!((ended.code, ended.err.as_str()), (Some(0), note));
@@ -237,7 +237,7 @@ fn a_damaged_file_fails_before_anything_is_run_or_written() {
     assert_eq!(folder.names(), ["a.npy", "b.npy"]);
 }
 
-/// f32 has 3 * 257 + 1, which bf16 has not, and f16 only where it is no sum.
+/// 3 * 257 + 1 is representable in f32, not in bf16, and in f16 only outside of sums.
 #[test]
 fn a_and_b_of_16_bits_give_a_c_of_f32_where_that_is_asked_for_or_c_is() {
     fn check<T: Number>(one: T, data_type: &str) {
@@ -269,7 +269,7 @@ fn a_and_b_of_16_bits_give_a_c_of_f32_where_that_is_asked_for_or_c_is() {
     check(F16::from_f32(1.0), "f16-f32");
 }
 
-/// A small problem, whose C is the same in every run.
+/// A small problem with the same C in every run.
 const SMALL: &str = "--device sim --kernel naive --size 16";
 
 /// The .npy file of [`SMALL`]'s C.
@@ -367,7 +367,7 @@ fn the_corner_of_the_source_is_that_of_the_closed_form() {
     assert_eq!(json["results"][0]["corner"], serde_json::json!(want));
     let csv = format!("{problem} --format csv");
     folder.refuses(&csv, 2, "CSV has no place for rows");
-    // Of every kernel, and no larger than C: 0 * 0 + 1 * 1, 0 * 1 + 1 * 2, 0 * 2 + 1 * 3.
+    // For every kernel, and no larger than C: 0 * 0 + 1 * 1, 0 * 1 + 1 * 2, 0 * 2 + 1 * 3.
     let small = "--m 2 --n 3 --k 2 --kernel naive,tiled --data index-sum --show 1x9";
     let report = folder.run(small).succeeded();
     assert_eq!(report.matches("=\n1 2 3\n=").count(), 2, "{report}");
@@ -390,7 +390,7 @@ fn every_data_is_proven_and_named() {
     }
 }
 
-/// Whether a process has a file in this folder open that has no name there.
+/// Whether a process has an unnamed file open in this folder.
 fn writes_in(process: u32, folder: &Path) -> bool {
     let Ok(descriptors) = fs::read_dir(format!("/proc/{process}/fd")) else {
         return false;
@@ -401,7 +401,7 @@ fn writes_in(process: u32, folder: &Path) -> bool {
         .any(|file| file.to_string_lossy().ends_with(" (deleted)"))
 }
 
-/// What takes minutes.
+/// A run that takes minutes.
 const MINUTES: &str = "--device sim --kernel naive --size 4096 --out d.npy";
 
 #[test]

@@ -1,4 +1,4 @@
-//! Files that are no matrix, each refused by its own sentence; and matrices, read as they were
+//! Files that are no matrix, each refused with its own sentence; and matrices, read back as
 //! written.
 
 use std::fs;
@@ -9,12 +9,12 @@ use host::data::{Matrix, Number, Placement};
 use host::npy::{self, NpyFile};
 use tempfile::TempDir;
 
-/// A file of version 1.0 with such a header before such data.
+/// A file of version 1.0 with this header and this data.
 fn file(header: &str, data: &[u8]) -> Vec<u8> {
     version(1, header, data)
 }
 
-/// A file of a version, whose header is padded as NumPy pads it.
+/// A file of this version, with its header padded as by NumPy.
 fn version(major: u8, header: &str, data: &[u8]) -> Vec<u8> {
     let size_bytes = if major == 1 { 2 } else { 4 };
     let unpadded = 8 + size_bytes + header.len() + 1;
@@ -44,7 +44,7 @@ fn written(folder: &TempDir, bytes: &[u8]) -> PathBuf {
     path
 }
 
-/// What `open` reports about the file, after its name.
+/// The error of `open`, after the file's name.
 fn refusal(bytes: &[u8]) -> String {
     let folder = tempfile::tempdir().unwrap();
     let path = written(&folder, bytes);
@@ -175,7 +175,7 @@ fn the_length_of_the_file_must_be_that_of_the_matrix() {
     let wide = header_line("'<f8'", "False", "(2, 3)");
     let expected = "is truncated: 2 x 3 elements of f64 take 48 bytes";
     assert_refused(&file(&wide, &[0; 24]), expected);
-    // A terabyte, of which nothing is there.
+    // The header claims a terabyte, but there is no data.
     assert_refused(
         &file(&of_shape("(524288, 524288)"), &[0; 4]),
         "is truncated: 524288 x 524288 elements",
@@ -198,7 +198,7 @@ fn compact<T: Number>(values: Vec<T>, rows: usize, columns: usize) -> Matrix<T> 
     Matrix::new(values, rows, columns, Placement::compact(columns)).unwrap()
 }
 
-/// The numbers from 0 up, and where the column-major file has them.
+/// The numbers from 0 up, and their places in the column-major file.
 #[test]
 fn both_orders_are_read_into_rows() {
     let folder = tempfile::tempdir().unwrap();

@@ -1,6 +1,6 @@
-//! How plots are laid out, for results of a real GPU, for those of the simulator, and for shapes
-//! that are not cubes: drawn as `bench --plots` draws them. What they show of an H200's results is
-//! in the book's pictures, with which `cargo test -p book` compares.
+//! The layout of plots, for results of a real GPU, for those of the simulator, and for shapes that
+//! are not cubes: drawn as `bench --plots` draws them. `cargo test -p book` compares their content
+//! with the book's pictures of an H200's results.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -10,7 +10,7 @@ use host::bench::export::Exports;
 use host::bench::{Layout, Machine, Results, Size};
 use host::plot::text_width;
 
-/// What `rust-gemm bench` measured on an H200, with every kernel and `auto`.
+/// The results of `rust-gemm bench` on an H200, with every kernel and `auto`.
 fn measured(name: &str) -> Results {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../results");
     serde_json::from_str(&fs::read_to_string(folder.join(name)).unwrap()).unwrap()
@@ -29,7 +29,7 @@ fn at(sizes: &[usize]) -> Results {
     results
 }
 
-/// The same, as if the shapes had been others.
+/// The same, with other shapes in place of the real ones.
 fn reshaped(shapes: &[(usize, usize, usize)]) -> Results {
     let mut results = at(&[1024, 2048, 4096]);
     let sizes = shapes.iter().zip(results.sizes.iter().cycle());
@@ -43,7 +43,7 @@ fn reshaped(shapes: &[(usize, usize, usize)]) -> Results {
     results
 }
 
-/// The same without cuBLAS and without a peak, as from the simulator, a thousandth as fast.
+/// The same as from the simulator: without cuBLAS and a peak, at a thousandth of the speed.
 fn simulated(mut results: Results) -> Results {
     results.machine = Machine {
         backend: "simulator".into(),
@@ -68,7 +68,7 @@ fn only(mut results: Results, kernels: &[&str]) -> Results {
     results
 }
 
-/// Shapes of which `auto` was compared with cuBLAS, and `factor` times as fast.
+/// Shapes where `auto` is `factor` times as fast as cuBLAS.
 fn ratios(factors: &[f64]) -> Results {
     let mut results = measured("h200-shapes.json");
     for (size, factor) in results.sizes.iter_mut().zip(factors) {
@@ -100,7 +100,7 @@ fn ladder_of(results: &Results) -> BTreeMap<String, String> {
     drawn(results, Layout::Ladder)
 }
 
-/// Text in a plot, and the least rectangle that it surely stays in.
+/// A text in a plot, and the smallest rectangle that is sure to contain it.
 #[derive(Debug)]
 struct Label {
     text: String,
@@ -140,7 +140,7 @@ fn labels(svg: &str) -> Vec<Label> {
                 Some("0.5ex") => 0.26 * size,
                 _ => -0.26 * size,
             };
-            // Along the text, and across it; text that is turned runs upwards.
+            // Along the text, and across it; rotated text runs upwards.
             let along = (start, start + width);
             let across = (baseline - 0.76 * size, baseline + 0.24 * size);
             let (horizontal, vertical) = match attribute(tag, "transform") {
@@ -175,7 +175,7 @@ fn texts(svg: &str) -> Vec<String> {
     labels(svg).into_iter().map(|label| label.text).collect()
 }
 
-/// What is wrong with the layout of a plot's text.
+/// The faults in the layout of a plot's text.
 fn faults(svg: &str) -> Vec<String> {
     let head = svg.split_once('>').unwrap().0;
     let (width, height) = (number(head, "width"), number(head, "height"));
@@ -253,7 +253,7 @@ fn text_never_overlaps_text_nor_leaves_the_canvas() {
         for (file, svg) in plots {
             let faults = faults(&svg);
             assert_eq!(faults, [""; 0], "{name}, {file}");
-            // Titles name the device and the type, and `auto` is wherever it was measured.
+            // Titles name the device and the type, and `auto` is drawn wherever it was measured.
             let title = &labels(&svg)[0].text;
             let device = &results.machine.device;
             assert!(title.contains(&device[..9]), "{name}, {file}: {title}");
@@ -274,7 +274,7 @@ fn ratios_begin_at_one_and_those_of_slower_kernels_have_another_colour() {
         size.results[0].ratio_to_cublas = Some(ratio);
     }
     let svg = &drawn(&results, Layout::Ratios)["ratios.svg"];
-    // 1.25 and its inverse are as long.
+    // The bars of 1.25 and of its inverse are equally long.
     let bars = bars(svg);
     assert_eq!([bars[0].1, bars[1].1], [KERNEL, SLOWER]);
     assert!((bars[0].0 - bars[1].0).abs() < 1.5, "{bars:?}");

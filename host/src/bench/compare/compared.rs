@@ -2,17 +2,17 @@
 
 use serde::{Deserialize, Serialize};
 
-/// What was computed: only times of the same work are compared.
+/// The work that was timed: only times of the same work are compared.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Work {
     pub kernel: String,
-    /// Whether it is cuBLAS: if that has changed, too, the machine has.
+    /// Whether it is cuBLAS: if its time changed, too, the machine changed.
     pub is_yardstick: bool,
     pub dtype: String,
     pub m: usize,
     pub n: usize,
     pub k: usize,
-    /// As that of a [`Record`](crate::report::Record).
+    /// As in a [`Record`](crate::report::Record).
     pub batch: Option<usize>,
     pub transpose_a: bool,
     pub transpose_b: bool,
@@ -28,11 +28,11 @@ pub struct Work {
 pub struct Compared {
     #[serde(flatten)]
     pub work: Work,
-    /// The shape's, if it has one.
+    /// The name of the shape, if it has one.
     pub name: Option<String>,
     pub earlier_time_median_s: f64,
     pub time_median_s: f64,
-    /// The change of the median time, as a share of the earlier one: below 0 it is faster now.
+    /// The change of the median time over the earlier one: below 0 it is faster now.
     pub change: f64,
     /// The p-value of the two-sided Mann-Whitney test; null if it cannot be known.
     pub p_value: Option<f64>,

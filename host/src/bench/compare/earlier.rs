@@ -9,7 +9,7 @@ use crate::output::clause;
 /// An earlier benchmark.
 #[derive(Clone, Debug)]
 pub struct Earlier {
-    /// As the user named it.
+    /// The path as the user gave it.
     pub path: PathBuf,
     pub results: Results,
 }

@@ -4,18 +4,18 @@
 //!
 //! - the times of the runs differ by the Mann-Whitney test ([`mann_whitney`]) at the level of
 //!   [`SIGNIFICANCE`], as for Go's `benchstat`, and
-//! - the medians differ by at least [`NOISE`]. The runs of one file are of one process, so that
-//!   the p-value knows nothing of what differs from process to process, such as addresses and the
-//!   clock; Criterion.rs has the same threshold.
+//! - the medians differ by at least [`NOISE`]. The runs of one file come from one process, so that
+//!   the p-value misses what differs between processes, such as addresses and the clock;
+//!   Criterion.rs has the same threshold.
 //!
-//! Where neither can be said, because there are too few runs or a file lacks their times, the
-//! verdict is unknown, and says why.
+//! Where there are too few runs for the test, or a file lacks their times, the verdict is unknown,
+//! and says why.
 //!
 //! | file | what it does |
 //! | --- | --- |
 //! | `compared.rs` | the outcome |
 //! | `earlier.rs` | reads the earlier benchmark |
-//! | `table.rs` | says what has changed, for people |
+//! | `table.rs` | the table of changes, for people |
 
 mod compared;
 mod earlier;
@@ -29,9 +29,9 @@ pub use compared::{Compared, Verdict, Work};
 pub use earlier::Earlier;
 pub use table::write;
 
-/// The level of the test: without any change, one kernel in 20 differs so.
+/// The level of the test: without any change, one kernel in 20 still fails it.
 pub const SIGNIFICANCE: f64 = 0.05;
-/// A change of the median that is noise, as a share of the earlier one.
+/// The change of the median, over the earlier one, below which it is noise.
 pub const NOISE: f64 = 0.01;
 
 /// A contender that was timed at a size.
@@ -63,13 +63,13 @@ impl Work {
     }
 }
 
-/// All that was timed, in order, each once.
+/// Everything that was timed, in order, without duplicates.
 fn entries(results: &Results) -> Vec<Entry<'_>> {
     let mut entries: Vec<Entry<'_>> = Vec::new();
     for size in &results.sizes {
         for (record, is_yardstick) in size.contenders() {
             let work = Work::of(record, is_yardstick);
-            // Yardsticks of version 1 do not say what they multiplied.
+            // Yardsticks of version 1 lack the element type.
             let is_timed = record.time_median_s > Some(0.0) && !record.dtype.is_empty();
             if is_timed && find(&entries, &work).is_none() {
                 entries.push(Entry { work, size, record });
@@ -83,7 +83,7 @@ fn find<'e, 'r>(entries: &'e [Entry<'r>], work: &Work) -> Option<&'e Entry<'r>> 
     entries.iter().find(|entry| entry.work == *work)
 }
 
-/// Compares whatever was timed in both.
+/// Compares everything that was timed in both.
 pub fn compare(earlier: &Results, now: &Results) -> Vec<Compared> {
     let before = entries(earlier);
     let pairs = entries(now).into_iter().filter_map(|entry| {
@@ -93,7 +93,7 @@ pub fn compare(earlier: &Results, now: &Results) -> Vec<Compared> {
     pairs.collect()
 }
 
-/// What was timed in `one` and not in `other`, for people.
+/// The names of what was timed in `one` and not in `other`.
 fn missing(one: &Results, other: &Results) -> Vec<String> {
     let others = entries(other);
     let only = entries(one).into_iter();
@@ -128,7 +128,7 @@ fn compared(before: &Record, now: Entry<'_>) -> Option<Compared> {
     })
 }
 
-/// The p-value of two records' times, or why there is none.
+/// The p-value of two records' times, or the reason why there is none.
 fn p_value(before: &Record, now: &Record) -> Result<f64, &'static str> {
     let (before, now) = (&before.times_s, &now.times_s);
     if before.is_empty() || now.is_empty() {
@@ -174,9 +174,9 @@ mod tests {
         assert_eq!(verdict(&BEFORE, &BEFORE), Verdict::NoChange);
         assert_eq!(verdict(&BEFORE, &scaled(1.1)), Verdict::Slower);
         assert_eq!(verdict(&BEFORE, &scaled(0.9)), Verdict::Faster);
-        // It is 1.5 %, and the times overlap.
+        // The change is 1.5 %, and the times overlap.
         assert_eq!(verdict(&BEFORE, &scaled(1.015)), Verdict::NoChange);
-        // They do not overlap, and it is less than 1 %.
+        // The times do not overlap, and the change is less than 1 %.
         let quiet = [1.0, 1.0001, 1.0002, 1.0003, 1.0004];
         let later = quiet.map(|time| time * 1.005);
         let compared = first(&timed(&quiet), &timed(&later));

@@ -12,10 +12,10 @@ const HEADER: [&str; 7] = [
     "kernel", "shape", "earlier", "now", "change", "p", "verdict",
 ];
 
-/// Names in a line at most.
+/// The largest number of names in a line.
 const MOST_NAMED: usize = 6;
 
-/// Writes the changes, the contenders that only one of both has, and how the machines differ.
+/// Writes the changes, the contenders of one benchmark only, and the machines' differences.
 pub fn write(earlier: &Earlier, results: &Results, out: &mut dyn Write) -> io::Result<()> {
     let path = earlier.path.display();
     write!(out, "\ncompared with `{path}`")?;
@@ -48,11 +48,11 @@ pub fn write(earlier: &Earlier, results: &Results, out: &mut dyn Write) -> io::R
     Ok(())
 }
 
-/// What the columns mean.
+/// The meaning of the columns.
 const LEGEND: &str =
     "change: of the median time; p: of the two-sided Mann-Whitney test; no change: within noise";
 
-/// Why verdicts are unknown, if some are, and what helps.
+/// If verdicts are unknown, the reasons and the remedy.
 fn unknown(comparison: &[Compared]) -> Option<String> {
     let mut reasons: Vec<&str> = comparison
         .iter()
@@ -105,7 +105,7 @@ impl Compared {
         format!("{:+.1} %", self.change * 100.0)
     }
 
-    /// In a sentence, such as `naive at 1024 (+12.3 %)`.
+    /// For a sentence, such as `naive at 1024 (+12.3 %)`.
     pub fn phrase(&self) -> String {
         format!(
             "{} at {} ({})",
@@ -123,13 +123,13 @@ fn described(provenance: &Provenance) -> String {
     format!("measured on {day} by version {version}{commit}")
 }
 
-/// Where matrices lay before a product on several devices.
+/// Where the matrices were before a product on several devices.
 fn start(results: &Results) -> Option<&str> {
     let mut records = results.sizes.iter().flat_map(|size| &size.results);
     records.find_map(|record| Some(record.several.as_ref()?.start.as_str()))
 }
 
-/// How the machines differ, and what they did.
+/// The differences between the machines, and between their runs.
 fn differences(earlier: &Results, now: &Results) -> Vec<String> {
     let mut notes = Vec::new();
     let [before, after] = [earlier, now].map(start);
@@ -159,7 +159,7 @@ fn differences(earlier: &Results, now: &Results) -> Vec<String> {
     notes
 }
 
-/// A line of names, of many only the first.
+/// A line of names, cut after the first few.
 fn shortened(names: &[String]) -> String {
     let shown = names.len().min(MOST_NAMED);
     let text = names[..shown].join(", ");

@@ -10,8 +10,8 @@ use crate::rung::AUTO;
 /// The largest number of kernels whose ratios are drawn: `auto`, and then the fastest.
 const RATIO_KERNELS: usize = 4;
 
-/// Speed at the largest size, a bar for each kernel in the order of the ladder; of many variants,
-/// only for each kernel's fastest.
+/// Speed at the largest size, a bar for each variant in the order of the ladder; if there are many
+/// variants, only for each kernel's fastest.
 pub fn ladder(results: &Results) -> String {
     let size = largest(results);
     let records = drawn(size);

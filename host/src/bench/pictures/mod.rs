@@ -13,8 +13,8 @@ use super::ladder::fastest;
 use super::results::{Results, Size};
 use crate::report::Record;
 
-/// Up to this many variants each get a point or a bar; if there are more, only each kernel's fastest
-/// does.
+/// Up to this many variants each get a point or a bar; if there are more, only each kernel's
+/// fastest.
 const ALL_VARIANTS: usize = 16;
 
 /// The unit for speeds up to `fastest`.
@@ -50,7 +50,7 @@ fn first_word(text: Option<&String>) -> Option<&str> {
     text?.split(' ').next()
 }
 
-/// How it was measured, for below a title.
+/// The conditions of the measurement, for the line below a title.
 fn conditions(results: &Results) -> String {
     let runs = || records(results).filter_map(|record| record.runs);
     let machine = &results.machine;
@@ -71,7 +71,7 @@ fn conditions(results: &Results) -> String {
     }
 }
 
-/// A kernel's name; with what `auto` chose.
+/// A kernel's name; for `auto`, also the chosen kernel.
 fn name(record: &Record) -> String {
     match first_word(record.chosen.as_ref()) {
         Some(chosen) => format!("{}: {chosen}", record.kernel),
@@ -86,7 +86,7 @@ fn speed_of(record: &Record) -> Option<f64> {
         .filter(|speed| speed.is_finite() && *speed > 0.0)
 }
 
-/// The size with the most operations, of those with results.
+/// The size with the most operations that has results.
 fn largest(results: &Results) -> Option<&Size> {
     let sizes = results.sizes.iter();
     let with_results = sizes.filter(|size| !size.results.is_empty());

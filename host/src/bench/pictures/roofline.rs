@@ -12,7 +12,7 @@ use gpu_gemm::Shape;
 /// Operations per byte that a kernel's threads request from global memory, if that is known.
 pub(super) fn intensity(record: &Record, size: &Size) -> Option<f64> {
     let variant = ladder::variant(record)?;
-    // The kernel gets the columns that full tiles take, where another has the remainder.
+    // The kernel computes only the columns of full tiles if another computes the N remainder.
     let (shape, tile_n) = (size.shape(), variant.tile.n as usize);
     let n = match variant.n_remainder {
         Some(_) if shape.n >= tile_n => shape.n - shape.n % tile_n,

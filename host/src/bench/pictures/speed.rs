@@ -8,13 +8,13 @@ use crate::plot::{Axis, Line, Lines, Style, figure};
 use crate::report::Record;
 use crate::rung::AUTO;
 
-/// Up to this many kernels, which somebody chose, each get a line.
+/// Up to this many kernels each get a line.
 const CHOSEN_LINES: usize = 8;
-/// If there are more, the fastest this many do.
+/// If there are more, only this many, the fastest, get a line.
 const FASTEST_LINES: usize = 5;
 
-/// Speed against size: a line for each kernel if they are few, or else for the fastest, for
-/// `auto`, and for cuBLAS. For a single size it is the plot of the ladder.
+/// Speed against size: a line for each kernel, or of many for the fastest, `auto` and cuBLAS. For
+/// a single size it is the plot of the ladder.
 pub fn speed(results: &Results) -> String {
     if results.sizes.len() < 2 {
         return ladder(results);
@@ -39,7 +39,7 @@ pub fn speed(results: &Results) -> String {
         let end = measured
             .iter()
             .max_by(|one, other| at(one).0.total_cmp(&at(other).0));
-        // A line that ends before others do says where.
+        // A line that ends before the others is labelled with its last size.
         let end = end.map_or_else(String::new, |&(index, speed)| {
             let is_last = (0..sizes.len()).all(|other| place(other) <= place(index));
             match is_last {

@@ -1,4 +1,4 @@
-//! A product of row-major matrices as one of column-major matrices, which is what cuBLAS multiplies.
+//! A product of row-major matrices, expressed with column-major matrices as cuBLAS requires.
 
 use std::ffi::{c_int, c_longlong};
 
@@ -11,28 +11,28 @@ pub const NOT_TRANSPOSED: c_int = 0;
 /// `CUBLAS_OP_T`.
 pub const TRANSPOSED: c_int = 1;
 
-/// The order of the operands, in which a row-major product is a column-major one.
+/// The arguments that express a row-major product as a column-major one.
 ///
-/// A row-major matrix is its transpose's column-major form, and `C^T = B^T * A^T`: so B goes first,
-/// and m and n change places. What is stored transposed by rows is stored transposed by columns,
-/// too.
+/// A row-major matrix is, in column-major order, its transpose, and `C^T = B^T * A^T`: so B comes
+/// first, and m and n are swapped. An operand that is stored transposed needs the same operation
+/// in both.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ColumnMajor {
-    /// Rows and columns of the result, and the depth.
+    /// Rows and columns of the result, and k.
     pub sides: [c_int; 3],
     /// The operations on the first matrix and on the second.
     pub operations: [c_int; 2],
     /// The leading dimensions of the first matrix, the second and the result.
     pub leading: [c_int; 3],
     pub products: c_int,
-    /// Elements from a product's matrices to the next product's, in that order.
+    /// Elements from one product's matrices to the next product's, in the same order.
     pub strides: [c_longlong; 3],
 }
 
 impl ColumnMajor {
     /// # Errors
     ///
-    /// A number is larger than cuBLAS's types.
+    /// A number does not fit cuBLAS's types.
     pub fn new(product: &Product) -> Result<ColumnMajor, CublasError> {
         let int = |value: usize| c_int::try_from(value).map_err(|_| CublasError::TooLarge);
         let wide = |stride| c_longlong::try_from(stride).map_err(|_| CublasError::TooLarge);

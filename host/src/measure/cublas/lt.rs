@@ -1,5 +1,5 @@
-//! cublasLt: its heuristics propose algorithms for a product, the fastest first by their own
-//! estimate, and each can be launched by itself. `cublasLt.h` documents all of it.
+//! cublasLt: its heuristics propose algorithms for a product, by estimated speed, and each can be
+//! launched by itself. `cublasLt.h` documents everything here.
 
 use std::ffi::{c_int, c_void};
 use std::ptr;
@@ -13,12 +13,12 @@ use crate::measure::library::Loaded;
 
 /// The workspace that algorithms may use.
 pub const WORKSPACE_BYTES: usize = 64 << 20;
-/// The algorithms that the heuristics are asked for.
+/// The number of algorithms requested from the heuristics.
 const ALGORITHMS: usize = 8;
 /// The largest alignment of a pointer that makes a difference.
 const MOST_ALIGNED: usize = 256;
 
-/// The power of two that an address is a multiple of, in bytes.
+/// The alignment of an address in bytes, a power of two.
 pub fn alignment(address: usize) -> u32 {
     1 << address.trailing_zeros().min(MOST_ALIGNED.trailing_zeros())
 }
@@ -115,9 +115,8 @@ impl Lt {
         }
     }
 
-    /// A product whose first matrix, second and result are aligned to `alignments` bytes, with
-    /// the algorithms that the heuristics propose. The handle is cuBLAS's, which is one of
-    /// cublasLt's.
+    /// A product, with the algorithms that the heuristics propose; `alignments` are those of the
+    /// first matrix, the second and the result, in bytes. A cuBLAS handle is also one of cublasLt.
     pub fn product(
         &self,
         handle: Handle,
@@ -131,7 +130,7 @@ impl Lt {
         let [inputs, output, scale] = precision.data_types();
         let compute = precision.compute_type();
         let description = Described::new(self.destroy_description, "cublasLtMatmulDescCreate", {
-            // SAFETY: the place can be written.
+            // SAFETY: `made` can be written.
             |made| unsafe { (self.create_description)(made, compute, scale) }
         })?;
         for (attribute, operation) in DESCRIPTION_TRANSPOSES.into_iter().zip(product.operations) {
@@ -143,7 +142,7 @@ impl Lt {
             let [rows, columns] = [rows, columns].map(|side| side as u64);
             let leading = i64::from(product.leading[index]);
             let layout = Described::new(self.destroy_layout, "cublasLtMatrixLayoutCreate", {
-                // SAFETY: the place can be written.
+                // SAFETY: `made` can be written.
                 |made| unsafe { (self.create_layout)(made, element, rows, columns, leading) }
             })?;
             layout.set(self.set_layout, LAYOUT_PRODUCTS, product.products)?;
@@ -153,7 +152,7 @@ impl Lt {
         let layouts: [Described; 3] = layouts.try_into().map_err(|_| CublasError::NoAlgorithm)?;
         let preference =
             Described::new(self.destroy_preference, "cublasLtMatmulPreferenceCreate", {
-                // SAFETY: the place can be written.
+                // SAFETY: `made` can be written.
                 |made| unsafe { (self.create_preference)(made) }
             })?;
         preference.set(self.set_preference, PREFERENCE_WORKSPACE, WORKSPACE_BYTES)?;
@@ -164,7 +163,7 @@ impl Lt {
         }
         let (mut found, mut count) = ([Heuristic::default(); ALGORITHMS], 0);
         let [a, b, c] = layouts.each_ref().map(|layout| layout.raw);
-        // SAFETY: the descriptions are cublasLt's, and there is room for as many as are requested.
+        // SAFETY: cublasLt made the descriptions, and there is room for all requested algorithms.
         #[rustfmt::skip]
         let status = unsafe {
             (self.get_heuristic)(
@@ -207,8 +206,8 @@ impl Described {
         Ok(Described { raw, destroy })
     }
 
-    /// Sets an attribute, by the function for this kind of description. `value` is of the type that
-    /// the header says.
+    /// Sets an attribute, with the function for this kind of description. `value` has the type
+    /// that the header requires.
     fn set<V: Copy>(
         &self,
         set: SetAttribute,
@@ -216,7 +215,7 @@ impl Described {
         value: V,
     ) -> Result<(), CublasError> {
         let value = ptr::from_ref(&value);
-        // SAFETY: the value can be read, and is as large as is said.
+        // SAFETY: the value can be read, and has the given size.
         let status = unsafe { set(self.raw, attribute, value.cast(), size_of::<V>()) };
         succeeded("cublasLt's SetAttribute", status)
     }
@@ -224,7 +223,7 @@ impl Described {
 
 impl Drop for Described {
     fn drop(&mut self) {
-        // SAFETY: it is not used again. If cublasLt fails, nothing can be done.
+        // SAFETY: it is not used again. If cublasLt fails, there is nothing to do.
         let _ = unsafe { (self.destroy)(self.raw) };
     }
 }
@@ -246,7 +245,7 @@ impl LtProduct<'_> {
 
     /// # Panics
     ///
-    /// If there is none with this number.
+    /// If there is no algorithm with this number.
     pub fn choose(&mut self, algorithm: usize) {
         assert!(algorithm < self.found.len());
         self.chosen = algorithm;
@@ -254,7 +253,7 @@ impl LtProduct<'_> {
 
     /// # Safety
     ///
-    /// As `Product::launch`, with the first and the second matrix of the column-major product.
+    /// As for `Product::launch`, with the first and the second matrix of the column-major product.
     pub unsafe fn launch(
         &self,
         handle: Handle,
@@ -265,8 +264,8 @@ impl LtProduct<'_> {
     ) -> Result<(), CublasError> {
         let [a, b, c] = self.layouts.each_ref().map(|layout| layout.raw);
         let workspace = self.lt.workspace.as_device_ptr().as_ptr().cast_mut();
-        // SAFETY: the matrices are those that the caller vouches for, and the workspace, which
-        // launches of one stream use one after the other, is as large as was promised.
+        // SAFETY: the caller vouches for the matrices. The workspace has the promised size, and
+        // launches of one stream use it one after the other.
         #[rustfmt::skip]
         let status = unsafe {
             (self.lt.matmul)(

@@ -1,9 +1,10 @@
-//! NVIDIA's cuBLAS and cublasLt, loaded at run time: what a user would call instead of our kernels.
+//! NVIDIA's cuBLAS and cublasLt, loaded at run time: the usual libraries to call instead of our
+//! kernels.
 //!
-//! Each in the form that programs use by default. cuBLAS is `cublasGemmEx` in its default math
-//! mode, which for f32 and f64 is IEEE arithmetic, and for 16 bits allows reductions in 16 bits, as
-//! PyTorch does. cublasLt (`lt`) is the fastest of the first eight algorithms that its heuristics
-//! propose, with a workspace of 64 MiB.
+//! Each is called as programs call it by default. cuBLAS is `cublasGemmEx` in its default math
+//! mode, which for f32 and f64 is IEEE arithmetic, and for 16 bits allows reductions in 16 bits,
+//! as PyTorch does. cublasLt (`lt`) is the fastest of the first eight algorithms that its
+//! heuristics propose, with a workspace of 64 MiB.
 
 mod column_major;
 mod lt;
@@ -74,7 +75,7 @@ impl<'device> Cublas<'device> {
     ///
     /// # Errors
     ///
-    /// It is not found, or does not start.
+    /// The library is not found, or cannot be initialised.
     pub fn load(
         device: &'device CudaDevice,
         interface: Interface,
@@ -118,8 +119,7 @@ impl<'device> Cublas<'device> {
             version: 0,
             path: library.path(),
         };
-        // SAFETY: the handle is valid, and the stream lives as long as the device that is
-        // borrowed.
+        // SAFETY: the handle is valid, and the stream lives as long as the borrowed device.
         unsafe {
             succeeded("cublasGetVersion", get_version(handle, &mut cublas.version))?;
             let stream = device.stream().as_inner().cast();
@@ -128,7 +128,7 @@ impl<'device> Cublas<'device> {
         Ok(cublas)
     }
 
-    /// How it computes.
+    /// Its precision.
     pub fn precision(&self) -> Precision {
         self.precision
     }
@@ -138,7 +138,7 @@ impl<'device> Cublas<'device> {
         &self.name
     }
 
-    /// Such as `12.9.1 from /usr/local/cuda/lib64/libcublas.so.12`.
+    /// Its version and path, such as `12.9.1 from /usr/local/cuda/lib64/libcublas.so.12`.
     pub fn description(&self) -> String {
         let version = version_name(self.version);
         format!("{version} from {}", self.path.display())
@@ -149,7 +149,7 @@ impl<'device> Cublas<'device> {
         matches!(self.calls, Calls::CublasLt(_))
     }
 
-    /// A product, ready to be launched on matrices that lie like these.
+    /// A product, ready to be launched on matrices with the same layout and alignment.
     ///
     /// # Errors
     ///
@@ -192,12 +192,12 @@ fn pointer(scalar: &Scalar) -> *const c_void {
 }
 
 impl Prepared<'_> {
-    /// How many algorithms there are to choose from: one for cuBLAS, which chooses itself.
+    /// The number of algorithms to choose from: one for cuBLAS, which chooses itself.
     pub fn algorithms(&self) -> usize {
         self.lt.as_ref().map_or(1, LtProduct::algorithms)
     }
 
-    /// Takes the algorithm with this number for the launches that follow.
+    /// Selects the algorithm with this number for later launches.
     pub fn choose(&mut self, algorithm: usize) {
         if let Some(lt) = &mut self.lt {
             lt.choose(algorithm);
@@ -208,8 +208,8 @@ impl Prepared<'_> {
     ///
     /// # Safety
     ///
-    /// The matrices of `product` are there until the launch has ended, and lie like those that
-    /// this was prepared for.
+    /// The matrices of `product` live until the launch has ended, and have the layout and
+    /// alignment for which this was prepared.
     pub unsafe fn launch(&self, product: &Product) -> Result<(), CublasError> {
         let Prepared {
             cublas,
@@ -231,8 +231,8 @@ impl Prepared<'_> {
         } = *column_major;
         match &cublas.calls {
             Calls::Cublas { gemm, .. } if products == 1 => {
-                // SAFETY: the pointers are those of the memory that the caller vouches for; cuBLAS
-                // copies the scalars.
+                // SAFETY: the caller vouches for the memory behind the pointers; cuBLAS copies the
+                // scalars.
                 #[rustfmt::skip]
                 let status = unsafe {
                     gemm(
@@ -279,13 +279,13 @@ fn version_name(version: c_int) -> String {
     format!("{major}.{minor}.{patch}")
 }
 
-/// The cuBLAS that would be loaded, with its path, for people to read.
+/// The path of the cuBLAS that would be loaded.
 pub fn find() -> Option<&'static Path> {
     library().ok().map(Loaded::path)
 }
 
-/// The library, loaded on first use and kept: a GPU's context holds its code. cublasLt comes with
-/// it, as a library that cuBLAS needs.
+/// The library, loaded on first use and kept: a GPU's context holds its code. cublasLt is loaded
+/// with it, since cuBLAS depends on it.
 fn library() -> Result<&'static Loaded, CublasError> {
     static LIBRARY: OnceLock<Option<Loaded>> = OnceLock::new();
     let found = LIBRARY.get_or_init(|| {

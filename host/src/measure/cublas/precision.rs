@@ -1,4 +1,4 @@
-//! Which library multiplies, how precisely, and what reports call that.
+//! The library, its precision, and their names in reports.
 
 use std::ffi::c_int;
 
@@ -6,7 +6,7 @@ use gpu_gemm::{DataType, ElementType};
 
 use super::CublasError;
 
-/// Which of the two libraries.
+/// One of the two libraries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Interface {
     Cublas,
@@ -24,10 +24,10 @@ impl Interface {
     }
 }
 
-/// What is multiplied, and how precisely it may be.
+/// The element types, and the precision that the library may use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Precision {
-    /// `f32` and `f64`, computed as such in every step, so for `f32` without tensor cores; `bf16` and
+    /// `f32` and `f64`, computed as such in every step, without tensor cores for `f32`; `bf16` and
     /// `f16` with sums in `f32`, on tensor cores.
     Of(DataType),
     /// `f32`, on tensor cores, which round A and B to 10 bits of mantissa (TF32): faster, with a
@@ -35,7 +35,7 @@ pub enum Precision {
     Tf32,
 }
 
-/// The end of the names of libraries that round f32 to TF32.
+/// The suffix of the names of yardsticks that round f32 to TF32.
 const TF32: &str = "tf32";
 
 /// Whether a yardstick of this name, such as `cublaslt-tf32`, rounds f32 to TF32.
@@ -43,13 +43,13 @@ pub fn is_tf32(name: &str) -> bool {
     name.rsplit('-').next() == Some(TF32)
 }
 
-/// Whether what was measured is a library that multiplies on tensor cores: all but `cublas-fp32` and
+/// Whether a yardstick of this name multiplies on tensor cores: all but `cublas-fp32` and
 /// `cublaslt-fp32`.
 pub fn is_on_tensor_cores(name: &str) -> bool {
     name.starts_with("cublas") && !name.ends_with("-fp32")
 }
 
-/// For people: `cuBLAS fp32` for `cublas-fp32`, `cublasLt tf32 (tensor cores)` for `cublaslt-tf32`.
+/// For people: `cuBLAS fp32` for `cublas-fp32`, `cublasLt tf32 (tensor cores)` for TF32.
 pub fn title(name: &str) -> String {
     let (library, precision) = name.split_once('-').unwrap_or((name, ""));
     let library = match library {

@@ -1,4 +1,4 @@
-//! What both libraries return, and what that means.
+//! The status codes of both libraries, and their meaning.
 
 use std::ffi::{c_int, c_void};
 use std::path::PathBuf;

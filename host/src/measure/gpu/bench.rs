@@ -1,4 +1,4 @@
-//! A launch of a contender, on the copies of the matrices whose turn it is.
+//! Launches contenders, each on the next copies of the matrices.
 
 use std::cell::Cell;
 
@@ -32,7 +32,7 @@ impl<E: Into<RunError>> From<E> for MeasureError {
 /// A contender, ready to run.
 pub(in crate::measure) struct Runner<'a> {
     pub(super) name: &'a str,
-    /// The number of the copies that it gets.
+    /// The index of its set of copies.
     pub(super) copies: usize,
     pub(super) runs_apart: bool,
     pub(super) work: Work<'a>,
@@ -59,13 +59,13 @@ pub(in crate::measure) struct Bench<'a, 'r, T: Number> {
     pub(super) pace: Pace,
     pub probe: Option<Probe>,
     pub(super) workspace: Allocated,
-    /// Copies of the matrices, which launches take in turn.
+    /// The number of copies of the matrices, which launches use in turn.
     pub(super) count: usize,
     pub(super) launches: Cell<usize>,
 }
 
 impl<T: Number> Bench<'_, '_, T> {
-    /// Launches a contender on the copies that were not used for the longest time.
+    /// Launches a contender on the least recently used copies.
     pub fn launch(&self, runner: &Runner<'_>) -> Result<(), MeasureError> {
         self.launches.set(self.launches.get() + 1);
         let number = self.launches.get() % self.count;
@@ -73,9 +73,9 @@ impl<T: Number> Bench<'_, '_, T> {
         match &runner.work {
             Work::Kernel(plan) => {
                 let bindings = product.bindings(self.workspace.start());
-                // SAFETY: these are copies of the problem's matrices, which outlive `measure`'s
-                // last wait, and lie like those that the plan was made for; the workspace outlives
-                // it, too, and is as large as any plan requires.
+                // SAFETY: the copies have the layout for which the plan was made, and outlive
+                // `measure`'s last wait; so does the workspace, which is as large as any plan
+                // requires.
                 unsafe { gpu_gemm::run(self.backend, plan, &bindings)? };
             }
             // SAFETY: as above.
@@ -84,7 +84,7 @@ impl<T: Number> Bench<'_, '_, T> {
         Ok(())
     }
 
-    /// The point after what has been launched.
+    /// Marks the end of everything launched so far.
     pub fn mark(&self) -> Result<Mark, DeviceError> {
         self.backend.mark()
     }

@@ -1,4 +1,4 @@
-//! What is timed.
+//! The contenders: everything that is timed.
 
 use gpu_gemm::gpu::{Gpu, Properties};
 use gpu_gemm::gpu_kernels::spec::{Allocation, Unit};
@@ -6,7 +6,7 @@ use gpu_gemm::{DataType, ElementType, Plan};
 
 use crate::measure::cublas::{Cublas, Precision};
 
-/// Something that multiplies.
+/// A kernel or a library to time.
 pub enum Contender<'a> {
     Kernel(&'a Plan),
     Cublas(&'a Cublas<'a>),
@@ -20,7 +20,7 @@ impl Contender<'_> {
         }
     }
 
-    /// Operations a second that it cannot exceed, if that is known.
+    /// The operations a second that it cannot exceed, if known.
     pub(super) fn peak(&self, properties: &Properties) -> Option<f64> {
         let gpu = Gpu::of(properties)?;
         match self {
@@ -34,7 +34,7 @@ impl Contender<'_> {
         }
     }
 
-    /// Whether it would disturb kernels on CUDA cores that run after it.
+    /// Whether it rounds to TF32: it would slow down kernels on CUDA cores after it.
     pub(super) fn is_tf32_library(&self) -> bool {
         match self {
             Contender::Kernel(_) => false,

@@ -1,4 +1,4 @@
-//! A stream that waits until all is queued on it.
+//! A gate that holds a stream back until everything is queued on it.
 
 use std::sync::mpsc::{self, Sender};
 
@@ -6,7 +6,7 @@ use cust::stream::Stream;
 use gpu_gemm::DeviceError;
 use gpu_gemm::device::cuda::status::during;
 
-/// Keeps a stream from what is queued on it, until it is dropped.
+/// Holds back the work queued on a stream, until it is dropped.
 pub(super) struct Gate {
     _is_closed: Sender<()>,
 }

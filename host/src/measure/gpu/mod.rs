@@ -1,23 +1,23 @@
-//! Times on a GPU, from CUDA events, and on a device of OpenCL, by the clock on the wall: not every
-//! such device has timers that are worth reading.
+//! Times on a GPU, from CUDA events, and on an OpenCL device, by the wall clock: not every such
+//! device has usable timers.
 //!
 //! - Contenders alternate, run by run, so that clocks and temperature are the same for all: only
-//!   ratios mean anything. The order changes from one repetition to the next: after a kernel
-//!   that draws much power, the next contender gets a lower clock (an H200 at 4096: 5 % after
-//!   `few-rows`). cuBLAS in tf32, which draws most, runs after all others, unless kernels on tensor
-//!   cores are among these.
-//! - Each launch gets different copies of the matrices from the launch before, together twice
-//!   the L2, so that no launch finds its operands there.
-//! - On a GPU the host never waits between launches; what a run records is read when all have
-//!   ended. A run of a short kernel consists of as many launches as take a tenth of a millisecond, so
-//!   that the gaps around events do not count, and the GPU does not begin before all of them are
-//!   queued (`Gate`): a call of cuBLAS takes the host longer than a small product takes the GPU.
-//! - What is timed is checked: afterwards each contender launches once more, by the same calls, on
-//!   the next copies, whose C is as it was at first; the caller gets the C that it leaves.
+//!   ratios are meaningful. The order changes from one repetition to the next: after a kernel that
+//!   draws much power, the next contender runs at a lower clock (an H200 at 4096: 5 % after
+//!   `few-rows`). cuBLAS in tf32, which draws the most, runs after all others, unless some of
+//!   these are kernels on tensor cores.
+//! - Launches use copies of the matrices in turn, together twice the L2, so that no launch finds
+//!   its operands there.
+//! - On a GPU the host never waits between launches; events are read after all runs. A run of a
+//!   short kernel has enough launches to take a tenth of a millisecond, so that the gaps around
+//!   events do not count, and the GPU begins only when all of them are queued (`Gate`): a call of
+//!   cuBLAS takes longer on the host than a small product on the GPU.
+//! - Timed results are checked: afterwards each contender launches once more, with the same calls,
+//!   on the next copies, with C restored; the caller gets the resulting C.
 //! - The GPU's state ([`GpuState`]) is read while it works on the timed launches: all of them are
-//!   queued by then, except those of cuBLAS on tensor cores, whose clock is another. These begin
-//!   after a launch that is not timed, so that the queue is never empty in a timed run.
-//! - By OpenCL the host waits at the end of a run, so that a run takes a millisecond at least.
+//!   queued by then, except cuBLAS on tensor cores, which runs at another clock. It begins after
+//!   an untimed launch, so that the queue is never empty in a timed run.
+//! - With OpenCL the host waits at the end of a run, so a run takes at least a millisecond.
 //! - A time that cannot be true is an error ([`Limits`]).
 
 mod bench;
@@ -50,29 +50,29 @@ use room::copies;
 /// Runs of each algorithm that a library proposes, to find the fastest.
 const TRIALS: u32 = 5;
 
-/// What was measured.
+/// The results of a measurement.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Measured {
     /// One for each contender.
     pub timings: Vec<Timing>,
     /// One for each contender, if that was requested.
     pub sustained: Vec<Sustained>,
-    /// What the GPU did meanwhile, if there is an NVML.
+    /// The state of the GPU during the runs, if there is an NVML.
     pub state: Option<GpuState>,
 }
 
-/// Times each contender on the problem, in the order given, and hands the C of a launch of each,
-/// made as those that were timed, to `check`, with the contender's number. `doing` is told what
-/// takes long. By OpenCL nothing is launched back to back.
+/// Times each contender on the problem, and passes to `check` its index and the C of one more
+/// launch like the timed ones. The results are in the order given. `doing` is told the current
+/// stage. With OpenCL nothing is launched back to back.
 ///
 /// # Errors
 ///
 /// There is no memory even for one copy of the matrices, a launch fails or writes where it must
-/// not, a time cannot be true, or the device is neither one GPU nor one of OpenCL.
+/// not, a time cannot be true, or the device is neither one GPU nor an OpenCL device.
 ///
 /// # Panics
 ///
-/// If a plan is that of another product.
+/// If a plan belongs to another product.
 pub fn measure<T: Number>(
     resident: &mut Resident<'_, T>,
     contenders: &[Contender<'_>],
@@ -99,7 +99,7 @@ pub fn measure<T: Number>(
     for &number in &numbers {
         resident.copies_mut(number).make(backend, count)?;
     }
-    // Beside kernels on tensor cores it is what these are compared with.
+    // cuBLAS in tf32 runs apart unless kernels on tensor cores are compared with it.
     let has_apart = !contenders.iter().any(Contender::is_on_tensor_cores);
     let mut runners = Vec::new();
     for (contender, &copies) in contenders.iter().zip(&numbers) {
@@ -118,7 +118,7 @@ pub fn measure<T: Number>(
             work,
         });
     }
-    // One launch after the other: one workspace is enough for all.
+    // Launches run one after the other, so one workspace is enough.
     let needed = runners.iter().map(|runner| match &runner.work {
         Work::Kernel(plan) => plan.workspace_bytes(),
         Work::Cublas(_) => 0,
@@ -133,7 +133,7 @@ pub fn measure<T: Number>(
         count,
         launches: Cell::new(0),
     };
-    // Whatever happens below, neither copies nor workspace must be freed under a running launch.
+    // Even after an error, copies and workspace must not be freed while a launch runs.
     let result = bench.measure(runners, effort, doing, check);
     let ended = backend.synchronize();
     let measured = result?;
@@ -159,7 +159,7 @@ fn seconds((start, end): &(Mark, Mark)) -> Result<f64, DeviceError> {
 }
 
 impl<T: Number> Bench<'_, '_, T> {
-    /// Marks before and after this many launches.
+    /// The marks before and after this many launches.
     fn launch_timed(
         &self,
         runner: &Runner<'_>,
@@ -200,7 +200,7 @@ impl<T: Number> Bench<'_, '_, T> {
             let doing = |index: usize| doing(format!("{}: back to back", runners[index].name));
             sustained = sustained::measure(self, &runners, &medians, seconds, &doing)?;
         }
-        // All on the same copies, whose A and B are read back once, and not for each contender.
+        // All use the same copies, so that A and B are read back only once.
         let next = (self.launches.get() + 1) % self.count;
         let mut launched: BTreeMap<usize, Vec<&str>> = BTreeMap::new();
         for (index, (runner, _)) in plans.iter().enumerate() {
@@ -224,8 +224,8 @@ impl<T: Number> Bench<'_, '_, T> {
         })
     }
 
-    /// Makes the fastest of the algorithms that a library proposes the one that is launched. One
-    /// that does not run is left out.
+    /// Selects the fastest of the algorithms that a library proposes. Those that do not run are
+    /// left out.
     fn choose_fastest(&self, runner: &mut Runner<'_>) -> Result<(), MeasureError> {
         let algorithms = match &runner.work {
             Work::Cublas(prepared) if prepared.algorithms() > 1 => prepared.algorithms(),
@@ -241,7 +241,7 @@ impl<T: Number> Bench<'_, '_, T> {
             self.backend.synchronize()?;
             fitting.push((algorithm, seconds(&span)?, Vec::new()));
         }
-        // In turns, so that they have the same clocks.
+        // They alternate, so that they run at the same clocks.
         for _ in 0..TRIALS {
             for (algorithm, seconds, spans) in &mut fitting {
                 runner.choose(*algorithm);
@@ -263,7 +263,7 @@ impl<T: Number> Bench<'_, '_, T> {
         Ok(())
     }
 
-    /// Times the contenders, alternating run by run, and says what the GPU did meanwhile.
+    /// Times the contenders, alternating run by run, and records the GPU's state during the runs.
     fn in_turns(
         &self,
         plans: &[(Runner<'_>, Repeats)],

@@ -65,7 +65,7 @@ extern "C" fn cublasSetStream_v2(handle: usize, stream: usize) -> u32 {
     with_handle(handle, |handle| handle.stream = stream)
 }
 
-/// None if one is negative.
+/// The numbers as sizes; `None` if one is negative.
 fn sizes<N: TryInto<usize>>(numbers: [N; 3]) -> Option<[usize; 3]> {
     let [one, two, three] = numbers.map(|number| number.try_into().ok());
     Some([one?, two?, three?])
@@ -77,7 +77,7 @@ const F64: i32 = 1;
 const F16: i32 = 2;
 const BF16: i32 = 14;
 
-/// A product of any types.
+/// The arguments of a product, for any types.
 #[derive(Clone, Copy)]
 struct Product {
     name: &'static str,
@@ -92,7 +92,7 @@ struct Product {
     strides: [i64; 3],
     products: i32,
     compute: i32,
-    /// Nanoseconds: a setting, and how many times that.
+    /// Nanoseconds: a setting, and its factor.
     time: (&'static str, u64),
 }
 
@@ -138,7 +138,7 @@ impl Product {
             0 => Matrix::column_major(self.starts[index], leading[index]),
             _ => Matrix::row_major(self.starts[index], leading[index]),
         };
-        // SAFETY: the functions' documentation asks for scalars that can be read.
+        // SAFETY: cuBLAS requires scalars that can be read.
         let [alpha, beta] = self.scalars.map(|address| unsafe {
             std::ptr::with_exposed_provenance::<T::Scalar>(address).read()
         });
@@ -219,14 +219,14 @@ fn to_tf32(element: f32) -> f32 {
     f32::from_bits((element.to_bits() + (1 << 12)) & !((1 << 13) - 1))
 }
 
-/// A description of cublasLt's, of any kind: its attributes by number, and how it was made.
+/// A cublasLt description of any kind: its attributes by number, and how it was created.
 #[derive(Clone, Default)]
 struct Described {
     made: [i64; 4],
     attributes: BTreeMap<i32, i64>,
 }
 
-/// The description behind a pointer of the caller's.
+/// The description behind the caller's pointer.
 fn described(raw: usize) -> &'static mut Described {
     // SAFETY: all these pointers come from `describe`, and one thread uses each.
     unsafe { &mut *std::ptr::with_exposed_provenance_mut::<Described>(raw) }
@@ -239,7 +239,7 @@ fn describe(made: *mut usize, arguments: [i64; 4]) -> u32 {
 }
 
 fn set(raw: usize, attribute: i32, value: *const u8, bytes: usize) -> u32 {
-    // SAFETY: the function's documentation asks for so many bytes.
+    // SAFETY: cublasLt requires a value of `bytes` bytes.
     let value = unsafe { std::slice::from_raw_parts(value, bytes) };
     let mut wide = [0; 8];
     wide[..bytes].copy_from_slice(value);
@@ -297,7 +297,7 @@ pub struct Heuristic {
     reserved: [i32; 4],
 }
 
-/// How many times as long as the fastest each algorithm takes; the last refuses to run.
+/// The time of each algorithm over that of the fastest; the last refuses to run.
 const ALGORITHMS: [u64; 3] = [2, 1, 0];
 
 #[unsafe(no_mangle)]
@@ -336,7 +336,7 @@ extern "C" fn cublasLtMatmul(
     algorithm: *const [u64; 8], _workspace: u64, workspace_bytes: usize, stream: usize,
 ) -> u32 {
     assert_eq!((c, c_layout, workspace_bytes), (d, d_layout, 64 << 20));
-    // SAFETY: the function's documentation asks for one.
+    // SAFETY: cublasLt requires an algorithm.
     let [index, ..] = unsafe { *algorithm };
     let times = ALGORITHMS[index as usize];
     if times == 0 {

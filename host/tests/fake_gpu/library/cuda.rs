@@ -6,7 +6,7 @@ use std::ptr;
 use crate::launch::{Launch, launch};
 use crate::gpu::{Gpu, INVALID_IMAGE, INVALID_VALUE, NOT_FOUND, Outcome, call, put};
 
-/// Exports functions, each with what it does on the GPU.
+/// Exports functions with their effect on the GPU.
 macro_rules! driver {
     ($(fn $name:ident($($argument:ident: $type:ty),* $(,)?) $body:expr;)*) => {$(
         #[unsafe(no_mangle)]
@@ -28,7 +28,7 @@ driver! {
     };
     fn cuDeviceTotalMem_v2(bytes: *mut usize, _device: i32) |gpu| put(bytes, gpu.free_and_total().1);
     fn cuDeviceGetAttribute(value: *mut i32, attribute: i32, _device: i32) |gpu| {
-        // An H200's, besides the L2.
+        // The values of an H200, except for the L2.
         put(value, match attribute {
             13 => 1_980_000, // the SMs' clock in kHz
             16 => 132,       // SMs
@@ -52,7 +52,7 @@ driver! {
     fn cuCtxSetCurrent(_context: usize) |_| Ok(());
 }
 
-// Memory. Between the host and the GPU it is copied at once.
+// Memory. Copies between the host and the GPU are done at once.
 driver! {
     fn cuMemGetInfo_v2(free: *mut usize, total: *mut usize) |gpu| {
         let (bytes, all) = gpu.free_and_total();
@@ -62,7 +62,7 @@ driver! {
     fn cuMemAlloc_v2(start: *mut u64, bytes: usize) |gpu| put(start, gpu.allocate(bytes)?);
     fn cuMemFree_v2(start: u64) |gpu| gpu.free(start);
     fn cuMemAllocHost_v2(start: *mut *mut u8, bytes: usize) |gpu| {
-        // It is small, and lives as long as the program.
+        // The allocation is small, and lives as long as the program.
         let memory: *mut u8 = vec![0_u64; bytes.div_ceil(8)].leak().as_mut_ptr().cast();
         gpu.locked.insert(memory.addr(), bytes);
         put(start, memory)
@@ -84,7 +84,7 @@ driver! {
         copy(gpu.memory(from, bytes), gpu.memory(to, bytes), bytes)
     };
     fn cuMemcpy2D_v2(rectangle: *const Rectangle) |gpu| {
-        // SAFETY: the function's documentation asks for one.
+        // SAFETY: the driver requires a valid description.
         let Rectangle { from, to, width, height } = unsafe { rectangle.read() };
         gpu.run_pending();
         for row in 0..height {
@@ -93,7 +93,7 @@ driver! {
         Ok(())
     };
     fn cuMemcpy2DAsync_v2(rectangle: *const Rectangle, stream: usize) |gpu| {
-        // SAFETY: the function's documentation asks for one.
+        // SAFETY: the driver requires a valid description.
         copy_rows(gpu, unsafe { rectangle.read() }, stream)
     };
     fn cuMemcpyDtoDAsync_v2(to: u64, from: u64, bytes: usize, stream: usize) |gpu| {
@@ -103,13 +103,13 @@ driver! {
 }
 
 pub fn copy(from: *const u8, to: *mut u8, bytes: usize) -> Outcome {
-    // SAFETY: the GPU's side has been checked; the functions' documentation asks for the host's.
+    // SAFETY: the GPU's side has been checked; the driver requires valid host memory.
     unsafe { ptr::copy(from, to, bytes) };
     Ok(())
 }
 
-/// Copies rows when their stream gets there: the host's memory, if one side is there, must live,
-/// and must not be touched, until then.
+/// Copies rows when the stream reaches the copy. Until then host memory, if it is one side, must
+/// live and must not be accessed.
 fn copy_rows(gpu: &mut Gpu, rectangle: Rectangle, stream: usize) -> Outcome {
     let Rectangle { from, to, width, height } = rectangle;
     let bytes = width * height;
@@ -148,7 +148,7 @@ struct Side {
     x_bytes: usize,
     y: usize,
     memory: u32,
-    /// An address, which may be sent to whoever runs the stream.
+    /// The address as a number, which may be sent to the thread that runs the stream.
     host: usize,
     device: u64,
     array: usize,
@@ -195,7 +195,7 @@ driver! {
         gpu.wait_for_event(event);
         Ok(())
     };
-    // Here the host does not queue: it does, so a wait for the host must not hold it up.
+    // The fake does not queue this but does it at once, so a wait for the host cannot block.
     fn cuLaunchHostFunc(_stream: usize, function: extern "C" fn(usize), data: usize) |_| {
         std::thread::spawn(move || function(data));
         Ok(())
@@ -218,15 +218,15 @@ driver! {
     fn cuModuleLoadDataEx(
         module: *mut usize, image: *const c_char, count: u32, options: *const u32, values: *const *mut c_void,
     ) |gpu| {
-        // SAFETY: the function's documentation asks for text that ends with 0, or machine code,
-        // which begins with text and a 0.
+        // SAFETY: the driver requires text that ends with 0, or machine code, which begins with
+        // text and a 0.
         let image = unsafe { CStr::from_ptr(image) };
         if image.to_bytes().starts_with(b"\x7fELF") {
             return Err(INVALID_IMAGE); // a build with machine code has the PTX, too
         }
         for index in 0..count as usize {
             const ERROR_LOG_BUFFER: u32 = 5;
-            // SAFETY: there are so many options and values, and a log that has room for this.
+            // SAFETY: the caller passes as many options and values, and a log with enough room.
             unsafe {
                 if *options.add(index) == ERROR_LOG_BUFFER {
                     put((*values.add(index)).cast(), *b"the fake driver's log\0")?;
@@ -246,7 +246,7 @@ driver! {
         Ok(())
     };
     fn cuModuleGetFunction(function: *mut usize, module: usize, name: *const c_char) |gpu| {
-        // SAFETY: the function's documentation asks for text that ends with 0.
+        // SAFETY: the driver requires text that ends with 0.
         let name = unsafe { CStr::from_ptr(name) }.to_str().expect("a name is text").to_owned();
         if !gpu.modules[&module].contains(&name) {
             return Err(NOT_FOUND);
@@ -272,9 +272,9 @@ driver! {
     };
 }
 
-/// What the driver describes matrices by to the copy engine, in a form of this library's own: where
-/// the first begins, the bytes from a row to the next and from a matrix to the next, and elements
-/// of a row, rows and matrices.
+/// A tensor map, in this library's own format: the address of the first matrix, the bytes from a
+/// row to the next and from a matrix to the next, and the numbers of elements of a row, rows and
+/// matrices.
 pub type TensorMap = [u64; 16];
 
 fn map_of(global: u64, sizes: [u64; 3], strides: [u64; 2]) -> TensorMap {
@@ -292,8 +292,8 @@ driver! {
         _interleave: i32, _swizzle: i32, _l2_promotion: i32, _out_of_bounds: i32,
     ) |_| {
         assert_eq!(rank, 3);
-        // SAFETY: the function's documentation asks for a number a dimension, and for a distance
-        // of rows and of matrices.
+        // SAFETY: the driver requires a number for each dimension, and the strides of rows and of
+        // matrices.
         let (sizes, strides, box_sizes) = unsafe { (sizes.read(), strides.read(), box_sizes.read()) };
         let is_right = global % 16 == 0
             && strides.iter().all(|bytes| bytes % 16 == 0)

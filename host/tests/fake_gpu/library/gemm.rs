@@ -4,8 +4,8 @@ use std::marker::PhantomData;
 
 use crate::gpu::Gpu;
 
-/// A matrix's element `(row, column)` lies `row * steps.0 + column * steps.1` elements after its
-/// first, which has this address.
+/// A matrix by its address. The element `(row, column)` is `row * steps.0 + column * steps.1`
+/// elements after the first.
 #[derive(Clone, Copy)]
 pub struct Matrix {
     pub start: u64,
@@ -27,7 +27,7 @@ impl Matrix {
         row * self.steps.0 + column * self.steps.1
     }
 
-    /// Elements from the first to the last, of a matrix of this size.
+    /// Elements from the first to the last of a matrix of this size.
     pub fn extent(self, (rows, columns): (usize, usize)) -> usize {
         match rows == 0 || columns == 0 {
             true => 0,
@@ -47,15 +47,15 @@ pub struct Gemm<T: Element> {
     pub b: Matrix,
     pub beta: T::Scalar,
     pub c: Matrix,
-    /// Whether C's first element is to be wrong afterwards.
+    /// Whether to write a wrong first element of C.
     pub is_wrong: bool,
-    /// Whether A's first element is to be another afterwards.
+    /// Whether to overwrite the first element of A.
     pub writes_a: bool,
 }
 
 impl<T: Element> Gemm<T> {
-    /// The products of a batch, whose matrices lie these strides apart, in elements. If the batch is
-    /// to be wrong, its last product is.
+    /// The products of a batch, with these strides between their matrices, in elements. If the
+    /// batch is to be wrong, its last product is.
     pub fn batch(self, products: usize, strides: [usize; 3]) -> impl Iterator<Item = Gemm<T>> {
         (0..products).map(move |product| {
             let moved = |matrix: Matrix, stride: usize, element_bytes: usize| Matrix {
@@ -72,9 +72,9 @@ impl<T: Element> Gemm<T> {
         })
     }
 
-    /// Computes it, of A's and B's elements after `round`.
+    /// Computes the product, with `round` applied to the elements of A and B.
     pub fn compute(&self, gpu: &Gpu, round: impl Fn(T::Input) -> T::Input) {
-        // As BLAS has it: what a zero scalar makes irrelevant is not read.
+        // As in BLAS: operands with a zero scalar are not read.
         let k = if self.alpha == T::Scalar::default() { 0 } else { self.k };
         let (m, n) = (self.m, self.n);
         if m == 0 || n == 0 {
@@ -93,16 +93,16 @@ impl<T: Element> Gemm<T> {
         for row in 0..m {
             sums.fill(T::EMPTY);
             for index in 0..k {
-                // SAFETY: A has this element, and memory as far as its last.
+                // SAFETY: A has this element, and its memory extends to the last.
                 let factor = round(unsafe { a.add(self.a.index(row, index)).read() });
                 for (column, sum) in sums.iter_mut().enumerate() {
-                    // SAFETY: the same of B.
+                    // SAFETY: as for A.
                     let other = unsafe { b.add(self.b.index(index, column)).read() };
                     *sum = T::plus_product(*sum, factor, round(other));
                 }
             }
             for (column, sum) in sums.iter().enumerate() {
-                // SAFETY: the same of C.
+                // SAFETY: as for A.
                 unsafe {
                     let c = c.add(self.c.index(row, column));
                     let old = (self.beta != T::Scalar::default()).then(|| c.read());
@@ -115,7 +115,7 @@ impl<T: Element> Gemm<T> {
             unsafe { c.write(T::WRONG) };
         }
         if self.writes_a {
-            // SAFETY: so has A, and any byte may be in it.
+            // SAFETY: A has a first element, too, and any byte is valid in it.
             unsafe { a.cast::<u8>().write(0x5a) };
         }
     }
@@ -127,7 +127,7 @@ pub trait Element: Copy {
     type Input: Copy;
     /// The type of alpha and beta.
     type Scalar: Copy + PartialEq + Default + Send;
-    /// A value that no product of a test has.
+    /// A value that is no result of any test.
     const WRONG: Self;
     /// The type of the accumulator.
     type Sum: Copy;
@@ -180,7 +180,7 @@ impl Element for i32 {
     }
 }
 
-/// The bits of an element of 16 bits.
+/// The bits of a 16-bit element.
 #[derive(Clone, Copy)]
 pub struct Bf16(u16);
 
@@ -219,7 +219,7 @@ macro_rules! half {
                 sum + a.to_f64() * b.to_f64()
             }
 
-            /// The nearest element, of all that there are.
+            /// The nearest element, found among all.
             fn combined(alpha: f32, sum: f64, beta: f32, old: Option<$type>) -> $type {
                 let added = old.map_or(0.0, |old| f64::from(beta) * old.to_f64());
                 let exact = f64::from(alpha) * sum + added;
@@ -235,7 +235,7 @@ macro_rules! half {
 half!(Bf16, 0x4996);
 half!(F16, 0x7bff);
 
-/// An f32 in a C of products of elements of 16 bits.
+/// An f32 element of C, for A and B of 16 bits.
 #[derive(Clone, Copy)]
 pub struct Of<Input>(f32, PhantomData<Input>);
 

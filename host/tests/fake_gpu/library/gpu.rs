@@ -1,4 +1,4 @@
-//! The GPU: what it has been told, its memory, its streams and events, and its log.
+//! The GPU: its settings, memory, streams and events, and its log.
 
 use std::alloc::{self, Layout};
 use std::collections::{BTreeMap, BTreeSet};
@@ -21,35 +21,35 @@ pub const LAUNCH_FAILED: u32 = 719;
 /// A call's result: an error is a number of the library that was called.
 pub type Outcome = Result<(), u32>;
 
-/// What `FAKE_GPU` may set, as `name=number` with blanks between, and what holds otherwise. With
-/// `log=path` it names a file that lines are appended to.
+/// The settings in `FAKE_GPU`, as `name=number` separated by blanks, and their defaults.
+/// `log=path` names a file to which lines are appended.
 const SETTINGS: [(&str, u64); 24] = [
     // Nanoseconds of a launch.
     ("kernel_ns", 125_000),
     ("cublas_ns", 62_500),
     ("cublaslt_ns", 93_750),
     ("tf32_ns", 31_250),
-    // Whether a wait for a stream lasts as long as its launches, by the clock on the wall.
+    // Whether a wait for a stream lasts as long as its launches, by the wall clock.
     ("waits", 1),
-    // 0: whatever a stream gets is done at once. Else it is done only when something waits for it.
-    // What waits for all streams lets them go on as far as events let them, the stream that was
-    // made first (1) or last (2) before others: what runs too early, because no event holds it
-    // back, finds its operands unwritten, and what runs too late finds them overwritten.
-    // 3: launches are done as soon as events let them, and copies only when something waits for
-    // them: a launch that does not wait for a copy finds its operands unwritten.
-    // 4: the other way round: a copy that does not wait for a launch overwrites its operands.
+    // 0: work is done at once. Else it is done only when something waits for it. A wait for all
+    // streams runs each as far as events allow, first the stream that was created first (1) or
+    // last (2): work that runs too early, because no event holds it back, finds its operands
+    // unwritten, and work that runs too late finds them overwritten. 3: launches are done as soon
+    // as events allow, and copies only when something waits for them: a launch that does not wait
+    // for a copy finds its operands unwritten. 4: the other way round: a copy that does not wait
+    // for a launch overwrites its operands.
     ("deferred", 0),
     ("memory_bytes", 139 << 30),
     ("l2_bytes", 50 << 20),
-    // What NVML reads; 0 is not supported.
+    // The values that NVML returns; 0 means not supported.
     ("sm_mhz", 1755),
     ("memory_mhz", 3201),
     ("power_mw", 689_500),
     ("celsius", 62),
-    // Joules a second of the counter of energy, and whether cublasLt proposes algorithms.
+    // Joules a second of the energy counter, and whether cublasLt proposes algorithms.
     ("energy_w", 500),
     ("algorithms", 1),
-    // What calls return: nvmlInit_v2 (by default that there is no driver for it), cuInit,
+    // The status of calls: nvmlInit_v2 (by default, that it finds no driver), cuInit,
     // cuModuleLoadDataEx, launches, cuBLAS's products.
     ("nvml", 9),
     ("init", 0),
@@ -57,7 +57,7 @@ const SETTINGS: [(&str, u64); 24] = [
     ("launch", 0),
     ("cublas", 0),
     // The first allocation that fails, and the first launch that loses the context; the first
-    // launches of a kernel and of cuBLAS that leave C wrong, and of a kernel that writes into A.
+    // launches of a kernel and of cuBLAS with a wrong C, and of a kernel that writes into A.
     // Counted from 1; 0 for none.
     ("no_memory_at", 0),
     ("crash_at", 0),
@@ -66,23 +66,23 @@ const SETTINGS: [(&str, u64); 24] = [
     ("wrong_a_from", 0),
 ];
 
-/// Bytes that every allocation begins at a multiple of.
+/// The alignment of allocations in bytes.
 const ALIGNMENT: usize = 256;
 
 #[derive(Default)]
 pub struct Gpu {
     settings: BTreeMap<String, u64>,
     log: Option<File>,
-    /// Allocations: where each begins, and its bytes.
+    /// Allocations: the address and the bytes of each.
     memory: BTreeMap<usize, usize>,
-    /// Page-locked memory of the host: where each allocation begins, and its bytes.
+    /// Page-locked host memory: the address and the bytes of each allocation.
     pub locked: BTreeMap<usize, usize>,
     allocations: u64,
     /// By handle; 0 is the default stream.
     pub streams: BTreeMap<usize, Stream>,
     /// By handle; `None` before it is recorded.
     pub events: BTreeMap<usize, Option<Moment>>,
-    /// Recordings of events, and those of them that their streams have reached.
+    /// The number of recordings of events, and the recordings that their streams have reached.
     pub recordings: u64,
     pub reached: BTreeSet<u64>,
     /// The kernels of each module, by handle.
@@ -100,8 +100,8 @@ pub struct Gpu {
 pub struct Function {
     pub name: String,
     pub has_run: bool,
-    /// Bytes of dynamic shared memory that it may have. A driver allows 48 KiB unasked, less what
-    /// static arrays take; this one, which knows no static arrays, none.
+    /// The dynamic shared memory that it may have, in bytes. By default, a driver allows 48 KiB
+    /// less the static arrays; this one, which knows no static arrays, allows none.
     pub dynamic_shared: u32,
 }
 
@@ -117,14 +117,14 @@ pub fn call(body: impl FnOnce(&mut Gpu) -> Outcome) -> u32 {
     outcome.err().unwrap_or(0)
 }
 
-/// Logs a call that may come when the context is lost.
+/// Logs a call that is allowed after the context is lost.
 pub fn log_even_if_lost(line: impl Display) {
     GPU.lock().expect("nothing panics and goes on").log(line);
 }
 
-/// Writes what a caller asked for.
+/// Writes a value to the caller's pointer.
 pub fn put<T>(target: *mut T, value: T) -> Outcome {
-    // SAFETY: each function's documentation asks for a place that can be written.
+    // SAFETY: every function requires a pointer to writable memory.
     unsafe { target.write(value) };
     Ok(())
 }
@@ -154,7 +154,7 @@ impl Gpu {
         self.settings[name]
     }
 
-    /// The result of a call that this setting may let fail.
+    /// The result of a call that this setting can make fail.
     pub fn status(&self, name: &str) -> Outcome {
         match self.setting(name) {
             0 => Ok(()),
@@ -170,25 +170,25 @@ impl Gpu {
 
     pub fn log(&mut self, line: impl Display) {
         if let Some(log) = &mut self.log {
-            // At once: other processes may write to it, too.
+            // In one write: other processes may write to the log, too.
             let written = log.write_all(format!("{line}\n").as_bytes());
             written.expect("the log can be written");
         }
     }
 
-    /// A number that is no other handle.
+    /// A new handle, different from all others.
     pub fn new_handle(&mut self) -> usize {
         self.handles += 1;
         self.handles
     }
 
-    /// Free and total bytes.
+    /// Free and total memory in bytes.
     pub fn free_and_total(&self) -> (usize, usize) {
         let total = self.setting("memory_bytes") as usize;
         (total - self.memory.values().sum::<usize>(), total)
     }
 
-    /// Allocates memory that holds nothing meaningful: NaNs.
+    /// Allocates memory filled with NaNs.
     pub fn allocate(&mut self, bytes: usize) -> Result<u64, u32> {
         self.allocations += 1;
         let (free, total) = self.free_and_total();
@@ -201,10 +201,10 @@ impl Gpu {
         if bytes == 0 {
             return Err(INVALID_VALUE);
         }
-        // SAFETY: it has a size.
+        // SAFETY: the size is not zero.
         let start = unsafe { alloc::alloc(layout(bytes)) };
         assert!(!start.is_null(), "the host has no {bytes} bytes");
-        // SAFETY: it has so many bytes.
+        // SAFETY: the allocation has `bytes` bytes.
         unsafe { start.write_bytes(0xff, bytes) };
         self.memory.insert(start.expose_provenance(), bytes);
         self.log(format_args!("allocate start={} bytes={bytes}", start.addr()));
@@ -215,16 +215,16 @@ impl Gpu {
         self.run_pending();
         let freed = self.memory.remove(&(start as usize));
         let bytes = freed.unwrap_or_else(|| panic!("freed, and not allocated: {start:#x}"));
-        // SAFETY: `allocate` made it, and it is gone from the list.
+        // SAFETY: `allocate` returned it, and it was removed from the list.
         unsafe { alloc::dealloc(pointer(start), layout(bytes)) };
         Ok(())
     }
 
-    /// Memory of the GPU.
+    /// A pointer to memory of the GPU.
     ///
     /// # Panics
     ///
-    /// If these bytes do not lie in one allocation.
+    /// If these bytes are not inside one allocation.
     pub fn memory(&self, start: u64, bytes: usize) -> *mut u8 {
         let end = start as usize + bytes;
         let around = self.memory.range(..=start as usize).next_back();
@@ -233,7 +233,7 @@ impl Gpu {
         pointer(start)
     }
 
-    /// Whether an address of the host's is page-locked.
+    /// Whether a host address is page-locked.
     pub fn is_locked(&self, address: usize) -> bool {
         let before = self.locked.range(..=address).next_back();
         before.is_some_and(|(start, bytes)| address < start + bytes)

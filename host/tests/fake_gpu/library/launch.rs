@@ -13,8 +13,8 @@ pub struct Launch {
 }
 
 impl Launch {
-    /// The value at a word of the argument block, which is the only parameter of every kernel. The
-    /// kernel has a `T` there.
+    /// The value at a word of the argument block, which is the only parameter of every kernel. It
+    /// must be a `T`.
     fn word<T>(&self, index: usize) -> T {
         // SAFETY: a launch passes an argument block of the kernel.
         unsafe { (*self.parameters).cast::<u64>().add(index).cast::<T>().read() }
@@ -33,10 +33,10 @@ pub fn launch(gpu: &mut Gpu, launch: Launch) -> Outcome {
         "tiled_16_i32" | "tiled_32_i32" | "double_buffer_sn8_block8_i32" => {
             multiply::<i32>(gpu, &name, &launch)
         }
-        // Its tiles are not split, and so its last parameter, for partial sums, does not matter.
+        // Its tiles are not split, so its last parameter, for partial sums, is ignored.
         "few_rows_1" => multiply::<f32>(gpu, &name, &launch),
         "warp_specialized_bf16_f32" => multiply_mapped::<Of<Bf16>>(gpu, &name, &launch),
-        // Where each CTA has tiles of its own, no other kernel adds up partial sums.
+        // Each CTA has its own tiles, so there is no fix-up.
         "persistent_64x64_bf16_f32" => multiply_mapped::<Of<Bf16>>(gpu, &name, &launch),
         "warp_specialized_f16_f32" => multiply_mapped::<Of<F16>>(gpu, &name, &launch),
         "pad" | "transpose" => copy_operand(gpu, &name, &launch, 4),
@@ -44,15 +44,15 @@ pub fn launch(gpu: &mut Gpu, launch: Launch) -> Outcome {
         _ => panic!("the fake GPU does not know the kernel `{name}`"),
     }
     gpu.work(launch.stream, gpu.setting("kernel_ns"), is_first);
-    // A crash shows in the calls after the launch.
+    // The calls after the launch report the crash.
     if gpu.kernel_launches == gpu.setting("crash_at") {
         gpu.is_lost = true;
     }
     Ok(())
 }
 
-/// Copies a matrix, or its transpose, to rows of another length; elements of `target` that `source`
-/// lacks stay as they are.
+/// Copies a matrix, or its transpose, to rows of another length; elements of `target` outside of
+/// `source` keep their values.
 fn copy_operand(gpu: &mut Gpu, name: &str, launch: &Launch, element_bytes: u64) {
     let [source, _, rows, columns, leading, target, _, target_leading] = launch.word::<[u64; 8]>(0);
     let is_transposed = name == "transpose";
@@ -76,8 +76,8 @@ fn copy_operand(gpu: &mut Gpu, name: &str, launch: &Launch, element_bytes: u64) 
     ));
 }
 
-/// A kernel to which tensor maps describe A and B, as they are stored: it takes a `MappedBlock`, in
-/// which a `Gemm` is behind three maps.
+/// A kernel with tensor maps of A and B as they are stored: it takes a `MappedBlock`, three maps
+/// followed by a `Gemm`.
 fn multiply_mapped<T: Element + Send + 'static>(gpu: &mut Gpu, name: &str, launch: &Launch) {
     let stream = launch.stream;
     let count = |index| launch.word::<u64>(index) as usize;
@@ -85,7 +85,7 @@ fn multiply_mapped<T: Element + Send + 'static>(gpu: &mut Gpu, name: &str, launc
     let (m, n, k) = (count(48), count(49), count(50));
     let (c, ldc) = (count(59) as u64, count(60));
     let (stride_of_c, products) = (count(63), count(66));
-    // The matrix of one product, if the map describes several.
+    // The matrix of one product in a map of several.
     let of_map = |map: TensorMap, product: u64| {
         let leading = map[1] as usize / size_of::<T::Input>();
         let first = if map[5] > 1 { product * map[2] } else { 0 };
@@ -135,8 +135,8 @@ fn multiply<T: Element + Send + 'static>(gpu: &mut Gpu, name: &str, launch: &Lau
         block.0,
         block.1
     ));
-    // A CTA of `pitched` computes a row, one of `few_rows_1` 128 elements of a row, in turn, and a
-    // thread of the others an element.
+    // A CTA of `pitched` computes a row, one of `few_rows_1` 128 elements of a row; in other
+    // kernels each thread computes an element.
     let (rows, columns) = match name {
         "pitched" => (grid.0, u32::MAX),
         "few_rows_1" => (u32::MAX, u32::MAX),

@@ -11,7 +11,7 @@ const NOT_SUPPORTED: u32 = 3;
 /// The handle of the GPU.
 const GPU: usize = 0x6e76;
 
-/// Writes what a setting says; 0 is what this GPU does not support.
+/// Writes the value of a setting; 0 means that this GPU does not support it.
 fn read(device: usize, setting: &str, value: *mut u32) -> u32 {
     assert_eq!(device, GPU);
     call(|gpu| {
@@ -74,6 +74,6 @@ extern "C" fn nvmlDeviceGetTemperature(device: usize, sensor: i32, celsius: *mut
 #[unsafe(no_mangle)]
 extern "C" fn nvmlDeviceGetCurrentClocksThrottleReasons(device: usize, reasons: *mut u64) -> u32 {
     assert_eq!(device, GPU);
-    // The power cap.
+    // The reason is the power cap.
     call(|_| put(reasons, 4))
 }

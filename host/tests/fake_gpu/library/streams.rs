@@ -1,4 +1,4 @@
-//! Streams and events: what is queued, in which order it is done, and when.
+//! Streams and events: queues, the order of execution, and times.
 
 use std::collections::VecDeque;
 use std::thread;
@@ -6,14 +6,14 @@ use std::time::Duration;
 
 use crate::gpu::{Gpu, INVALID_VALUE, NOT_READY};
 
-/// Nanoseconds that the first launch of anything takes in addition: it loads code.
+/// Additional nanoseconds of the first launch of a kernel or of cuBLAS, which loads code.
 const LOADING_NS: u64 = 2_000_000;
 
 /// An entry of a stream's queue.
 pub enum Pending {
     Work(Box<dyn FnOnce(&mut Gpu) + Send>),
     Copy(Box<dyn FnOnce(&mut Gpu) + Send>),
-    /// Reach a recording of an event; wait until another stream has reached one.
+    /// A recording of an event to reach; a wait until another stream has reached one.
     Reach(u64),
     Wait(u64),
 }
@@ -23,7 +23,7 @@ pub struct Stream {
     pending: VecDeque<Pending>,
     now_ns: u64,
     waited_ns: u64,
-    /// Events that were recorded, and those of them that have been waited for.
+    /// The number of recorded events, and of those already waited for.
     recorded: u64,
     waited: u64,
 }
@@ -34,7 +34,7 @@ pub struct Moment {
     stream: usize,
     recording: u64,
     ns: u64,
-    /// Its number on the stream.
+    /// Its index on the stream.
     number: u64,
 }
 
@@ -55,22 +55,22 @@ impl Gpu {
         known.unwrap_or_else(|| panic!("no stream {stream}"))
     }
 
-    /// A stream is busy for so long, and longer if it is the first time.
+    /// Keeps a stream busy for `ns`, and longer if it is the first time.
     pub fn work(&mut self, stream: usize, ns: u64, is_first: bool) {
         self.stream(stream).now_ns += if is_first { ns + LOADING_NS } else { ns };
     }
 
-    /// Gives a stream something to do.
+    /// Queues work on a stream.
     pub fn enqueue(&mut self, stream: usize, work: impl FnOnce(&mut Gpu) + Send + 'static) {
         self.push(stream, Pending::Work(Box::new(work)));
     }
 
-    /// The same of a copy or a message.
+    /// Queues a copy or a message.
     pub fn enqueue_copy(&mut self, stream: usize, copy: impl FnOnce(&mut Gpu) + Send + 'static) {
         self.push(stream, Pending::Copy(Box::new(copy)));
     }
 
-    /// Lets a stream wait for what an event has recorded so far.
+    /// Makes a stream wait for an event's latest recording.
     pub fn hold_back(&mut self, stream: usize, event: usize) {
         let moment = self.events[&event].expect("an event that was recorded");
         self.push(stream, Pending::Wait(moment.recording));
@@ -99,7 +99,7 @@ impl Gpu {
         }
     }
 
-    /// Does everything that streams have yet to do, as `deferred` says.
+    /// Runs all pending work of the streams, in the order that `deferred` sets.
     pub fn run_pending(&mut self) {
         let mut order: Vec<usize> = self.streams.keys().copied().collect();
         if self.setting("deferred") == 2 {
@@ -115,7 +115,7 @@ impl Gpu {
         );
     }
 
-    /// Does the next thing that a stream has to do.
+    /// Runs a stream's next entry.
     fn go_on(&mut self, stream: usize) {
         match self.stream(stream).pending.pop_front() {
             Some(Pending::Work(work) | Pending::Copy(work)) => work(self),
@@ -126,8 +126,8 @@ impl Gpu {
         }
     }
 
-    /// Does what a stream has to do, to the end or until it reaches a recording, and of other
-    /// streams only what it waits for.
+    /// Runs a stream's work, to the end or until it reaches a recording, and of other streams'
+    /// work only what it waits for.
     fn run_stream(&mut self, stream: usize, until: Option<u64>) {
         while until.is_none_or(|recording| !self.reached.contains(&recording)) {
             match self.streams[&stream].pending.front() {
@@ -175,7 +175,7 @@ impl Gpu {
         self.run_stream(moment.stream, Some(moment.recording));
     }
 
-    /// Waits for an event as [`Gpu::wait`] for a stream, as long as its launches last.
+    /// Waits for an event as long as its launches take, as [`Gpu::wait`] does for a stream.
     pub fn wait_for_time_of(&mut self, event: usize) {
         self.wait_for_event(event);
         let moment = self.events[&event].expect("an event that was recorded");

@@ -47,7 +47,7 @@ impl Ended {
         self.out
     }
 
-    /// What a run says that failed with this exit code and reported nothing.
+    /// The errors of a run that failed with this exit code and without a report.
     #[track_caller]
     pub fn refused(self, code: i32) -> String {
         assert_eq!(self.code, Some(code), "{}{}", self.out, self.err);

@@ -12,7 +12,7 @@ use host::interrupt;
 
 use super::command;
 
-/// The program while it runs, which ends however the test ends.
+/// The program while it runs. It is ended with the test, even if the test fails.
 pub struct Started {
     child: Child,
     stdout: BufReader<ChildStdout>,
@@ -80,7 +80,7 @@ impl Started {
 
 /// Sends a signal to a process.
 pub fn send(signal: &str, process: u32) {
-    // A shell has this command even where there is no program of its name.
+    // `kill` is a command of every shell, even where there is no such program.
     let sent = Command::new("sh")
         .args(["-c", "kill -s \"$0\" \"$1\"", signal, &process.to_string()])
         .status();

@@ -1,11 +1,11 @@
-//! Tests that are reported as ignored, by their names, where they cannot run.
+//! Tests that are reported as ignored where they cannot run.
 
 use std::fmt::Display;
 use std::process::ExitCode;
 
 use libtest_mimic::{Arguments, Trial};
 
-/// Tests, each by its name after a prefix.
+/// Makes tests from functions, named by a prefix and the function's name.
 macro_rules! trials {
     ($prefix:literal: $($test:path),* $(,)?) => {
         vec![$(libtest_mimic::Trial::test(concat!($prefix, stringify!($test)), || {
