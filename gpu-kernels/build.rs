@@ -1,5 +1,5 @@
-//! Tells the build script of a crate that depends on this one, which compiles these kernels for the
-//! GPU, where they are: `DEP_GPU_KERNELS_FOLDER`.
+//! Passes this folder, as `DEP_GPU_KERNELS_FOLDER`, to the build scripts of dependent crates,
+//! which compile these kernels for the GPU.
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");

@@ -5,7 +5,7 @@ use crate::element::Element;
 
 /// A running sum of products.
 pub trait Accumulator<T: Element>: Copy {
-    /// Nothing added yet.
+    /// The empty sum.
     const EMPTY: Self;
 
     /// Adds `a * b`.
@@ -15,7 +15,7 @@ pub trait Accumulator<T: Element>: Copy {
     fn value(self) -> T;
 }
 
-/// Rounds after each product: K products lose up to K * 2^-24 of the sum of their magnitudes.
+/// Rounds after each product: an error of up to K * 2^-24 of the magnitudes of K products.
 #[derive(Clone, Copy)]
 pub struct Plain<T>(T);
 
@@ -36,12 +36,12 @@ impl<T: Element> Accumulator<T> for Plain<T> {
 /// Kahan's compensated summation (W. Kahan, "Further remarks on reducing truncation errors", CACM
 /// 8(1), 1965).
 ///
-/// What rounding cuts off a sum is subtracted from the next product. Some 2 * 2^-24 of the sum of
-/// magnitudes are lost, whatever K is; each product takes four additions instead of one.
+/// The rounding error of a sum is subtracted from the next product. The error is about 2 * 2^-24
+/// of the sum of magnitudes, whatever K is; each product takes four additions, not one.
 #[derive(Clone, Copy)]
 pub struct Compensated {
     sum: f32,
-    /// How much `sum` is too large.
+    /// By how much `sum` is too large.
     excess: f32,
 }
 
@@ -71,8 +71,8 @@ impl Accumulator<f32> for Compensated {
 /// A sum as if in twice the precision of `f64`, rounded once: `Dot2` of T. Ogita, S. M. Rump and
 /// S. Oishi, "Accurate sum and dot product", SIAM Journal on Scientific Computing 26(6), 2005.
 ///
-/// Each product and each addition leaves behind exactly what its rounding cost, and these
-/// remainders are added up beside the sum.
+/// The exact rounding error of each product and each addition is computed, and these errors are
+/// added up beside the sum.
 #[derive(Clone, Copy)]
 pub struct Dot2 {
     sum: f64,
@@ -89,7 +89,7 @@ impl Accumulator<f64> for Dot2 {
     fn add(&mut self, a: f64, b: f64) {
         let (product, lost_by_product) = compat::exact_product(a, b);
         let sum = self.sum + product;
-        // Knuth's TwoSum: exact whichever of the two is larger.
+        // Knuth's TwoSum: exact whichever summand is larger.
         let added = sum - self.sum;
         let lost_by_sum = (self.sum - (sum - added)) + (product - added);
         self.sum = sum;
@@ -98,7 +98,7 @@ impl Accumulator<f64> for Dot2 {
 
     #[inline(always)]
     fn value(self) -> f64 {
-        // Once it is no finite number, there is nothing to correct.
+        // A sum that is not finite is not corrected.
         if self.sum.is_finite() {
             self.sum + self.correction
         } else {

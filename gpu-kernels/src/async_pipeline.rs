@@ -3,28 +3,27 @@
 //!
 //! Over `warp-tiled`:
 //! - A and B are both copied straight to shared memory (`cp.async`), into a ring buffer of STAGES
-//!   tiles: no register holds an element on its way, and no instruction stores one;
-//! - a 16-byte copy cannot transpose. So A must be MN-major (`k x m`), as B is: the host
-//!   launches a transposition of A first (`transpose.rs`), which moves M*K elements; the product
-//!   takes M*N*K FMAs. Where a tile is so flat that it would cost too much, A is copied element by
-//!   element (the variants `-nn`, `-nt` and `-odd`);
+//!   tiles: elements pass through no register and need no store instruction;
+//! - a 16-byte copy cannot transpose. So A must be MN-major (`k x m`), as B is: the host launches
+//!   a transposition of A first (`transpose.rs`), which moves M*K elements; the product takes
+//!   M*N*K FMAs. Where a tile is so flat that the transposition would cost too much, A is copied
+//!   element by element (the variants `-nn`, `-nt` and `-odd`);
 //! - `cp.async` zero-fills out-of-bounds elements, so that edge tiles need no branches;
 //! - the loop is rotated: each iteration starts in the middle of a tile and ends in the middle of
 //!   the next;
-//! - it starts before the copies that it reads are complete, and `fix_up` before it has ended:
-//!   each waits for the one before it on the GPU (`grid_dependency`), which saves the time between
-//!   launches;
-//! - the CTAs of the last wave divide its k-iterations evenly, whatever tile they belong to
-//!   (`stream_k.rs`);
-//! - where C has too few tiles to fill the GPU with warps, two groups of threads share a tile, each
-//!   with a k-slice and a ring buffer of its own, and their sums meet in shared memory (`-sliced`;
-//!   CUTLASS calls it sliced-K).
+//! - the kernel starts before the operand copies are complete, and `fix_up` before the kernel has
+//!   ended: each waits on the GPU for the launch before it (`grid_dependency`), which hides the
+//!   gaps between launches;
+//! - the CTAs of the last wave divide its k-iterations evenly, across tiles (`stream_k.rs`);
+//! - where C has too few tiles to fill the GPU with warps, two groups of threads share a tile,
+//!   each with its own k-slice and ring buffer, and their sums are added in shared memory
+//!   (`-sliced`; CUTLASS calls it sliced-K).
 //!
 //! Global-memory reads: M*N*K * (1/BM + 1/BN)
-//! Shared-memory reads: M*N*K * (1/TM + 1/TN), as float4s; 16 * BK * (BM + BN) bytes a CTA,
-//! or a slice of it
+//! Shared-memory reads: M*N*K * (1/TM + 1/TN), as float4s; 16 * BK * (BM + BN) bytes a CTA, or a
+//! slice
 //! Block: 64 or 128 threads, block tile BM x BN x BK, thread tile TM x TN, BK 8 or 16. Any M, N,
-//! K; where a variant takes exact tiles only, A and B are stored with zeros up to there.
+//! K; a variant that takes only exact tiles gets copies of A and B padded with zeros.
 //!
 //! ```sh
 //! cargo run -p host -- --kernel async-pipeline --m 1000 --n 777 --k 123
@@ -43,11 +42,11 @@ use crate::tile_loader::{KMajor, MnMajor, TileLoader, Unaligned};
 /// Tiles of A, and of B, in the ring buffer.
 const STAGES: usize = 4;
 
-/// The order in which eight columns of a thread tile are multiplied. It came out of a random
-/// search over the loop's orders (docs/src/tuning.md): 214 registers instead of 230.
+/// The order in which eight columns of a thread tile are multiplied. It was found by a random
+/// search (docs/src/tuning.md): 214 registers instead of 230.
 const COLUMN_ORDER: [usize; 8] = [6, 5, 2, 1, 4, 0, 7, 3];
 
-/// What a thread multiplies at a time: TM elements of a column of A, TN of a row of B.
+/// A thread's fragments of one k: TM elements of a column of A, TN of a row of B.
 type Fragments<const TM4: usize, const TN4: usize> = ([Float4; TM4], [Float4; TN4]);
 
 /// The body of every variant.
@@ -97,12 +96,12 @@ unsafe fn multiply<
     let a_tiles = stages.add(slice * STAGES * stage_size);
     let b_tiles = a_tiles.add(A::STAGE);
     let lanes_n = 32 / LANES_M;
-    // From a thread's piece of 4 x 4 to its next.
+    // The distance between the 4 x 4 pieces of a thread tile.
     let (next_rows, next_cols) = (4 * LANES_M, 4 * lanes_n);
     // Warp tile.
     let (wm, wn) = (TM * LANES_M, TN * lanes_n);
 
-    // What this thread computes: the first of its rows and columns in the block tile.
+    // The first row and column of this thread in the block tile.
     let (warp, lane) = (thread / 32, thread % 32);
     let (short, long) = raster::lane_position(lane);
     let (lane_m, lane_n) = match LANES_M {
@@ -114,7 +113,7 @@ unsafe fn multiply<
     let row = keep_in_register((warp / warps_n * wm + lane_m * 4) as u32) as usize;
     let col = keep_in_register((warp % warps_n * wn + lane_n * 4) as u32) as usize;
 
-    // Where its copies go in a tile.
+    // The offset of its copies in a tile.
     let a_target = keep_in_register(A::target(thread) as u32) as usize;
     let b_target = keep_in_register(B::target(thread) as u32) as usize;
 
@@ -140,7 +139,7 @@ unsafe fn multiply<
         let segment = stream_k.segment(work);
         let (tile_row, tile_col) = stream_k.tile_position(segment.tile);
         let (tile_row, tile_col) = (tile_row * BM, tile_col * BN);
-        // The slices of a segment lie one after the other along K.
+        // The slices of a segment follow each other along K.
         let k_iterations = segment.to - segment.from;
         let k0 = (SLICES * segment.from + slice * k_iterations) * BK;
         let mut a = A::new(
@@ -170,13 +169,13 @@ unsafe fn multiply<
             }
         };
 
-        // K-iterations remaining, this one included.
+        // The k-iterations remaining, this one included.
         let mut remaining = k_iterations as u32;
         if depth == 0 {
             remaining = 0;
         }
         if remaining > 0 {
-            thread::sync_threads(); // every thread has finished reading the segment before
+            thread::sync_threads(); // every thread has finished reading the previous segment
             for stage in 0..STAGES {
                 if (stage as u32) < remaining {
                     a.copy(a_tiles.add(stage * stage_size));
@@ -188,9 +187,9 @@ unsafe fn multiply<
             thread::sync_threads(); // the first stage is complete
 
             // The loop is rotated: an iteration starts at this k of a tile, so that the barrier
-            // and the reads behind it lie inside its body. With the barrier at the end of the
-            // body, `ptxas` puts those reads next to their uses: 54.3 TFLOP/s; here: 56.8 (8192,
-            // H200). The best of 4400 orders of the loop was 0.8 % faster.
+            // and the reads after it are inside its body. With the barrier at the end of the body,
+            // `ptxas` puts those reads next to their uses: 54.3 TFLOP/s; here: 56.8 (8192, H200).
+            // The best of 4400 orders of the loop was 0.8 % faster.
             let start = BK * 5 / 8;
             let mut stage = 0;
             let mut current = read(stage, 0);
@@ -233,7 +232,7 @@ unsafe fn multiply<
             multiply(current);
         }
 
-        // The rows of its thread tile that this thread stores.
+        // The rows of the thread tile that this thread stores.
         let rows = TM / SLICES;
         let first = slice * rows;
         if SLICES > 1 {
@@ -268,13 +267,13 @@ unsafe fn multiply<
     }
 }
 
-/// Adds what the k-slices of a CTA have summed, in the order of k. Of the rows of its thread tile a
-/// thread gets TM / SLICES, those of its slice, as the first of `accumulators`.
+/// Adds the sums of a CTA's k-slices, in the order of k. A thread gets TM / SLICES rows of its
+/// thread tile, chosen by its slice, as the first of `accumulators`.
 ///
 /// # Safety
 ///
-/// `sums` is room for the accumulators of all threads in shared memory, which nobody reads. All
-/// threads call it, each with its slice, its place in that, and the threads of a slice.
+/// `sums` has room in shared memory for the accumulators of all threads, and no thread reads it.
+/// All threads call this, each with its slice, its index in the slice, and the threads of a slice.
 #[inline(always)]
 unsafe fn add_slices<const TM: usize, const TN: usize, const SLICES: usize>(
     accumulators: &mut [[f32; TN]; TM],
@@ -290,7 +289,7 @@ unsafe fn add_slices<const TM: usize, const TN: usize, const SLICES: usize>(
             float4.write(place(slice, i, j).cast());
         }
     }
-    thread::sync_threads(); // the sums of all slices are there
+    thread::sync_threads(); // the sums of all slices are stored
     for i in 0..TM / SLICES {
         for j in 0..TN / 4 {
             let mut sum = [0.0f32; 4];
@@ -307,7 +306,7 @@ unsafe fn add_slices<const TM: usize, const TN: usize, const SLICES: usize>(
     }
 }
 
-/// Writes the kernel: three lines a variant. `lanes_m` is how many lanes of a warp lie along M.
+/// Writes the kernel: three lines a variant. `lanes_m` is the number of a warp's lanes along M.
 macro_rules! async_pipeline {
     ($(
         $name:literal = fn $entry:ident

@@ -1,16 +1,15 @@
-//! What the kernels use beyond the published `cuda_std` 0.2.2, in one place.
+//! Everything that the kernels use beyond the published `cuda_std` 0.2.2.
 //!
-//! Under `--cfg published_cuda_std` each is replaced by what that crate allows, so that the
-//! kernels go on type-checking against it unpatched: a hint has no meaning of its own, and may be
-//! left out. No other file has that cfg.
+//! Under `--cfg published_cuda_std` each item is replaced by a stand-in, so that the kernels still
+//! type-check against the unpatched crate: a hint changes no result, and may be left out. No other
+//! file has that cfg.
 
 #[cfg(not(published_cuda_std))]
 pub use cuda_std::{global, grid_dependency, launch_bounds, pipeline, tma::TensorMap, unroll};
 #[cfg(published_cuda_std)]
 pub use published::{global, grid_dependency, launch_bounds, pipeline, unroll, TensorMap};
 
-/// Items that need our `cuda_std`, whose kernels are Rust functions too; the published one's are
-/// not.
+/// Items that need our `cuda_std`, where kernels can also be called as Rust functions.
 #[cfg(not(published_cuda_std))]
 macro_rules! unless_published {
     ($($item:item)*) => { $($item)* };
@@ -27,11 +26,11 @@ pub(crate) use unless_published;
 ///
 /// # Safety
 ///
-/// All lanes of the warp are here together.
+/// All lanes of the warp call it together.
 #[inline(always)]
 pub unsafe fn keep_in_register(value: u32) -> u32 {
     #[cfg(not(published_cuda_std))]
-    // SAFETY: as the caller vouches; each lane reads its own value.
+    // SAFETY: the caller vouches for it; each lane reads its own value.
     unsafe {
         cuda_std::warp::warp_shuffle_idx(u32::MAX, value, cuda_std::warp::lane_id(), 32).0
     }
@@ -39,7 +38,7 @@ pub unsafe fn keep_in_register(value: u32) -> u32 {
     value
 }
 
-/// `a * b`, rounded and not fused with what is done with it; and what the rounding took from it.
+/// `a * b`, rounded and not fused with later operations, and its rounding error.
 #[inline(always)]
 pub fn exact_product(a: f64, b: f64) -> (f64, f64) {
     #[cfg(not(published_cuda_std))]
@@ -51,13 +50,13 @@ pub fn exact_product(a: f64, b: f64) -> (f64, f64) {
     (a * b, 0.0)
 }
 
-/// Stand-ins for what the published crate does not have.
+/// Stand-ins for items that the published crate lacks.
 #[cfg(published_cuda_std)]
 mod published {
-    /// Nothing makes one: it has no kernels for tensor cores.
+    /// Never constructed: that crate has no kernels for tensor cores.
     pub struct TensorMap(());
 
-    /// Without it the compiler allots registers as if a CTA might have 1024 threads.
+    /// Without it the compiler allocates registers for CTAs of up to 1024 threads.
     pub fn launch_bounds<const MAX_THREADS: u32, const MIN_BLOCKS: u32>() {}
 
     /// Without it a copy from global to shared memory is a load and a store, and there is nothing
@@ -79,7 +78,7 @@ mod published {
     }
 
     /// Without it four floats are copied one by one, unless the compiler joins them, and no load
-    /// goes by way of the read-only data cache.
+    /// uses the read-only data cache.
     pub mod global {
         pub unsafe fn read_only<T>(elements: &[T]) -> &[T] {
             elements
@@ -98,14 +97,14 @@ mod published {
         }
     }
 
-    /// Without it each kernel begins when the one before it has ended.
+    /// Without it each kernel begins when the previous one has ended.
     pub mod grid_dependency {
         pub fn launch_dependents() {}
 
         pub fn wait() {}
     }
 
-    /// Without it the compiler decides how often a loop's body is repeated.
+    /// Without it the compiler chooses the unroll factor.
     pub fn unroll<const COUNT: u32>(range: core::ops::Range<usize>) -> core::ops::Range<usize> {
         range
     }

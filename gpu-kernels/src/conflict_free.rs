@@ -1,13 +1,12 @@
-//! Reads of shared memory without bank conflicts: what the lanes of a warp read at once lies in
-//! different banks.
+//! Reads of shared memory without bank conflicts: the lanes of a warp read from different banks.
 //!
 //! Shared memory has 32 banks of 4 bytes; lanes that read different words of one bank wait for
 //! each other. Over `vectorized`:
-//! - A is stored transposed, so that the eight rows a thread needs of one column are neighbours:
-//!   two float4s instead of eight elements that lie BK apart;
+//! - A is stored transposed, so that a thread's eight elements of one column are neighbours: two
+//!   float4s instead of eight elements BK apart;
 //! - a thread tile is 2 x 2 pieces of 4 x 4, half a block tile apart, so that neighbouring lanes
-//!   read neighbouring float4s (with one piece of 8 x 8 they are 32 bytes apart, and half of the
-//!   banks serve all of the lanes).
+//!   read neighbouring float4s (with one piece of 8 x 8 these would be 32 bytes apart, and half of
+//!   the banks would serve all lanes).
 //!
 //! Global-memory reads: M*N*K * (1/BM + 1/BN), as before
 //! Shared-memory reads: M*N*K * (1/TM + 1/TN), as float4s
@@ -32,10 +31,10 @@ const TN: usize = 8;
 const THREADS_X: usize = BN / TN;
 const THREADS_Y: usize = BM / TM;
 const THREADS: usize = THREADS_X * THREADS_Y;
-/// From a thread's first four rows (columns) of C to its other four.
+/// The distance from a thread's first four rows (columns) of C to the other four.
 const HALF: usize = BM / 2;
-/// Elements from one row of the transposed A tile to the next, 4 more than it holds. A store of a
-/// warp goes to two rows (BK = 8), in different banks, or to four (BK = 16): two-way conflicts.
+/// Elements from one row of the transposed A tile to the next, 4 more than a row has. A warp
+/// stores to two rows (BK = 8), in different banks, or to four (BK = 16): two-way conflicts.
 const A_STRIDE: usize = BM + 4;
 
 /// The body of every variant. The tiles are in shared memory.
@@ -77,7 +76,7 @@ unsafe fn mainloop<const BK: usize, const PREDICATED: bool>(
     let thread = y * THREADS_X + x;
     let (row, col) = (y * 4, x * 4);
 
-    // Float4s of each tile that a thread loads in a k-iteration.
+    // The float4s of each tile that a thread loads in a k-iteration.
     let loads = BM * BK / (4 * THREADS);
     let mut accumulators = [[0.0f32; TN]; TM];
     let mut k0 = 0;

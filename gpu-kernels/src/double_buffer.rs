@@ -1,16 +1,16 @@
-//! Double buffering: the next tiles travel from global memory while these are multiplied.
+//! Double buffering: the next tiles are loaded from global memory while these are multiplied.
 //!
-//! Over `conflict-free` (two buffers are worth most of what all of these gain):
+//! Over `conflict-free` (most of the gain comes from the two buffers):
 //! - two buffers in shared memory: the loads of the next k-iteration are issued before the FMAs of
-//!   this one, and go to the buffer that nobody reads. A waits in registers while those run, since
-//!   it is transposed on its way; B is copied straight to shared memory (`cp.async`, from compute
-//!   capability 8.0 on; before, through registers too). One barrier a k-iteration instead of two;
-//! - fragments are read from shared memory one column ahead, across the barrier too;
-//! - the lanes of a warp are 4 x 8, so that they read fewer different float4s at a time
+//!   this one, and go to the buffer that no thread reads. A stays in registers while the FMAs run,
+//!   since it must be transposed; B is copied straight to shared memory (`cp.async`, since compute
+//!   capability 8.0; before, also through registers). One barrier a k-iteration instead of two;
+//! - fragments are read from shared memory one column ahead, even across the barrier;
+//! - the lanes of a warp are 4 x 8, so that they read fewer different float4s at once
 //!   (`raster::lane_position`);
 //! - the outer product is computed in serpentine order (`raster::serpentine`);
-//! - blocks take the tiles of C in groups of eight rows (`raster::tile_position`): at 16384, what
-//!   they read at a time is shared in the L2 cache.
+//! - blocks take the tiles of C in groups of eight rows (`raster::tile_position`): at 16384,
+//!   concurrent blocks then share their operands in the L2 cache.
 //!
 //! Global-memory reads: M*N*K * (1/BM + 1/BN), as before, behind 64*BK FMAs a thread that hide
 //! their latency
@@ -94,14 +94,14 @@ unsafe fn mainloop<
     let a_stride = bm + PADDING;
     let thread = thread::thread_idx_y() as usize * SIDE + thread::thread_idx_x() as usize;
 
-    // What this thread loads: `BK / 4` neighbours load a row of the A tile, `bn / 4` neighbours a
-    // row of the B tile.
+    // The loads of this thread: `BK / 4` neighbours load a row of the A tile, `bn / 4` neighbours
+    // a row of the B tile.
     let (a_row, a_col) = (thread / (BK / 4), thread % (BK / 4) * 4);
     let (b_row, b_col) = (thread / (bn / 4), thread % (bn / 4) * 4);
     let a_rows = SIDE * SIDE / (BK / 4);
     let b_rows = SIDE * SIDE / (bn / 4);
 
-    // What this thread computes: the first of its rows and columns in the block tile.
+    // The first row and column of this thread in the block tile.
     let (warp, lane) = (thread / 32, thread % 32);
     let (lane_m, lane_n) = raster::lane_position(lane);
     let row = warp / (bn / WN) * WM + lane_m * 4;
@@ -176,8 +176,7 @@ unsafe fn mainloop<
 
         let mut buffer = 0;
         let mut current = read(0, 0);
-        // Counted in 32 bits: one register less, and 2^32 k-iterations are more than any memory
-        // holds.
+        // A 32-bit counter saves a register, and 2^32 k-iterations are more than any memory holds.
         for iteration in 1..depth.div_ceil(BK) as u32 {
             // In flight while the FMAs below run.
             let a = load(1 - buffer, iteration as usize * BK);

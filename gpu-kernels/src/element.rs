@@ -1,7 +1,7 @@
-//! What a kernel multiplies and adds.
+//! The element types of kernels.
 
-/// An element of a matrix. Integers wrap, as a GPU's do; floats round, and the compiler may fuse a
-/// product with the addition that follows.
+/// An element of a matrix. Integers wrap, as on a GPU; floats round, and the compiler may fuse a
+/// product and an addition.
 pub trait Element: Copy + PartialEq {
     const ZERO: Self;
 
@@ -49,7 +49,7 @@ impl Element for i32 {
     }
 }
 
-/// An element of 32 bits, which moves between memory and registers as an f32 of the same bits does.
+/// An element of 32 bits, which is loaded and stored as an f32 of the same bits.
 pub trait Word: Element {
     /// The element with the bits of an f32.
     fn of_bits(bits: f32) -> Self;

@@ -1,10 +1,10 @@
 //! A 128-bit vector of four floats, or of four integers of 32 bits: one load or store instead of
 //! four.
 //!
-//! The elements are read and written one by one on purpose. Copied as a whole, a `Float4` passes
-//! through local memory that LLVM does not split into registers again. One by one, each is a
-//! register from the start, and the alignment lets libNVVM join the four accesses into one
-//! `ld.v4.f32` or `st.v4.f32`.
+//! The elements are read and written one by one on purpose. If a `Float4` is copied as a whole,
+//! LLVM puts it in local memory and leaves it there. One by one, the elements are in registers
+//! from the start, and the alignment lets libNVVM join the four accesses into one `ld.v4.f32` or
+//! `st.v4.f32`.
 
 use crate::compat::global;
 use crate::element::Word;
@@ -33,8 +33,8 @@ impl<T: Word> Float4<T> {
         ])
     }
 
-    /// Loads 16 bytes of A or B, which nothing writes while the kernel runs: libNVVM joins such
-    /// loads in every second place only.
+    /// Loads 16 bytes of A or B, which are not written while the kernel runs: libNVVM joins only
+    /// about half of such loads by itself.
     ///
     /// # Safety
     ///

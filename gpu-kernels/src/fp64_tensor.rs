@@ -1,21 +1,20 @@
 //! Tensor cores for f64 (DMMA): a warp multiplies 16 x 8 x 8 elements with one instruction.
 //!
 //! Over `async-pipeline`:
-//! - a warp, not a thread, multiplies: `mma::m16n8k8_f64` on fragments that lie in the registers
-//!   of its 32 lanes. No lane reads an element of a tile that another lane of its warp has read;
-//! - A is copied as it lies, K-major, since lanes read single elements: nothing is transposed;
-//! - in shared memory elements of a tile are swizzled in pieces of 4 (32 bytes), so that the lanes
-//!   of a warp, which read 8 rows of a fragment at once, find them in different banks, without
-//!   padding: three stages are the 48 KiB that a CTA's arrays may have.
+//! - a warp, not a thread, multiplies: `mma::m16n8k8_f64`, with fragments in the registers of its
+//!   32 lanes. No two lanes of a warp read the same element of a tile;
+//! - A is copied K-major, as stored, since lanes read single elements: nothing is transposed;
+//! - in shared memory elements of a tile are swizzled in pieces of 4 (32 bytes), so that the 8
+//!   rows of a fragment that a warp reads at once are in different banks without padding: three
+//!   stages fill the 48 KiB that a CTA's arrays may have.
 //!
 //! It rounds as the CUDA cores do: each product is an IEEE FMA.
 //!
 //! Global-memory reads: M*N*K * (1/BM + 1/BN)
 //! Shared-memory reads: M*N*K * (1/WM + 1/WN), where a thread tile had 1/TM + 1/TN;
 //! 3 * 8 * BK * (BM + BN) bytes a CTA
-//! Block: 256 threads in 2 x 4 warps, block tile 128 x 128 x 8, warp tile 64 x 32, of which a
-//! thread has 8 x 8. Any M, N, K. From compute capability 8.0 on; before 9.0 the instruction is
-//! 8 x 8 x 4, four for one.
+//! Block: 256 threads in 2 x 4 warps, block tile 128 x 128 x 8, warp tile 64 x 32, 8 x 8 a thread.
+//! Any M, N, K. Since compute capability 8.0; before 9.0 it takes four instructions of 8 x 8 x 4.
 //!
 //! ```sh
 //! cargo run -p host -- --kernel fp64-tensor --dtype f64 --m 1000 --n 777 --k 123
@@ -40,7 +39,7 @@ const WN: usize = 32;
 const WARPS_M: usize = BM / WM;
 const WARPS_N: usize = BN / WN;
 const THREADS: usize = 32 * WARPS_M * WARPS_N;
-/// What one instruction multiplies.
+/// The fragments of one instruction.
 const FRAGMENTS: Layout = Layout::M16N8K8_F64;
 /// Instructions along M and N that a warp needs for its tile.
 const STEPS_M: usize = WM / 16;
@@ -53,8 +52,8 @@ const STAGE: usize = A_TILE + BK * BN;
 /// Copies of 16 bytes that a thread issues for a tile of A, and of B.
 const COPIES: usize = A_TILE / 2 / THREADS;
 
-/// Where element (row, k) of a tile of A lies in it. Rows are 8 elements long, half of all banks.
-/// So that rows two apart do not meet, these have their halves exchanged:
+/// The offset of element (row, k) in a tile of A. Rows are 8 elements long, half of all banks. To
+/// avoid conflicts between rows two apart, every second pair of rows has its halves swapped:
 ///
 /// ```text
 ///   row 0   | k 0 1 2 3 | k 4 5 6 7 |      banks  0 ..  7,  8 .. 15
@@ -64,13 +63,13 @@ const COPIES: usize = A_TILE / 2 / THREADS;
 ///   row 4 as row 0 ...
 /// ```
 ///
-/// The 16 lanes that read together read k 0 to 3, or k 4 to 7, of four rows.
+/// 16 lanes read at once: k 0 to 3, or k 4 to 7, of four rows.
 #[inline(always)]
 const fn in_a_tile(row: usize, k: usize) -> usize {
     row * BK + (k ^ (row / 2 % 2 * 4))
 }
 
-/// Where element (k, col) of a tile of B lies in it. A row is a multiple of all banks, so each of
+/// The offset of element (k, col) in a tile of B. A row is a multiple of all banks, so each of
 /// four rows has its pieces of four elements in another order:
 ///
 /// ```text
@@ -81,7 +80,7 @@ const fn in_a_tile(row: usize, k: usize) -> usize {
 ///   k 4 as k 0 ...
 /// ```
 ///
-/// The 16 lanes that read together read four columns of k 0 to 3, or of k 4 to 7.
+/// 16 lanes read at once: four columns of k 0 to 3, or of k 4 to 7.
 #[inline(always)]
 const fn in_b_tile(k: usize, col: usize) -> usize {
     k * BN + (col ^ (k % 4 * 4))
@@ -107,7 +106,7 @@ unsafe fn multiply(
     let (tile_row, tile_col) = raster::tile_position(block, blocks_y, blocks_x);
     let (tile_row, tile_col) = (tile_row * BM, tile_col * BN);
 
-    // What this thread copies, two elements at a time: BK / 2 neighbours copy a row of A, BN / 2
+    // The copies of this thread, two elements at a time: BK / 2 neighbours copy a row of A, BN / 2
     // neighbours one of B.
     let (a_row, a_k) = (thread / (BK / 2), thread % (BK / 2) * 2);
     let (b_k, b_col) = (thread / (BN / 2), thread % (BN / 2) * 2);
@@ -145,7 +144,7 @@ unsafe fn multiply(
         }
     };
 
-    // What this thread computes: the first row and column of its warp in the block tile.
+    // The first row and column of this thread's warp in the block tile.
     let (warp, lane) = (thread / 32, thread as u32 % 32);
     let (row, col) = (warp / WARPS_N * WM, warp % WARPS_N * WN);
 
@@ -160,7 +159,7 @@ unsafe fn multiply(
     let mut stage = 0;
     for iteration in 0..k_iterations {
         pipeline::wait_prior::<{ STAGES as u32 - 2 }>();
-        // This stage is complete, and every thread has finished reading the one before it.
+        // This stage is complete, and every thread has finished reading the previous one.
         thread::sync_threads();
         let next = iteration + STAGES - 1;
         if next < k_iterations {
@@ -210,7 +209,7 @@ unsafe fn multiply(
     }
 }
 
-/// Bytes of the two elements from `start` on that come before `end`.
+/// The bytes of the two elements at `start` that are before `end`.
 #[inline(always)]
 fn bytes_in_bounds(start: usize, end: usize) -> u32 {
     if start + 1 < end {

@@ -1,4 +1,4 @@
-//! Elements of 16 bits: what tensor cores multiply at their full speed, with sums in f32.
+//! Elements of 16 bits, which tensor cores multiply at full speed, with sums in f32.
 
 use cuda_std::mma;
 use cuda_std::wgmma::{self, Descriptor, Major};
@@ -10,7 +10,7 @@ pub trait Half: Copy {
     /// Two numbers, each rounded to nearest; `low` in the lower half.
     fn pair(low: f32, high: f32) -> u32;
 
-    /// The number that these bits stand for.
+    /// The number with these bits.
     fn value(bits: u16) -> f32;
 
     /// `A * B + C` by a warp, 16 x 16 by 16 x 8.
@@ -32,7 +32,7 @@ pub trait Half: Copy {
         adds: bool,
     );
 
-    /// The same, 64 x 16 by 16 x 128.
+    /// The same for 64 x 16 by 16 x 128.
     ///
     /// # Safety
     ///
@@ -44,7 +44,7 @@ pub trait Half: Copy {
         adds: bool,
     );
 
-    /// The same, 64 x 16 by 16 x 256.
+    /// The same for 64 x 16 by 16 x 256.
     ///
     /// # Safety
     ///
@@ -57,12 +57,12 @@ pub trait Half: Copy {
     );
 }
 
-/// A thread's sums of 64 rows of C, two for each four columns.
+/// A thread's accumulators for 64 rows of C, two for each four columns.
 pub trait Sums {
-    /// Sums without a value, for a first product that does not add.
+    /// Uninitialised sums, for a first product that does not add.
     fn unset() -> Self;
 
-    /// Starts `self = A * B`, or `self += A * B` if it `adds`, along 16 of K.
+    /// Starts `self = A * B`, or `self += A * B` if `adds`, with a depth of 16.
     ///
     /// # Safety
     ///
@@ -74,7 +74,7 @@ pub trait Sums {
         adds: bool,
     );
 
-    /// Waits until all groups of products but the newest `GROUPS` have been added.
+    /// Waits until all groups of products except the newest `GROUPS` have been added.
     ///
     /// # Safety
     ///
@@ -129,8 +129,8 @@ pub unsafe fn update<T: Half>(c: *mut u16, alpha: f32, beta: f32, sum: f32) {
     *c = T::pair(updated::<T>(old, alpha, beta, sum), 0.0) as u16;
 }
 
-/// `alpha * sum + beta * old`, before it is rounded to the type of `old`, which counts only if
-/// `beta` is not 0.
+/// `alpha * sum + beta * old`, before it is rounded to the type of `old`, which is ignored if
+/// `beta` is 0.
 #[inline(always)]
 pub fn updated<T: Half>(old: u16, alpha: f32, beta: f32, sum: f32) -> f32 {
     let product = alpha * sum;
@@ -141,7 +141,7 @@ pub fn updated<T: Half>(old: u16, alpha: f32, beta: f32, sum: f32) -> f32 {
     }
 }
 
-/// f32 without its lower 16 bits: as wide a range, 8 bits of precision.
+/// f32 without its lower 16 bits: the same range, 8 bits of precision.
 #[derive(Clone, Copy)]
 pub struct Bf16;
 

@@ -1,4 +1,4 @@
-//! `kernel!`: an entry point for the compiler, together with what the kernel says of itself
+//! `kernel!`: an entry point for the compiler, together with the kernel's description
 //! ([`crate::spec`]).
 
 /// Writes the entry point of each variant of a kernel, and `KERNEL`: a `Kernel` with the table of
@@ -17,15 +17,15 @@
 /// }
 /// ```
 ///
-/// An entry point takes one parameter, its argument block: `gemm` is a [`Gemm`](crate::gemm::Gemm)
-/// of the CTA's product of the batch, or, where the copy engine (TMA) loads the tiles and the table
-/// says `gemm: bf16; mapped`, a [`MappedGemm`](crate::mapped_gemm::MappedGemm). `bf16 -> f32` is a
-/// kernel whose C is of another type than A and B, `tf32` f32 that the copy engine rounds, and
-/// `split_f32` f32 that is split before.
+/// An entry point takes one parameter, its argument block: `gemm` is the
+/// [`Gemm`](crate::gemm::Gemm) of the CTA's product in the batch, or, where the copy engine (TMA)
+/// loads the tiles and the table says `gemm: bf16; mapped`, a
+/// [`MappedGemm`](crate::mapped_gemm::MappedGemm). In `bf16 -> f32` C has another type than A and
+/// B; `tf32` is f32 that the copy engine rounds, and `split_f32` is f32 that was split before.
 ///
-/// After `shared`, `launch_bounds(2)` tells the compiler that an SM is to hold two CTAs. Fields of
-/// the `Variant` that differ from those of `Variant::new` follow in braces, such as
-/// `{ grid: Grid::Rows }`; the names of `spec` are in scope there.
+/// After `shared`, `launch_bounds(2)` tells the compiler that two CTAs must fit on an SM. Fields
+/// of the `Variant` that differ from those of `Variant::new` follow in braces, such as `{ grid:
+/// Grid::Rows }`; the names of `spec` are in scope there.
 macro_rules! kernel {
     (
         name: $kernel:literal,
@@ -56,7 +56,7 @@ macro_rules! kernel {
                 use $crate::spec::*;
                 const VARIANTS: &[Variant] = $crate::kernel::wanted!([] $(
                     ($element Variant {
-                        // Shared arrays begin at multiples of 16 bytes.
+                        // Shared arrays are aligned to 16 bytes.
                         static_shared_bytes: (0
                             $($(+ ($length * size_of::<$of>()).next_multiple_of(16))+)?) as u32,
                         $($($field: $value,)*)?
@@ -101,8 +101,8 @@ macro_rules! if_wanted {
 }
 pub(crate) use if_wanted;
 
-/// An array of the rows whose types the crate is compiled for: it moves them one by one into the
-/// brackets.
+/// An array of the rows with types for which the crate is compiled. It moves rows one by one into
+/// the brackets.
 macro_rules! wanted {
     ([$($done:tt)*] (bf16 $row:expr) $($rest:tt)*) => {
         $crate::kernel::wanted!([$($done)* #[cfg(feature = "bf16")] $row,] $($rest)*)
@@ -130,7 +130,7 @@ macro_rules! row {
     ($name:tt, $entry:ident, ($($types:tt)+); $($size:expr),+) => {{
         let entry = $crate::spec::entry!($entry($crate::kernel::of_types!(gemm_type($($types)+))));
         let data_type = $crate::kernel::of_types!(data_type($($types)+));
-        // SAFETY: it is the row of a kernel of `kernel!`.
+        // SAFETY: the row belongs to a kernel of `kernel!`.
         unsafe { $crate::spec::Variant::new($name, entry, data_type, $($size),+) }
     }};
     ($name:tt, $entry:ident, ($($types:tt)+) mapped; $($size:expr),+) => {{
@@ -160,15 +160,15 @@ macro_rules! entry_point {
                 let $gemm = block.gemm();
                 $($body)*
             } else {
-                cuda_std::wgmma::fence() // a trap: no launch runs it there
+                cuda_std::wgmma::fence() // a trap: no launch runs this there
             }
         }
     };
 }
 pub(crate) use entry_point;
 
-/// What a macro makes of element types: of those that hold an element of A and B, one of C and a
-/// sum, and of their name as a `DataType`.
+/// Passes the element types of A and B, of C and of sums, and their name as a `DataType`, to
+/// another macro.
 macro_rules! of_types {
     ($then:ident(bf16 -> f32)) => {
         $crate::kernel::$then!(u16, f32, f32, BF16_F32)
@@ -200,7 +200,7 @@ macro_rules! gemm_type {
 }
 pub(crate) use gemm_type;
 
-/// The same, of a kernel whose tiles the copy engine loads.
+/// The same for a kernel with tiles that the copy engine loads.
 macro_rules! mapped_type {
     ($input:ty, $c:ty, $sum:ty, $name:ident) => { $crate::mapped_gemm::MappedBlock<$c, $sum> };
 }
@@ -215,8 +215,8 @@ macro_rules! data_type {
 pub(crate) use data_type;
 
 /// The table of a kernel of 16 bits, as a product: variants, times four layouts of A and B, times
-/// bf16 and f16, each with a C of its own type and of f32. It hands each row to the macro that
-/// writes the table: of `"persistent-64x64" persistent_64x64 (1, 32);` sixteen, such as
+/// bf16 and f16, each with a C of its own type and of f32. It passes each row to the macro that
+/// writes the table: for `"persistent-64x64" persistent_64x64 (1, 32);` sixteen, such as
 ///
 /// ```ignore
 /// ("persistent-64x64-nt") persistent_64x64_nt_bf16_f32 (bf16 -> f32) Bf16 f32 KMajor KMajor (1, 32);

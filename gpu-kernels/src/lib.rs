@@ -1,21 +1,21 @@
-//! The ladder of GEMM kernels: one idea a file, each rung the one before it and one thing more.
+//! The ladder of GEMM kernels: one idea a file. Each rung adds one idea to an earlier one.
 //!
 //! A kernel is an ordinary Rust function. `cuda_builder` compiles this crate to PTX for the GPU
 //! (`cfg(cuda_device)`); compiled natively, the same functions run on the CPU in `cuda_std`'s
-//! simulator. Read the rungs in the order of `ladder!` below. `gemm.rs` holds what they share,
-//! [`spec`] what each says of itself.
+//! simulator. Read the rungs in the order of `ladder!` below. `gemm.rs` has their common
+//! functions, [`spec`] the description of a kernel.
 //!
 //! A block of threads is also called a CTA (cooperative thread array), and a streaming
 //! multiprocessor an SM.
 #![cfg_attr(cuda_device, no_std)]
-// What a kernel's caller must guarantee is the same for all, and said once: at `spec::EntryFn`.
+// The requirements on a kernel's caller are the same for all; `spec::EntryFn` states them.
 #![allow(clippy::missing_safety_doc)]
-// A crate for fewer types has what none of its kernels uses.
+// A crate for fewer types has items that none of its kernels uses.
 #![cfg_attr(
     not(all(feature = "bf16", feature = "f16", feature = "f64", feature = "i32")),
     allow(unused)
 )]
-// Loops go over rows, columns and lanes, and an iterator over one array would hide which.
+// Loops run over rows, columns and lanes; an iterator over one array would hide which.
 #![allow(clippy::needless_range_loop)]
 
 mod accumulator;
@@ -33,8 +33,8 @@ pub mod tile_loader;
 pub mod transpose;
 
 /// Declares the modules of the ladder, in teaching order, and the table of their kernels: one line
-/// a kernel. No module refers to this list: it refers to them. The published `cuda_std` has no
-/// tensor cores, and no numbers of 16 bits.
+/// a kernel. No module refers to this list. The published `cuda_std` has no tensor cores and no
+/// 16-bit numbers.
 macro_rules! ladder {
     ($($module:ident),* ; unpublished: $($unpublished:ident),* $(,)?) => {
         $(pub mod $module;)*
@@ -85,8 +85,8 @@ compat::unless_published! {
     pub mod split;
     pub mod tensor_core_half;
 
-    /// The entry points that are not rungs: what a stream-K kernel may need launched before and
-    /// after it, and what computes a reference.
+    /// The entry points that are not rungs: those that a stream-K kernel may need before and after
+    /// it, and those that compute a reference.
     pub static HELPERS: &[&spec::EntryPoint] = &[
         &transpose::TRANSPOSE,
         &transpose::TRANSPOSE_F64,

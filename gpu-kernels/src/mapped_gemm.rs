@@ -1,6 +1,6 @@
-//! The argument block of a kernel whose tiles the copy engine (TMA) loads, and how it writes C: of
-//! elements of 16 bits, with a C of the same type or of f32, of f32 that are rounded to tf32, of
-//! f64, and of f32 that have been split into two elements of 16 bits.
+//! The argument block of a kernel with tiles that the copy engine (TMA) loads, and how it writes
+//! C. For elements of 16 bits, with a C of the same type or of f32; for f32 rounded to tf32; for
+//! f64; and for f32 split into two elements of 16 bits.
 
 use core::ops::Deref;
 
@@ -13,38 +13,37 @@ use crate::gemm::Gemm;
 use crate::half::{self, Half};
 use crate::stream_k::Division;
 
-/// The argument block of a GEMM whose A and B the copy engine reads, as tensor maps describe them.
-/// A kernel gets its address, since the copy engine takes the addresses of the maps.
+/// The argument block of a GEMM with A and B described by tensor maps for the copy engine. A
+/// kernel gets its address, since the copy engine takes the addresses of the maps.
 #[derive(Clone, Copy)]
 #[repr(C, align(64))]
 pub struct MappedBlock<C = u16, Scalar = f32> {
     pub a: TensorMap,
     pub b: TensorMap,
-    /// C, for the copy engine, if it can write it.
+    /// C for the copy engine, if that can write C.
     pub c_boxes: TensorMap,
-    /// The product, as every kernel gets it, but without A and B. Where a stride of the batch is 0,
-    /// all products share the matrix, and the map has one.
+    /// The product as for every kernel, but without A and B. Where a stride of the batch is 0, all
+    /// products share one matrix, and the map describes one.
     pub gemm: Gemm<'static, (), C, Scalar>,
     pub persistent: PersistentArguments,
 }
 
-/// What a kernel whose CTAs take one tile after the other has beside the product. Each field is one
-/// word of 8 bytes.
+/// The further arguments of a kernel with persistent CTAs. Each field is one word of 8 bytes.
 #[derive(Clone, Copy)]
 #[repr(C)]
 pub struct PersistentArguments {
     /// The data-parallel waves of a stream-K kernel.
     pub data_parallel_waves: usize,
-    /// Products of the batch. A grid's CTAs divide the tiles of all of them.
+    /// The number of products in the batch. The CTAs divide the tiles of all products.
     pub products: usize,
-    /// Of f32 that `split.rs` has split into two f16: a scale for each row of A, and for each
+    /// For f32 that `split.rs` has split into two f16: a scale for each row of A, and for each
     /// column of B.
     pub scales: [*const f32; 2],
 }
 
 impl<C: Copy, Scalar: Copy> MappedBlock<C, Scalar> {
-    /// What a kernel works with. It loads the arguments once: where they were loaded again at each
-    /// use, `warp-specialized` took a quarter more instructions.
+    /// The arguments in registers. They are loaded once: when each use loaded them again,
+    /// `warp-specialized` took a quarter more instructions.
     #[inline(always)]
     pub fn gemm(&self) -> MappedGemm<'_, C, Scalar> {
         MappedGemm {
@@ -57,7 +56,7 @@ impl<C: Copy, Scalar: Copy> MappedBlock<C, Scalar> {
     }
 }
 
-/// A [`MappedBlock`], its maps by their addresses.
+/// A [`MappedBlock`] with the addresses of its maps.
 #[derive(Clone, Copy)]
 pub struct MappedGemm<'a, C = u16, Scalar = f32> {
     a: &'a TensorMap,
@@ -80,12 +79,12 @@ impl<C, Scalar> Deref for MappedGemm<'_, C, Scalar> {
 #[derive(Clone, Copy)]
 pub struct Boxes<'a> {
     map: &'a TensorMap,
-    /// Which of the matrices that the map describes.
+    /// The index of the matrix in the map.
     matrix: u32,
 }
 
 impl Boxes<'_> {
-    /// Asks for the box whose first element is at column `x` of row `y`, as stored.
+    /// Starts to load the box that begins at column `x` of row `y`, as stored.
     ///
     /// # Safety
     ///
@@ -107,7 +106,7 @@ impl Boxes<'_> {
 }
 
 impl<'a, C, Scalar> MappedGemm<'a, C, Scalar> {
-    /// Products of the batch.
+    /// The number of products in the batch.
     #[inline(always)]
     pub fn products(&self) -> usize {
         self.persistent.products
@@ -139,7 +138,7 @@ impl<'a, C, Scalar> MappedGemm<'a, C, Scalar> {
 }
 
 impl<C: Copy, Scalar: Copy> MappedGemm<'_, C, Scalar> {
-    /// The same with the C of a product of the batch, for what threads read and write themselves.
+    /// The same with the C of one product, for reads and writes by threads.
     #[inline(always)]
     pub fn of_product(&self, product: usize) -> Self {
         let mut of_product = *self;
@@ -151,9 +150,9 @@ impl<C: Copy, Scalar: Copy> MappedGemm<'_, C, Scalar> {
 }
 
 impl<C, Scalar: Element> MappedGemm<'_, C, Scalar> {
-    /// Whether the copy engine stores the columns of C up to `end`: it does not read them, and
-    /// writes only rows that begin, and if they end before `end` also end, at multiples of 16
-    /// bytes.
+    /// Whether the copy engine can store the columns of C up to `end`: it does not read C, and
+    /// writes only rows that begin at multiples of 16 bytes, and end at one if they end before
+    /// `end`.
     #[inline(always)]
     pub fn stores_boxes(&self, end: usize) -> bool {
         let ends_aligned = end <= self.n || (size_of::<C>() * self.n).is_multiple_of(16);
@@ -185,7 +184,7 @@ impl MappedGemm<'_> {
 }
 
 impl<C> MappedGemm<'_, C> {
-    /// The work of a stream-K launch, and where it leaves partial sums.
+    /// The work of a stream-K launch, and its workspace for partial sums.
     #[inline(always)]
     pub fn division(&self) -> Division {
         Division {
@@ -197,12 +196,12 @@ impl<C> MappedGemm<'_, C> {
 }
 
 impl MappedGemm<'_, f32> {
-    /// [`Gemm::update`] of a sum of products of split elements, each of which is to be multiplied
-    /// by the scales of its row and its column.
+    /// [`Gemm::update`] for a sum of products of split elements, multiplied by the scales of its
+    /// row and its column.
     ///
     /// # Safety
     ///
-    /// No other thread touches `C[row][col]`; there are scales, unless the depth is 0.
+    /// No other thread touches `C[row][col]`; there are scales unless the depth is 0.
     #[inline(always)]
     pub unsafe fn update_scaled(&self, row: usize, col: usize, sum: f32) {
         if row < self.m && col < self.n {
@@ -218,9 +217,9 @@ impl MappedGemm<'_, f32> {
         }
     }
 
-    /// [`Gemm::update`] of pairs: of an element at each place and the one to the right of it, by
-    /// accesses of 8 bytes where C lies so that they can be. All of C is read before any of it is
-    /// written, so that the reads are on their way together.
+    /// [`Gemm::update`] for pairs: for the element at each place and its right neighbour, with
+    /// accesses of 8 bytes where C is aligned. All reads of C are issued before the first write,
+    /// so that they are in flight together.
     ///
     /// # Safety
     ///
@@ -261,11 +260,11 @@ impl MappedGemm<'_, f32> {
 }
 
 impl MappedGemm<'_, f64, f64> {
-    /// [`Gemm::update`] of an element and the one to the right of it, by accesses of 16 bytes.
+    /// [`Gemm::update`] for an element and its right neighbour, with accesses of 16 bytes.
     ///
     /// # Safety
     ///
-    /// No other thread touches the two elements, which C has; `col` is even, and
+    /// C has the two elements, and no other thread touches them; `col` is even, and
     /// [`Self::rows_are_aligned`].
     #[inline(always)]
     pub unsafe fn update2(&self, row: usize, col: usize, sums: [f64; 2]) {
@@ -282,8 +281,8 @@ impl MappedGemm<'_, f64, f64> {
     }
 }
 
-/// Two neighbours of a row, at a multiple of 16 bytes, each read and written as an f64 of its own,
-/// as those of a `Float4`.
+/// Two neighbours of a row, at a multiple of 16 bytes, read and written one by one, as in a
+/// `Float4`.
 #[derive(Clone, Copy)]
 #[repr(C, align(16))]
 pub struct Pair(pub [f64; 2]);
@@ -301,7 +300,7 @@ impl Pair {
     }
 }
 
-/// Two consecutive elements of a row, at a multiple of 8 bytes: one access of 64 bits, as that of a
+/// Two consecutive elements of a row, at a multiple of 8 bytes: one access of 64 bits, as a
 /// `Float4` is one of 128.
 #[derive(Clone, Copy)]
 #[repr(C, align(8))]

@@ -1,15 +1,15 @@
 //! One thread computes one element of C, straight from global memory.
 //!
-//! Over `naive-1d`: a 2-D grid needs no division. Neighbouring threads (x) take neighbouring
+//! Over `naive-1d`: a 2-D grid needs no division. Neighbouring threads (x) compute neighbouring
 //! columns, so that a warp reads B and writes C in full cache lines, and one element of A serves
-//! all of its lanes.
+//! all its lanes.
 //!
 //! Every element of C reads a row of A and a column of B again:
 //! Global-memory reads: 2*M*N*K, one for each flop: a compute-to-global-memory-access ratio of 1.0
 //! Block: 64 x 4 threads, block tile 4 x 64. Any M, N, K.
 //!
-//! What limits it is the number of instructions around each FMA: two loads, and the arithmetic of
-//! their addresses. Sixteen iterations of the loop at a time (`unroll`) share one counter and one
+//! It is limited by the number of instructions around each FMA: two loads, and the arithmetic of
+//! their addresses. With `unroll`, sixteen iterations of the loop share one counter and one
 //! branch.
 //!
 //! ```sh
@@ -40,7 +40,7 @@ unsafe fn multiply(gemm: Gemm<'_, f32>) {
 //
 //     #[kernel]
 //     pub unsafe fn naive(gemm: Gemm<'_, f32>) { // sizes, scalars, matrices and strides
-//         let gemm = gemm.of_cta(); // of the batch, the product that is this CTA's
+//         let gemm = gemm.of_cta(); // this CTA's product in the batch
 //         multiply(gemm)
 //     }
 kernel! {

@@ -1,4 +1,4 @@
-//! One thread computes one element of C; a 1-D grid numbers the elements, and a division finds row
+//! One thread computes one element of C; a 1-D grid numbers the elements, and a division gives row
 //! and column.
 //!
 //! Every element of C reads a row of A and a column of B again, straight from global memory.
@@ -8,7 +8,7 @@
 //! Which elements are consecutive decides everything. A load of a warp is one request, for 4
 //! sectors of 32 bytes if its lanes read neighbours, for 32 if they read 32 rows ("coalescing"):
 //! - `naive-1d` counts down the columns of C: the lanes of a warp are neighbours in a column,
-//!   their loads of A lie LDA apart, and their stores of C lie LDC apart;
+//!   their loads of A are LDA apart, and their stores of C are LDC apart;
 //! - `naive-1d-rows` counts along the rows: the lanes are neighbours in a row, load neighbours of
 //!   B, and all the same element of A.
 //!
@@ -23,7 +23,7 @@ use crate::kernel::kernel;
 
 const THREADS: usize = 256;
 
-/// The body of both variants, which differ in where the next thread goes.
+/// The body of both variants, which differ in the direction to the next thread.
 #[inline(always)]
 unsafe fn multiply<const ALONG_ROWS: bool>(gemm: Gemm<'_, f32>) {
     let thread = thread::thread_idx_x() as usize;

@@ -1,7 +1,7 @@
-//! Compensated summation: what rounding cuts off a sum is carried along instead of lost.
+//! Compensated summation: the rounding error of a sum is carried along instead of lost.
 //!
-//! Over `naive`: errors of some two units of u * sum |a||b| instead of up to K, for four additions
-//! a product instead of one. They cost little, since the kernel mostly waits for memory.
+//! Over `naive`: errors of about two units of u * sum |a||b| instead of up to K, for four
+//! additions a product instead of one. They cost little: the kernel mostly waits for memory.
 //! Global-memory reads: 2*M*N*K, as before
 //! Block: 64 x 4 threads, block tile 4 x 64. Any M, N, K.
 //!

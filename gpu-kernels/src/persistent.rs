@@ -1,11 +1,11 @@
 //! Persistent CTAs that divide all k-iterations evenly, so that no SM waits for the last tile.
 //!
-//! Over `warp-specialized`, whose CTAs take whole tiles: a C of 512 tiles is four rounds of 132
-//! CTAs, of which the last has 116, and a C of eight tiles leaves 124 SMs idle however long K is.
-//! Here CTAs take whole tiles as long as there is one for each, and divide the k-iterations of the
-//! other tiles evenly (stream-K, `stream_k.rs`), where that saves more than it costs. A CTA that
-//! has a part of a tile leaves its sums in f32 in a workspace, and `fix_up` adds them, always in
-//! the same order:
+//! Over `warp-specialized`, where CTAs take whole tiles: a C of 512 tiles takes four waves of 132
+//! CTAs, the last with 116, and a C of eight tiles leaves 124 SMs idle however long K is. Here
+//! CTAs take whole tiles as long as there is one for each, and divide the k-iterations of the
+//! other tiles evenly (stream-K, `stream_k.rs`), where that saves more than it costs. A CTA with a
+//! part of a tile stores its sums in f32 in a workspace, and `fix_up` adds them, always in the
+//! same order:
 //!
 //! ```text
 //!   5 tiles of 8 k-iterations, 4 CTAs       in rounds        divided
@@ -15,16 +15,16 @@
 //!                               CTA 3   |3.......|           |3.......|4.|
 //! ```
 //!
-//! So smaller tiles pay, too: a small C has more of them, and a part of one is less to add. One
-//! consumer alone computes those of 64 rows. It keeps one product in flight, as there is nobody to
-//! take turns with.
+//! So smaller tiles pay, too: a small C has more of them, and their partial sums are smaller. A
+//! tile of 64 rows has a single consumer, which keeps one product in flight, since no other
+//! consumer fills the gaps.
 //!
 //! Global-memory reads: M*N*K * (1/BM + 1/BN); partial sums: written and read, 2 * 4 * BM * BN
 //! bytes a CTA at most, twice
 //! Shared-memory reads: M*N*K * (1/64 + 1/BN), by the tensor cores
 //! Block: 384 threads in 3 warpgroups, block tile 128 x 256 x 64 or 128 x 128 x 64; or 256 threads
 //! in 2, block tile 64 x 128 x 64 or 64 x 64 x 64. A and B in any layout, rows at multiples of 16
-//! bytes. Any M, N, K. For compute capability 9.0 alone.
+//! bytes. Any M, N, K. Only for compute capability 9.0.
 //!
 //! ```sh
 //! cargo run -p host -- --kernel persistent --dtype bf16 --m 1000 --n 776 --k 1200
@@ -106,7 +106,7 @@ unsafe fn multiply<
         }
         index += 1;
     }
-    tma::wait_group_read::<0>(); // the boxes have been read, which are gone when the CTA ends
+    tma::wait_group_read::<0>(); // the boxes must be read before the CTA ends
 }
 
 /// Stores a consumer's sums of a part of a tile's k-iterations in the workspace, for `fix_up`.
@@ -123,7 +123,7 @@ unsafe fn store_partial<const SUMS: usize>(
     }
 }
 
-/// Rows of the table, of consumers and the sums of their threads.
+/// Rows of the table, by the number of consumers and of sums a thread.
 macro_rules! table {
     ($(
         $name:tt $entry:ident ($($types:tt)+) $input:ident $output:ident $a:ident $b:ident

@@ -1,9 +1,9 @@
-//! Rows that begin at aligned addresses: the matrices lie in pitched allocations.
+//! Rows that begin at aligned addresses: the matrices are in pitched allocations.
 //!
-//! Over `row-shared`: the same code, on matrices whose rows the host has moved apart, as CUDA's
-//! `cuMemAllocPitch` would. Every row starts at a multiple of 512 bytes, so that the 32 loads of a
-//! warp never touch a cache line more than they must. The leading dimensions LDA, LDB and LDC are
-//! the pitch in elements.
+//! Over `row-shared`: the same code, on matrices with padded rows, as from CUDA's
+//! `cuMemAllocPitch`. Every row starts at a multiple of 512 bytes, so that the 32 loads of a warp
+//! never touch an additional cache line. The leading dimensions LDA, LDB and LDC are the pitch in
+//! elements.
 //! Global-memory reads: M*K + M*N*K, as before; 4 sectors of 32 bytes for a warp's 128 bytes of B
 //! instead of up to 5
 //! Block: 256 threads, one row of C, as before. Any M, N, K.

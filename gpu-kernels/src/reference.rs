@@ -1,8 +1,8 @@
-//! No rung: the sums that results of `f64` are compared with, where the host would take minutes.
+//! Not a rung: the reference for `f64` results, where the host would take minutes.
 //!
-//! Each is added up as if in twice the precision and rounded once (`Dot2`). One thread computes
-//! one element of C, as in `naive`; each product takes ten additions and multiplications instead
-//! of two.
+//! Each sum is as accurate as in twice the precision, and rounded once (`Dot2`). One thread
+//! computes one element of C, as in `naive`; each product takes ten additions and multiplications
+//! instead of two.
 //!
 //! Global-memory reads: 2*M*N*K
 //! Block: 64 x 4 threads, block tile 4 x 64. Any M, N, K.

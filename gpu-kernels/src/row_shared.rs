@@ -1,15 +1,14 @@
-//! One thread block computes one row of C, and keeps the row of A that all of its elements need in
-//! shared memory.
+//! One thread block computes one row of C, and keeps the row of A for it in shared memory.
 //!
 //! Over `naive-kahan`: an element of A is read from global memory once, not N times. B is read as
 //! often as before.
 //! Global-memory reads: M*K + M*N*K      (naive: 2*M*N*K)
 //! Shared-memory reads: M*N*K, all lanes the same element: a broadcast
 //! Block: 256 threads, one row of C, 256 columns at a time, a thread a column; min(K, 4096)
-//! elements of dynamic shared memory, whose size is given at launch. A longer row of A is staged
-//! piece by piece, again for every 256 columns. Any M, N, K.
+//! elements of dynamic shared memory, allocated at launch. A longer row of A is staged in pieces,
+//! again for every 256 columns. Any M, N, K.
 //!
-//! The sums are compensated, as in the lecture that this rung comes from.
+//! The sums are compensated, as in the lecture from which this rung comes.
 //!
 //! ```sh
 //! cargo run -p host -- --kernel row-shared --m 100 --n 777 --k 10000
@@ -23,11 +22,11 @@ use crate::gemm::Gemm;
 use crate::kernel::kernel;
 
 pub(crate) const THREADS: usize = 256;
-/// Elements of A that a block stages at a time: 16 KiB at most, so that shared memory has room for
-/// the eight blocks, 2048 threads, that an SM holds.
+/// Elements of A that a block stages at a time: at most 16 KiB, so that shared memory has room for
+/// all eight blocks, 2048 threads, of an SM.
 pub(crate) const BK: usize = 4096;
 
-/// The body, also that of `pitched`. `a_row` is in shared memory.
+/// The body, also for `pitched`. `a_row` is in shared memory.
 #[inline(always)]
 pub(crate) unsafe fn multiply(
     gemm: Gemm<'_, f32>,
@@ -46,16 +45,15 @@ pub(crate) unsafe fn multiply(
         let mut k0 = 0;
         while k0 < depth {
             let length = (depth - k0).min(BK);
-            // A row that fits is staged once; a longer one piece by piece, for every first_col
-            // again.
+            // A row that fits is staged once; a longer one in pieces, again for every first_col.
             if staged != k0 {
-                thread::sync_threads(); // every thread has finished reading the piece before
+                thread::sync_threads(); // every thread has finished reading the last piece
                 let mut i = thread;
                 while i < length {
                     *a_row.add(i) = gemm.a(row, k0 + i);
                     i += THREADS;
                 }
-                thread::sync_threads(); // all of the piece is in shared memory
+                thread::sync_threads(); // the piece is complete
                 staged = k0;
             }
             if col < gemm.n {

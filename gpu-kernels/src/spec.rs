@@ -1,7 +1,7 @@
-//! What a kernel says of itself, once: its name, its types, its tiles, its launch shape, how it
-//! rounds and how fast it is.
+//! The description of a kernel: its name, its types, its tiles, its launch shape, how it rounds
+//! and how fast it is.
 //!
-//! The library, the simulator, the program, the tests and the book read it here; `kernel!`
+//! The library, the simulator, the program, the tests and the book read it; `kernel!`
 //! (`kernel.rs`) writes it together with the entry point.
 
 /// An entry point of the PTX, and the same kernel as a function, for the simulator.
@@ -20,18 +20,18 @@ pub struct EntryPoint {
 }
 
 /// A kernel as a function of the address of its argument block: a [`Gemm`](crate::gemm::Gemm), a
-/// [`MappedBlock`](crate::mapped_gemm::MappedBlock), or what a helper takes.
+/// [`MappedBlock`](crate::mapped_gemm::MappedBlock), or the block of a helper.
 ///
 /// # Safety
 ///
-/// The block is one of the kernel's, aligned as its type is. It runs as one thread of a launch of
-/// the shape that its [`Variant`] gives, with as many CTAs along z as the batch has products, or, if
-/// CTAs are persistent, with their number in the block. For
-/// each product `a` holds `(m - 1) * lda + k` elements and `b` holds `(k - 1) * ldb + n`, or as the
-/// [`OperandLayout`]s of the variant say; `c` is valid for reads and writes of `(m - 1) * ldc + n`
-/// elements that nothing else touches. The maps of a mapped kernel describe A and B as the
-/// [`OperandLayout`]s say, and C, in boxes of its [`Staging::Ring`]; a map of a matrix without
-/// elements is not read. Nothing else touches `partials`, which a stream-K kernel needs.
+/// The block has the kernel's type and its alignment. The kernel runs as one thread of a launch
+/// with the shape of its [`Variant`], with as many CTAs along z as the batch has products, or, if
+/// CTAs are persistent, with the number of products in the block. For each product `a` holds `(m -
+/// 1) * lda + k` elements and `b` holds `(k - 1) * ldb + n`, or as the [`OperandLayout`]s of the
+/// variant say; `c` is valid for reads and writes of `(m - 1) * ldc + n` elements that nothing
+/// else touches. The maps of a mapped kernel describe A and B as the [`OperandLayout`]s say, and
+/// C, in boxes of its [`Staging::Ring`]; a map of a matrix without elements is not read. Nothing
+/// else touches `partials`, which a stream-K kernel needs.
 pub type EntryFn = unsafe fn(*const u8);
 
 /// The [`EntryPoint`] of a kernel that takes an argument block of this type by value, or, with
@@ -49,7 +49,7 @@ macro_rules! entry {
             argument_bytes: size_of::<$block>(),
             function: |_block| {
                 // SAFETY: as the caller vouches.
-                #[cfg(not(cuda_device))] // there the parameter is another
+                #[cfg(not(cuda_device))] // there the parameter differs
                 unsafe {
                     let $at = _block.cast::<$block>();
                     $kernel($argument)
@@ -60,7 +60,7 @@ macro_rules! entry {
 }
 pub(crate) use entry;
 
-/// A rung of the ladder: one idea, in one file, with the variants that it is built in.
+/// A rung of the ladder: one idea, in one file, with its compiled variants.
 #[derive(Debug)]
 pub struct Kernel {
     /// Its name on the command line, such as `double-buffer`.
@@ -69,14 +69,14 @@ pub struct Kernel {
     pub idea: &'static str,
     /// Its source file, relative to the root of the workspace.
     pub source: &'static str,
-    /// What it is built as; the first of a data type is that type's default.
+    /// Its variants; the first of a data type is the default of that type.
     pub variants: &'static [Variant],
 }
 
 /// One compiled form of a kernel: types, tiles and launch shape.
 ///
-/// Plans rely on what it says: where it is wrong, a launch leaves its buffers. So safe code can
-/// neither copy a variant nor make one.
+/// Plans rely on it: if it is wrong, a launch accesses memory outside of its buffers. So safe code
+/// can neither copy nor create a variant.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Variant {
@@ -85,59 +85,58 @@ pub struct Variant {
     pub entry: EntryPoint,
     /// The element types of A, B, the accumulators and C.
     pub types: Types,
-    /// What multiplies.
+    /// The unit that multiplies.
     pub unit: Unit,
-    /// The least compute capability that it runs on, times ten.
+    /// The lowest compute capability on which it runs, times ten.
     pub least_capability: u32,
-    /// Whether it runs on no other, since instructions were not kept: `compute_90a`.
+    /// Whether it runs on no other, since later ones dropped instructions: `compute_90a`.
     pub one_capability: bool,
     /// How CTAs are laid over C.
     pub grid: Grid,
     /// Threads of a CTA along x (columns of C) and y (rows of C).
     pub block: Block,
-    /// The block tile: what a CTA computes, and stages, at a time.
+    /// The block tile: what a CTA computes, and stages, at once.
     pub tile: Tile,
-    /// The thread tile, TM x TN: rows and columns of C that a thread computes of a block tile.
+    /// The thread tile, TM x TN: the rows and columns of a block tile that a thread computes.
     pub thread_tile: (u32, u32),
-    /// Groups of threads of a CTA that compute the same elements of C, each over a k-slice of its
-    /// own.
+    /// The groups of a CTA's threads that compute the same elements of C, each for its own
+    /// k-slice.
     pub k_slices: u32,
     /// What a CTA stages in shared memory.
     pub staging: Staging,
-    /// Shared memory that is declared in the kernel, in bytes a CTA.
+    /// Static shared memory of a CTA, in bytes.
     pub static_shared_bytes: u32,
-    /// How A and B must lie.
+    /// The required layouts of A and B.
     pub a: OperandLayout,
     pub b: OperandLayout,
     /// How the matrices are allocated.
     pub allocation: Allocation,
-    /// Whether it reads two f16 for each element of A and B, in copies with scales that `split.rs`
-    /// has made.
+    /// Whether it reads two f16 for each element of A and B, from copies and scales that
+    /// `split.rs` writes.
     pub splits_operands: bool,
-    /// Whether it takes exact tiles only: m, n and k are multiples of the block tile's, or A and B
-    /// are stored with zeros up to there.
+    /// Whether it takes only exact tiles: m, n and k are multiples of the block tile's, or A and B
+    /// are padded with zeros.
     pub exact_tiles: bool,
-    /// The variant that takes the N remainder, the last columns of C that fill no tile; without
+    /// The variant for the N remainder, the last columns of C, which do not fill a tile; without
     /// one, the last tiles are partly empty.
     pub n_remainder: Option<&'static str>,
-    /// Whether C is written by 128-bit stores where its rows are aligned.
+    /// Whether C is written with 128-bit stores where its rows are aligned.
     pub vector_stores: bool,
-    /// Whether it is a matrix-vector kernel: it keeps nothing of B, and reads it again for every
-    /// `tile.m` rows.
+    /// Whether it is a matrix-vector kernel: it reads all of B again for every `tile.m` rows.
     pub gemv_like: bool,
     /// How it rounds, from which its error bound follows.
     pub rounding: Rounding,
-    /// How fast it is, where it is ever worth choosing.
+    /// Its speed, if it is ever worth choosing.
     pub rate: Option<Rate>,
 }
 
 impl Variant {
-    /// One CTA a tile; tiles of A and B in shared memory, unless the tile has no depth; row-major
-    /// matrices at any address.
+    /// A variant with one CTA a tile, tiles of A and B in shared memory, unless the tile has no
+    /// depth, and row-major matrices at any address.
     ///
     /// # Safety
     ///
-    /// All that it says is true of the kernel, at the latest when it is first launched.
+    /// The description is true of the kernel, at the latest when it is first launched.
     pub const unsafe fn new(
         name: &'static str,
         entry: EntryPoint,
@@ -200,8 +199,8 @@ impl Variant {
         }
     }
 
-    /// A kernel of 16 bits whose tiles the copy engine loads: persistent CTAs, of which the
-    /// warpgroups but the first multiply by Hopper's tensor cores.
+    /// A kernel of 16 bits with tiles that the copy engine loads: persistent CTAs, where all
+    /// warpgroups but the first multiply on Hopper's tensor cores.
     ///
     /// # Safety
     ///
@@ -233,11 +232,11 @@ impl Variant {
         }
     }
 
-    /// The same variant.
+    /// Checks the variant, and returns it.
     ///
     /// # Panics
     ///
-    /// If its sizes do not fit each other. In a `static`, that is an error of the compiler.
+    /// If its sizes are inconsistent. In a `static`, that is a compile-time error.
     pub const fn checked(self) -> Variant {
         let (tm, tn) = self.thread_tile;
         assert!(self.block.threads() > 0 && self.block.threads() <= 1024);
@@ -264,7 +263,7 @@ impl Variant {
         !self.splits_operands
     }
 
-    /// Dynamic shared memory that a CTA needs whatever the product, in bytes.
+    /// The dynamic shared memory of a CTA for any product, in bytes.
     pub const fn ring_bytes(&self) -> u32 {
         match self.staging {
             Staging::Ring { bytes } => bytes,
@@ -272,9 +271,9 @@ impl Variant {
         }
     }
 
-    /// Dynamic shared memory that a CTA needs for a product of depth `k`, in bytes: full float4s,
-    /// since the compiler reads shared memory by 128-bit vectors, also where the last elements of
-    /// one are not used.
+    /// The dynamic shared memory of a CTA for a product of depth `k`, in bytes: full float4s,
+    /// since the compiler reads shared memory in 128-bit vectors, even if it does not use the last
+    /// elements.
     pub const fn dynamic_shared_bytes(&self, k: usize) -> u32 {
         let elements = match self.staging {
             Staging::RowOfA if k < self.tile.k as usize => (k as u32).next_multiple_of(4),
@@ -293,7 +292,7 @@ pub enum ElementType {
     F32,
     /// IEEE binary64.
     F64,
-    /// 32-bit integers whose arithmetic wraps.
+    /// 32-bit integers with wrapping arithmetic.
     I32,
     /// bfloat16: f32 without its lower 16 bits.
     Bf16,
@@ -338,12 +337,12 @@ impl core::fmt::Display for ElementType {
     }
 }
 
-/// The element types of a product's matrices: what `--dtype` says.
+/// The element types of a product's matrices, as `--dtype` names them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct DataType {
-    /// Of A and B.
+    /// The type of A and B.
     pub inputs: ElementType,
-    /// Of C, in which each number of an input is exact.
+    /// The type of C, in which each number of an input is exact.
     pub c: ElementType,
 }
 
@@ -383,8 +382,7 @@ impl DataType {
         }
     }
 
-    /// Its name: `f32` where A, B and C are of one type, `bf16-f32` where A and B are of another
-    /// one than C.
+    /// Its name: `f32` if A, B and C have one type, `bf16-f32` if C has another type than A and B.
     pub const fn name(self) -> &'static str {
         match (self.inputs, self.c) {
             (ElementType::Bf16, ElementType::F32) => "bf16-f32",
@@ -427,7 +425,7 @@ impl Types {
         }
     }
 
-    /// Those of the matrices; kernels have no A and B of two types.
+    /// The types of the matrices; A and B always have the same type.
     pub const fn data_type(self) -> DataType {
         DataType {
             inputs: self.a,
@@ -436,18 +434,18 @@ impl Types {
     }
 }
 
-/// What multiplies.
+/// The unit that multiplies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
-    /// Each thread multiplies what it has read itself.
+    /// Each thread multiplies elements that it has read itself.
     CudaCores,
-    /// Each warp multiplies what its lanes have read together: the tile of C that it computes, WM
-    /// x WN, of which a lane has a thread tile.
+    /// Each warp multiplies elements that its lanes have read together. It computes a tile of C,
+    /// WM x WN, with a thread tile of it in each lane.
     TensorCores { warp_tile: (u32, u32) },
 }
 
 impl Unit {
-    /// Its name, as people say it.
+    /// Its name for people.
     pub const fn name(self) -> &'static str {
         match self {
             Unit::CudaCores => "CUDA cores",
@@ -470,8 +468,8 @@ impl Block {
     }
 }
 
-/// The block tile, BM x BN x BK: the `m x n` elements of C that a CTA computes at a time, and the
-/// depth `k` of A and B that it stages in shared memory at a time (1 if it stages nothing).
+/// The block tile, BM x BN x BK: the `m x n` elements of C that a CTA computes at once, and the
+/// depth `k` of A and B that it stages in shared memory at once (1 if it stages nothing).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tile {
     pub m: u32,
@@ -482,31 +480,31 @@ pub struct Tile {
 /// How CTAs are laid over C.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Grid {
-    /// A CTA a tile: tiles of columns along x, tiles of rows along y.
+    /// A CTA for each tile: tiles of columns along x, tiles of rows along y.
     Tiles,
-    /// A CTA a row, along x. It goes from tile to tile through all columns.
+    /// A CTA for each row, along x. It goes from tile to tile through all columns.
     Rows,
-    /// The elements of C one after the other, row by row, along x: a CTA takes as many as its tile
-    /// has columns, and may begin in the middle of a row and end in another.
+    /// The elements of C row by row along x: a CTA computes as many consecutive elements as its
+    /// tile has columns, and may begin in the middle of a row and end in another.
     Linear,
-    /// `G` CTAs along x, `W + 1` along y, for any `G` and any `W` with `W * G` tiles or more: see
-    /// `stream_k.rs`.
+    /// `G` CTAs along x, `W + 1` along y, for any `G`, and any `W` with at least `W * G` tiles:
+    /// see `stream_k.rs`.
     StreamK,
     /// As many CTAs along x as fit the GPU at once, or fewer if there are fewer tiles: each takes
     /// one tile after the other.
     Persistent,
     /// `G` CTAs along x, each of which takes a tile in each of `W` waves and then a part of the
-    /// rest, for any `G` and `W`: see `stream_k.rs`.
+    /// remaining tiles, for any `G` and `W`: see `stream_k.rs`.
     PersistentStreamK,
 }
 
 impl Grid {
-    /// Whether a CTA takes one tile after the other, which the copy engine brings.
+    /// Whether a CTA computes one tile after the other, loaded by the copy engine.
     pub const fn is_persistent(self) -> bool {
         matches!(self, Grid::Persistent | Grid::PersistentStreamK)
     }
 
-    /// Whether CTAs may have parts of tiles, whose sums `fix_up` adds.
+    /// Whether CTAs may compute parts of tiles; `fix_up` adds their sums.
     pub const fn is_stream_k(self) -> bool {
         matches!(self, Grid::StreamK | Grid::PersistentStreamK)
     }
@@ -515,19 +513,19 @@ impl Grid {
 /// What a CTA stages in shared memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Staging {
-    /// Nothing: every element comes from global memory each time.
+    /// Nothing: every read of an element is from global memory.
     None,
     /// A row of A, `tile.k` elements at a time, in dynamic shared memory.
     RowOfA,
     /// A tile of A, BM x BK, and a tile of B, BK x BN.
     Tiles,
-    /// Tiles of A and B in a ring of stages, and boxes of C, in so many bytes of dynamic shared
-    /// memory. Boxes have rows of 128 bytes, swizzled by 128 bytes: of K-major tiles as many as
-    /// the tile has along M or N, of MN-major ones BK; boxes of C are square.
+    /// Tiles of A and B in a ring of stages, and boxes of C, in `bytes` of dynamic shared memory.
+    /// Boxes have rows of 128 bytes, swizzled by 128 bytes: for K-major tiles one row for each
+    /// index along M or N, for MN-major tiles BK rows; boxes of C are square.
     Ring { bytes: u32 },
 }
 
-/// Which way the rows of an operand run, as it is stored.
+/// The direction of an operand's rows, as stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Major {
     /// Along M or N: A is stored as `k x m`, B as `k x n`.
@@ -536,18 +534,18 @@ pub enum Major {
     K,
 }
 
-/// How a kernel requires A or B to lie.
+/// The layout that a kernel requires of A or B.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OperandLayout {
     pub major: Major,
-    /// Bytes that every row begins at a multiple of; 1 if any address will do.
+    /// The alignment of each row in bytes; 1 if any address will do.
     pub alignment: u32,
 }
 
 impl OperandLayout {
-    /// MN-major at any address. B as row-major matrices have it.
+    /// MN-major at any address: a row-major B.
     pub const MN_MAJOR: OperandLayout = OperandLayout::new(Major::Mn, 1);
-    /// K-major at any address. A as row-major matrices have it.
+    /// K-major at any address: a row-major A.
     pub const K_MAJOR: OperandLayout = OperandLayout::new(Major::K, 1);
     /// MN-major, each row at a multiple of 16 bytes.
     pub const MN_MAJOR_ALIGNED: OperandLayout = OperandLayout::new(Major::Mn, 16);
@@ -562,36 +560,36 @@ impl OperandLayout {
 /// How the matrices are allocated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Allocation {
-    /// As the caller has them.
+    /// As the caller allocated them.
     AsGiven,
-    /// In copies whose rows begin at multiples of 512 bytes, as `cuMemAllocPitch` would place them.
+    /// In copies with rows at multiples of 512 bytes, as from `cuMemAllocPitch`.
     Pitched,
 }
 
 /// How a kernel rounds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rounding {
-    /// Every sum, and every product that is not fused with it, to the nearest accumulator.
+    /// Every sum, and every product that is not fused with it, to the accumulator's type.
     Nearest,
-    /// The same, but what is lost is carried along (Kahan): some two units are lost, not up to k.
+    /// The same, but with compensation (Kahan): about two units are lost, not up to k.
     Compensated,
-    /// Elements of A and B to tf32 (11 bits), to nearest. Their products are exact; sums are cut
-    /// off, at f32's last bit or below.
+    /// Elements of A and B to tf32 (11 bits), to nearest. Their products are exact; sums are
+    /// truncated, at f32's last bit or below.
     Tf32,
-    /// Elements of A and B are not rounded, and their products are exact. Sums are cut off, or
+    /// Elements of A and B are not rounded, and their products are exact. Sums are truncated, or
     /// rounded to nearest, at f32's last bit or below, and C is rounded to its own type, to
     /// nearest.
     Truncated,
     /// Elements of A and B to two f16 with a scale for each row of A and column of B (`split.rs`).
-    /// Sums are cut off, at f32's last bit or below, but those of 128 products at a time rounded to
-    /// nearest; the products of the lower halves are left out.
+    /// Sums are truncated, at f32's last bit or below, but those of 128 products at a time are
+    /// added with rounding to nearest; the products of the lower halves are left out.
     Split,
-    /// Nothing rounds: integers, modulo 2^32.
+    /// No rounding: integers, modulo 2^32.
     Wrapping,
 }
 
 impl Rounding {
-    /// What the errors of a result are in proportion to.
+    /// What the errors of a result are proportional to.
     pub const fn error_scale(self) -> ErrorScale {
         match self {
             Rounding::Nearest | Rounding::Compensated | Rounding::Tf32 | Rounding::Truncated => {
@@ -603,21 +601,21 @@ impl Rounding {
     }
 }
 
-/// What the error of an element of C is in proportion to, whatever A and B hold: its error model.
+/// The error model: what the error of an element of C is proportional to, for any A and B.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ErrorScale {
     /// There is no error.
     Nothing,
     /// The sum of the magnitudes of its own terms.
     Terms,
-    /// That, and the largest element of its row of A times the largest of its column of B: rows and
-    /// columns may be of any size, but an element much smaller than the largest one of its row or
-    /// its column loses bits.
+    /// The same, and the largest element of its row of A times the largest of its column of B:
+    /// rows and columns may have any magnitude, but an element much smaller than the largest of
+    /// its row or column loses bits.
     RowsAndColumns,
 }
 
 impl ErrorScale {
-    /// A word for it, in lists and reports.
+    /// Its name in lists and reports.
     pub const fn name(self) -> &'static str {
         match self {
             ErrorScale::Nothing => "exact",
@@ -627,21 +625,19 @@ impl ErrorScale {
     }
 }
 
-/// How fast a kernel was measured to be on one NVIDIA H200, where nothing but its own instructions
-/// limits it.
+/// The measured speed of a kernel on an NVIDIA H200 when only its own instructions limit it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Rate {
-    /// Operations a second with as many CTAs on every SM as fit, edge tiles not counted.
+    /// Operations a second with as many CTAs as fit on every SM, without edge tiles.
     pub flops_per_s: f64,
-    /// The fraction of an SM's speed that one CTA alone reaches, if the SM had room for any number
-    /// of them.
+    /// The fraction of an SM's speed that a single CTA reaches, if the SM had room for any number.
     pub one_cta: f64,
-    /// CTAs that an SM of that GPU holds.
+    /// The number of CTAs that fit on an SM of that GPU.
     pub ctas_per_sm: u32,
 }
 
 impl Rate {
-    /// TFLOP/s of all SMs of an H200, the fraction that one CTA alone reaches, and CTAs an SM.
+    /// A rate from the TFLOP/s of an H200, the fraction that one CTA reaches, and CTAs an SM.
     pub const fn h200(tflops: f64, one_cta: f64, ctas_per_sm: u32) -> Rate {
         Rate {
             flops_per_s: tflops * 1e12,

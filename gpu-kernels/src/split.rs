@@ -1,10 +1,10 @@
 //! Splits f32 into two f16: `x = (hi + lo * 2^-11) * scale`, for tensor cores that multiply f16.
 //!
 //! Not a rung: nothing is multiplied. Each row of A, and each column of B, has one scale, a power
-//! of two, so that its largest finite magnitude lies in [2^14, 2^15): f16 ends at 65504. `hi` is
-//! the scaled element, rounded to 11 bits; `lo` is what that took from it, times 2^11, rounded to
-//! 11 bits again. Of an infinity or a NaN `hi` has all, and `lo` is 0. Only of 0 is `hi` 0: what is
-//! too small for it has the smallest f16, 2^-24, which `lo` takes back.
+//! of two, so that its largest finite magnitude is in [2^14, 2^15): f16 ends at 65504. `hi` is the
+//! scaled element, rounded to 11 bits; `lo` is the rounding error times 2^11, again rounded to 11
+//! bits. For an infinity or a NaN, `hi` is the element and `lo` is 0. `hi` is 0 only for 0: for
+//! elements that are too small it is the smallest f16, 2^-24, which `lo` subtracts again.
 //!
 //! ```text
 //!   hi + lo * 2^-11 is off by at most 2^-23 of the element, and 2^-49 of the largest one
@@ -14,7 +14,7 @@
 //!   lo                   | 11 bits    | .. 1 or 2 bits are lost
 //! ```
 //!
-//! Both operands are written along K, whichever way they run, with zeros up to full tiles:
+//! Both operands are written along K, whatever their layout, with zeros up to full tiles:
 //!
 //! ```text
 //!             k = 0 ..                    target_depth ..
@@ -30,13 +30,13 @@ use cuda_std::warp::{self, WarpReductionOp};
 use crate::compat::{global, launch_bounds};
 use crate::spec::{entry, EntryPoint};
 
-/// For an operand that is stored along K.
+/// For a K-major operand.
 pub static SPLIT_ROWS: EntryPoint = entry!(split_rows(Split<'_>));
-/// For an operand that is stored along M or N.
+/// For an MN-major operand.
 pub static SPLIT_COLUMNS: EntryPoint = entry!(split_columns(Split<'_>));
 
-/// The argument block: an operand, and where it goes in two f16 for each f32, with a scale for each
-/// row.
+/// The argument block: an operand, and the targets for two f16 for each f32 and for a scale for
+/// each row.
 #[derive(Clone, Copy)]
 #[repr(C)]
 pub struct Split<'a> {
@@ -49,16 +49,16 @@ pub struct Split<'a> {
     pub scales: *mut f32,
 }
 
-/// Threads of a CTA of [`split_rows`], which has a row.
+/// The threads of a CTA of [`split_rows`], which splits a row.
 pub const ROW_THREADS: usize = 256;
-/// Threads of a CTA of [`split_columns`] along x and y, and the columns that it has.
+/// The threads of a CTA of [`split_columns`] along x and along y, and the columns that it splits.
 pub const COLUMNS: usize = 32;
-/// Elements of a column that are in shared memory at a time, and of a row there: one more than it
-/// holds, so that a column lies in all banks.
+/// Elements of a column in shared memory at a time, and from a row to the next there: one more
+/// than a row has, so that a column covers all banks.
 const CHUNK: usize = 256;
 const STRIDE: usize = COLUMNS + 1;
 
-/// How elements of a row or a column are scaled.
+/// The scale of the elements of a row or a column.
 #[derive(Clone, Copy)]
 struct Scale {
     /// The factor, and its reciprocal.
@@ -67,8 +67,8 @@ struct Scale {
 }
 
 impl Scale {
-    /// Of elements with these bits of the largest finite magnitude. Both factors are normal
-    /// numbers: elements below 2^-112 are scaled as if one were as large.
+    /// The scale for elements with this largest finite magnitude, given as bits. Both factors are
+    /// normal numbers: a magnitude below 2^-112 counts as 2^-112.
     #[inline(always)]
     fn of(largest: u32) -> Scale {
         let exponent = (largest >> 23).max(15);
@@ -79,7 +79,7 @@ impl Scale {
     }
 }
 
-/// The bits of a finite magnitude, whose order is that of the magnitudes; 0 of what is not finite.
+/// The bits of a finite magnitude, which are ordered as the magnitudes; 0 for infinities and NaNs.
 #[inline(always)]
 fn finite_magnitude(element: f32) -> u32 {
     let bits = element.to_bits() & 0x7FFF_FFFF;
@@ -90,12 +90,12 @@ fn finite_magnitude(element: f32) -> u32 {
     }
 }
 
-/// Writes two neighbours along K to their places in `hi` and `lo`.
+/// Writes the `hi` and `lo` of two neighbours along K.
 #[inline(always)]
 unsafe fn write_pair(hi: *mut u32, lo: *mut u32, elements: [f32; 2], scale: Scale) {
     let scaled = elements.map(|element| element * scale.up);
     let pair = mma::pair_of_f16(scaled[0], scaled[1]);
-    // An infinity times this element has its sign; times 0 it would be a NaN.
+    // An infinity times this `hi` keeps its sign; times 0 it would be a NaN.
     let upper = |element: f32, hi: u32| {
         if element != 0.0 && hi & 0x7FFF == 0 {
             hi | 1
@@ -118,16 +118,16 @@ unsafe fn write_pair(hi: *mut u32, lo: *mut u32, elements: [f32; 2], scale: Scal
     );
 }
 
-/// Splits `rows` rows of `depth` elements, of which one begins every `leading`. `target` gets
-/// `rows` rows of `2 * target_depth` f16, `scales` a factor for each.
+/// Splits `rows` rows of `depth` elements, `leading` elements apart. `target` gets `rows` rows of
+/// `2 * target_depth` f16, `scales` a factor for each.
 ///
 /// A launch has a CTA of `ROW_THREADS` for each row.
 ///
 /// # Safety
 ///
 /// `source` holds `(rows - 1) * leading + depth` elements, `target` and `scales` are valid for
-/// writes of what they get, which nothing else touches; `target_depth` is even, and no less than
-/// `depth`; the launch has the shape above.
+/// these writes, and nothing else touches them; `target_depth` is even, and no less than `depth`;
+/// the launch has the shape above.
 #[kernel]
 pub unsafe fn split_rows(split: Split<'_>) {
     launch_bounds::<{ ROW_THREADS as u32 }, 1>();
@@ -157,7 +157,7 @@ pub unsafe fn split_rows(split: Split<'_>) {
     }
     let largest = warp::warp_reduce(u32::MAX, largest, WarpReductionOp::Max);
     *maxima.add(thread / 32) = largest;
-    thread::sync_threads(); // the maxima of all warps are there
+    thread::sync_threads(); // the maxima of all warps are stored
     let mut largest = 0;
     for warp in 0..ROW_THREADS / 32 {
         largest = largest.max(*maxima.add(warp));
@@ -176,8 +176,8 @@ pub unsafe fn split_rows(split: Split<'_>) {
     }
 }
 
-/// [`split_rows`] of the transpose: `source` has `depth` rows, one every `leading` elements, and
-/// its columns become the rows of `target`.
+/// [`split_rows`] of the transpose: `source` has `depth` rows, `leading` elements apart, and its
+/// columns become the rows of `target`.
 ///
 /// A launch has a CTA of `COLUMNS x COLUMNS` threads for each `COLUMNS` columns.
 ///
@@ -213,7 +213,7 @@ pub unsafe fn split_columns(split: Split<'_>) {
         k += 4 * COLUMNS;
     }
     *maxima.add(y * STRIDE + x) = largest;
-    thread::sync_threads(); // the maxima are there
+    thread::sync_threads(); // the maxima are stored
                             // From here on a warp has a column.
     let largest = *maxima.add(x * STRIDE + y);
     let scale = Scale::of(warp::warp_reduce(u32::MAX, largest, WarpReductionOp::Max));

@@ -1,14 +1,14 @@
 //! fp32 results from tensor cores that multiply f16: split, multiply, promote, recombine.
 //!
-//! Over `warp-specialized`, for elements of f32 and nearly their precision:
+//! Over `warp-specialized`, for f32 elements with nearly their precision:
 //! - each element is split into two f16 with a scale for its row or column (`split.rs`): `a = hi +
-//!   lo * 2^-11` has 22 or 23 of 24 bits, and `a * b` is three products of f16, which tensor cores
-//!   make 15 times as fast as CUDA cores one of f32. The fourth, of `lo` and `lo`, is below 2^-22
-//!   of the result;
-//! - tensor cores cut sums off instead of rounding them, which adds up along K. So the sums of
-//!   `hi * hi` are promoted: every 128 of K they are added to sums in registers, by additions that
-//!   round to nearest, and start again from zero. The products with `lo` are 2^-11 times as large,
-//!   and so is what is cut off of them: their sums run on to the end.
+//!   lo * 2^-11` has 22 or 23 of 24 bits, and `a * b` is three products of f16, each 15 times as
+//!   fast on tensor cores as one of f32 on CUDA cores. The fourth, of `lo` and `lo`, is below
+//!   2^-22 of the result;
+//! - tensor cores truncate sums instead of rounding them, and the error adds up along K. So the
+//!   sums of `hi * hi` are promoted: every 128 of K they are added to sums in registers, with
+//!   rounding to nearest, and start again from zero. The products with `lo` are 2^-11 times as
+//!   large, and so is their truncation error: their sums are not promoted.
 //!
 //! ```text
 //!   stage    | hi_a | lo_a | hi_b | lo_b |                      from two f16 for each f32
@@ -17,13 +17,13 @@
 //! ```
 //!
 //! Global-memory reads: M*N*K * (1/BM + 1/BN), of f32's size
-//! Block: 384 threads in 3 warpgroups, block tile 128 x 128 x 64, of which a consumer has 64 x 128
-//! and a thread 2 x 32 three times: the sums, those of an interval, and those with `lo`. Any M, N,
-//! K, any layout and alignment. For compute capability 9.0 alone.
+//! Block: 384 threads in 3 warpgroups, block tile 128 x 128 x 64, 64 x 128 a consumer. A thread
+//! has 2 x 32 sums three times: in total, of an interval, and with `lo`. Any M, N, K, any layout
+//! and alignment. Only for compute capability 9.0.
 //!
 //! Errors are relative to the sum of an element's terms, plus 2^-46 of the largest element of its
 //! row of A times the largest of its column of B for each of up to 1024 terms: elements smaller
-//! than 2^-26 of those two lose bits. Infinities and NaNs are what IEEE 754 makes of them.
+//! than 2^-26 of those two lose bits. Infinities and NaNs behave as in IEEE 754.
 //!
 //! ```sh
 //! cargo run -p host -- --kernel split-fp32 --math split --m 1000 --n 777 --k 123
@@ -43,7 +43,7 @@ use crate::warp_specialized::{Ring, BK, BOX, WARPGROUP, WM};
 use crate::warpgroup::warpgroup;
 
 const CONSUMERS: usize = 2;
-/// Sums of a thread: a consumer has 64 x 128.
+/// The sums of a thread: a consumer has 64 x 128.
 const SUMS: usize = 64;
 /// The block tile is BM x BN x 64.
 const BM: usize = CONSUMERS * WM;
@@ -52,7 +52,7 @@ const THREADS: usize = (1 + CONSUMERS) * WARPGROUP;
 /// Bytes of a tile of A, and of a stage: the upper and the lower halves of A and of B.
 const TILE_BYTES: usize = BM * BOX * 2;
 const STAGE_BYTES: usize = 4 * TILE_BYTES;
-/// Stages of the ring buffer: as many as there is shared memory for.
+/// The stages of the ring buffer: as many as fit in shared memory.
 const STAGES: usize = 3;
 /// The k-iterations, each of BK = 64, after which sums are promoted: 128 of K.
 pub const INTERVAL: usize = 2;
@@ -70,12 +70,12 @@ unsafe fn multiply(
     if thread == 0 && warpgroup == 0 {
         for stage in 0..STAGES {
             mbarrier::init(full.add(stage), 1);
-            mbarrier::init(empty.add(stage), CONSUMERS as u32); // one of each consumer
+            mbarrier::init(empty.add(stage), CONSUMERS as u32); // one arrival from each consumer
         }
         mbarrier::fence_init();
     }
     thread::sync_threads(); // the barriers may be used
-    grid_dependency::wait(); // for whatever splits A and B, and writes C
+    grid_dependency::wait(); // for the kernels that split A and B, and write C
 
     let (rows, cols) = (gemm.m.div_ceil(BM), gemm.n.div_ceil(BN));
     let mut tile = thread::block_idx_x() as usize;
@@ -142,12 +142,12 @@ unsafe fn multiply(
             wgmma::commit();
             let empty = empty.add(at.stage);
             at.advance(STAGES);
-            // While these are multiplied, so that the next product begins right after.
+            // This wait overlaps the product, so that the next one begins right after it.
             if iteration + 1 < iterations {
                 mbarrier::wait(full.add(at.stage), at.parity); // the next tiles have landed
             }
             interval.wait::<0>(); // the tiles have been read
-            cross.wait::<0>(); // the other sums of the same products
+            cross.wait::<0>(); // the cross sums of the same tiles
             if thread == 0 {
                 mbarrier::arrive(empty);
             }
@@ -161,7 +161,7 @@ unsafe fn multiply(
         let gemm = gemm.of_product(product);
         for i in 0..SUMS {
             let (m, n) = wgmma::sum_place(thread as u32, i as u32);
-            // Products of infinities with `lo` mean nothing.
+            // Products of infinities with `lo` are meaningless.
             let below = if cross[i].to_bits() & 0x7F80_0000 == 0x7F80_0000 {
                 0.0
             } else {

@@ -1,10 +1,10 @@
 //! Stream-K: how the CTAs of a launch divide the work (Osama et al., PPoPP 2023).
 //!
-//! A product is `tiles * k_iterations` k-iterations: each tile of C takes as many as the product
-//! is block tiles deep. A GPU runs G CTAs at a time. If each took a tile, the last wave would
-//! seldom have G tiles, and a small C not even one wave. So CTAs take one tile each in all full
-//! waves, the data-parallel ones, and divide the k-iterations of the other tiles evenly, whatever
-//! tile they belong to:
+//! A product takes `tiles * k_iterations` k-iterations: each tile of C takes K / BK of them,
+//! rounded up. A GPU runs G CTAs at once. If each took a tile, the last wave would seldom have G
+//! tiles, and a small C would not even fill one wave. So CTAs take one tile each in all full
+//! waves, the data-parallel ones, and divide the k-iterations of the other tiles evenly, across
+//! tiles:
 //!
 //! ```text
 //!   G = 4, 11 tiles of 8 k-iterations: one data-parallel wave, and 56 k-iterations for 4 CTAs
@@ -14,9 +14,9 @@
 //!   y = 1   [4   5.......][5 6...7][..7 8....][9    10   ]      14 k-iterations each
 //! ```
 //!
-//! A tile may so be split into segments: each of its CTAs leaves partial sums in the workspace,
-//! and `fix_up` adds them in the order of k. Who computes what depends on the sizes, G and W
-//! alone, so that results are the same, bit for bit, from run to run.
+//! A tile may thus be split into segments: each of its CTAs stores partial sums in the workspace,
+//! and `fix_up` adds them in the order of k. The division depends only on the sizes, G and W, so
+//! that results are bit-identical from run to run.
 
 use cuda_std::prelude::*;
 
@@ -28,11 +28,11 @@ pub struct StreamK {
     /// Tiles of C along M and along N.
     pub tile_rows: usize,
     pub tile_cols: usize,
-    /// K-iterations of a tile: at least one.
+    /// The k-iterations of a tile: at least one.
     pub k_iterations: usize,
-    /// G: CTAs that divide the tiles after the data-parallel waves.
+    /// G: the CTAs that divide the tiles after the data-parallel waves.
     pub ctas: usize,
-    /// W: waves in which each of the CTAs takes one tile.
+    /// W: the waves in which each CTA takes one tile.
     pub data_parallel_waves: usize,
 }
 
@@ -53,7 +53,7 @@ pub struct Segment {
 }
 
 impl StreamK {
-    /// Divides a C of `m x n`, with products `depth` deep, in tiles of `tile = (m, n, k)`.
+    /// Divides a C of `m x n`, with depth `depth`, into tiles of `tile = (m, n, k)`.
     #[inline(always)]
     pub fn new(
         (m, n, depth): (usize, usize, usize),
@@ -71,8 +71,7 @@ impl StreamK {
         }
     }
 
-    /// The work of the launch that the calling thread belongs to, divided as its grid says, and
-    /// the work of its CTA.
+    /// The work of the calling thread's launch, divided among its grid, and the work of its CTA.
     #[inline(always)]
     pub fn of_launch(
         size: (usize, usize, usize),
@@ -97,21 +96,21 @@ impl StreamK {
         self.data_parallel_waves * self.ctas
     }
 
-    /// Tiles after the data-parallel waves, whose k-iterations the CTAs divide.
+    /// The number of tiles after the data-parallel waves, which the CTAs divide.
     #[inline(always)]
     pub fn stream_k_tiles(&self) -> usize {
         // The last wave of persistent CTAs may have fewer tiles than CTAs.
         (self.tile_rows * self.tile_cols).saturating_sub(self.first_stream_k_tile())
     }
 
-    /// The first k-iteration of `cta`, counted from the first of the stream-K tiles; its last is
-    /// the one before the first of the next CTA.
+    /// The first k-iteration of `cta`, counted from the first of the stream-K tiles; the next
+    /// CTA's first is one after its last.
     #[inline(always)]
     pub fn first_iteration(&self, cta: usize) -> usize {
         cta * (self.stream_k_tiles() * self.k_iterations) / self.ctas
     }
 
-    /// The CTA that a k-iteration belongs to, counted from the first of the stream-K tiles.
+    /// The CTA of a k-iteration, counted from the first of the stream-K tiles.
     #[inline(always)]
     pub fn cta_of(&self, iteration: usize) -> usize {
         ((iteration + 1) * self.ctas - 1) / (self.stream_k_tiles() * self.k_iterations)
@@ -124,7 +123,7 @@ impl StreamK {
     /// If there are no stream-K tiles.
     pub fn max_segments(&self) -> usize {
         let segments = self.ctas.div_ceil(self.stream_k_tiles());
-        // Where CTAs do not begin at multiples of a tile, there is one more.
+        // If CTAs do not begin at multiples of a tile, there is one more.
         match self.ctas % self.stream_k_tiles() {
             0 => segments,
             _ => segments + 1,
@@ -166,7 +165,7 @@ impl StreamK {
         }
     }
 
-    /// Whether a segment is all k-iterations of its tile.
+    /// Whether a segment has all k-iterations of its tile.
     #[inline(always)]
     pub fn covers_tile(&self, segment: Segment) -> bool {
         segment.from == 0 && segment.to == self.k_iterations
@@ -179,14 +178,14 @@ impl StreamK {
     }
 }
 
-/// What a launch of persistent CTAs is told besides its grid, which has G CTAs along x.
+/// The arguments of a launch of persistent CTAs, besides the grid of G CTAs along x.
 #[derive(Clone, Copy)]
 pub struct Division {
-    /// Where CTAs leave the sums of segments: 2 * G block tiles.
+    /// The workspace for the sums of segments: 2 * G block tiles.
     pub partials: *mut f32,
     /// W. The last wave may have fewer tiles than CTAs: then no tile is split.
     pub data_parallel_waves: usize,
-    /// Products of the batch: if there are several, no tile is split.
+    /// The number of products in the batch: if there are several, no tile is split.
     pub products: usize,
 }
 
@@ -201,7 +200,7 @@ pub struct Segments {
 }
 
 impl Segments {
-    /// Those of the calling thread's CTA.
+    /// The segments of the calling thread's CTA.
     #[inline(always)]
     pub fn of_launch(
         size: (usize, usize, usize),
@@ -218,8 +217,8 @@ impl Segments {
         }
     }
 
-    /// The one after `index` others, if there is one. Nothing is kept from one to the next:
-    /// registers are for sums.
+    /// The segment at `index`, if there is one. No state is kept between calls: registers are
+    /// needed for sums.
     #[inline(always)]
     pub fn get(&self, index: usize) -> Option<Segment> {
         let stream_k = self.stream_k;
@@ -255,7 +254,7 @@ impl Segments {
         })
     }
 
-    /// Where the tile of a segment is.
+    /// The place of a segment's tile.
     #[inline(always)]
     pub fn place(&self, segment: Segment) -> Place {
         raster::place(
@@ -265,8 +264,8 @@ impl Segments {
         )
     }
 
-    /// Where the sums of the segment after `index` others go, if it is a part of a tile: the first
-    /// and the last can be.
+    /// The workspace for the sums of the segment at `index`, if it is a part of a tile, as only
+    /// the first and the last can be.
     #[inline(always)]
     pub fn partial(&self, index: usize) -> *mut f32 {
         let is_last = index > self.stream_k.data_parallel_waves;

@@ -1,20 +1,20 @@
 //! Tensor cores for short elements: bf16 and f16 (`tensor_core_half.rs`), and here f32 rounded to
-//! tf32, which is half of the bits and several times the speed.
+//! tf32, with about half of the precision at several times the speed.
 //!
 //! Over `fp64-tensor`:
-//! - `mma::m16n8k8_tf32` multiplies elements of 11 bits, exactly, and adds the products up in f32,
-//!   where it cuts off what does not fit. So this kernel is not as accurate as those above, has an
-//!   error bound of its own (docs/src/proven.md), and runs only where `--math tf32` allows it;
-//! - elements are rounded to tf32, to nearest, as they come out of shared memory
-//!   (`mma::round_to_tf32`). Without that the instruction cuts them off: twice the error, and all
-//!   in one direction;
-//! - fragments of A are loaded by `ldmatrix`: one instruction for the four registers that eight
+//! - `mma::m16n8k8_tf32` multiplies elements of 11 bits exactly, and adds the products in f32 with
+//!   truncation. So this kernel is less accurate than those before it, has its own error bound
+//!   (docs/src/proven.md), and runs only if `--math tf32` allows it;
+//! - elements are rounded to tf32, to nearest, after they are read from shared memory
+//!   (`mma::round_to_tf32`). Otherwise the instruction truncates them: twice the error, all in one
+//!   direction;
+//! - fragments of A are loaded by `ldmatrix`: one instruction fills the four registers that eight
 //!   reads by lanes would fill, 16 bytes a row.
 //!
 //! Global-memory reads: M*N*K * (1/BM + 1/BN)
 //! Shared-memory reads: M*N*K * (1/WM + 1/WN); 3 * 4 * BK * (BM + BN) bytes a CTA
-//! Block: 128 threads in 2 x 2 warps, block tile 128 x 128 x 16, warp tile 64 x 64, of which a
-//! thread has 8 x 16. Any M, N, K. From compute capability 8.0 on.
+//! Block: 128 threads in 2 x 2 warps, block tile 128 x 128 x 16, warp tile 64 x 64, 8 x 16 a
+//! thread. Any M, N, K. Since compute capability 8.0.
 //!
 //! ```sh
 //! cargo run -p host -- --kernel tensor-core --math tf32 --m 1000 --n 777 --k 123
@@ -44,7 +44,7 @@ const WN: usize = 64;
 const WARPS_M: usize = BM / WM;
 const WARPS_N: usize = BN / WN;
 const THREADS: usize = 32 * WARPS_M * WARPS_N;
-/// What one instruction multiplies.
+/// The fragments of one instruction.
 const FRAGMENTS: Layout = Layout::M16N8K8_TF32;
 /// Instructions along M, N and K that a warp needs for a tile.
 const STEPS_M: usize = WM / 16;
@@ -58,7 +58,7 @@ const STAGE: usize = A_TILE + BK * BN;
 /// Copies of 16 bytes that a thread issues for a tile of A, and of B.
 const COPIES: usize = A_TILE / 4 / THREADS;
 
-/// Where element (row, k) of a tile of A lies in it: a row is four float4s, half of all banks, and
+/// The offset of element (row, k) in a tile of A: a row is four float4s, half of all banks, and
 /// their order changes with every second row, so that the eight rows that `ldmatrix` reads at once
 /// are in different banks.
 ///
@@ -75,9 +75,9 @@ const fn in_a_tile(row: usize, k: usize) -> usize {
     row * BK + (k ^ (row / 2 % 4 * 4))
 }
 
-/// Where element (k, col) of a tile of B lies in it: a row is a multiple of all banks, and each of
-/// four has its pieces of eight elements in another order, so that a warp, which reads eight
-/// columns of four rows, finds them in different banks.
+/// The offset of element (k, col) in a tile of B: a row is a multiple of all banks, and each of
+/// four rows has its pieces of eight elements in another order, so that the eight columns of four
+/// rows that a warp reads at once are in different banks.
 ///
 /// ```text
 ///   k 0   | col  0 ..  7 | col  8 .. 15 | col 16 .. 23 | col 24 .. 31 | 32 ...
@@ -111,7 +111,7 @@ unsafe fn multiply(
     let (tile_row, tile_col) = raster::tile_position(block, blocks_y, blocks_x);
     let (tile_row, tile_col) = (tile_row * BM, tile_col * BN);
 
-    // What this thread copies, a float4 at a time: BK / 4 neighbours copy a row of A, BN / 4
+    // The copies of this thread, a float4 at a time: BK / 4 neighbours copy a row of A, BN / 4
     // neighbours one of B.
     let (a_row, a_k) = (thread / (BK / 4), thread % (BK / 4) * 4);
     let (b_k, b_col) = (thread / (BN / 4), thread % (BN / 4) * 4);
@@ -149,7 +149,7 @@ unsafe fn multiply(
         }
     };
 
-    // What this thread computes: the first row and column of its warp in the block tile.
+    // The first row and column of this thread's warp in the block tile.
     let (warp, lane) = (thread / 32, thread as u32 % 32);
     let (row, col) = (warp / WARPS_N * WM, warp % WARPS_N * WN);
 
@@ -164,7 +164,7 @@ unsafe fn multiply(
     let mut stage = 0;
     for iteration in 0..k_iterations {
         pipeline::wait_prior::<{ STAGES as u32 - 2 }>();
-        // This stage is complete, and every thread has finished reading the one before it.
+        // This stage is complete, and every thread has finished reading the previous one.
         thread::sync_threads();
         let next = iteration + STAGES - 1;
         if next < k_iterations {
@@ -179,8 +179,8 @@ unsafe fn multiply(
             let mut a_frag = [[0.0f32; 4]; STEPS_M];
             let mut b_frag = [[0.0f32; 2]; STEPS_N];
             for i in 0..STEPS_M {
-                // The four 8 x 4 matrices of a fragment: lanes 0 to 7 name the rows of the first,
-                // which is above the second and left of the third.
+                // The four 8 x 4 matrices of a fragment: lanes 0 to 7 address the rows of the
+                // first, which is above the second and left of the third.
                 let (m, k) = (lane as usize % 16, lane as usize / 16 * 4);
                 let place = in_a_tile(row + 16 * i + m, 8 * step + k);
                 let registers = mma::ldmatrix_x4(a_tile.add(place).cast_const());
@@ -218,7 +218,7 @@ unsafe fn multiply(
     }
 }
 
-/// Bytes of the float4 at `start` that come before `end`.
+/// The bytes of the float4 at `start` that are before `end`.
 #[inline(always)]
 fn bytes_in_bounds(start: usize, end: usize) -> u32 {
     let elements = end.saturating_sub(start);

@@ -1,18 +1,18 @@
 //! The variants of `tensor-core` for elements of 16 bits: operands of any layout, and stream-K.
 //!
 //! Over tf32 (`tensor_core.rs`), with bf16 or f16 and sums in f32:
-//! - an element is half as long, and its products are exact. Nothing is rounded before C is;
-//! - `ldmatrix` can transpose elements of 16 bits on the way to registers. So A and B may run along
-//!   K or along M and N, and neither is copied, if its rows begin at multiples of 16 bytes;
-//! - fragments of B are loaded by `ldmatrix` too, two at a time: what it reads of 16 x 16 elements
-//!   is one fragment of A or two of B;
+//! - an element is half as long, and products are exact. Only C is rounded;
+//! - `ldmatrix` can transpose elements of 16 bits on the way to registers. So A and B may be
+//!   K-major or MN-major, and neither is copied if its rows begin at multiples of 16 bytes;
+//! - fragments of B are loaded by `ldmatrix` too, two at a time: the 16 x 16 elements that it
+//!   reads are one fragment of A or two of B;
 //! - CTAs divide the k-iterations (`stream_k.rs`), so a small C occupies the GPU as well.
 //!
 //! Global-memory reads: M*N*K * (1/BM + 1/BN)
-//! Shared-memory reads: M*N*K * (1/WM + 1/WN); 3 * 2 * BK * (BM + BN) bytes a CTA, all that can be
-//! declared
-//! Block: 128 threads in 2 x 2 warps, block tile 128 x 128 x 32, warp tile 64 x 64, of which a
-//! thread has 8 x 16. Any M, N, K. From compute capability 8.0 on.
+//! Shared-memory reads: M*N*K * (1/WM + 1/WN); 3 * 2 * BK * (BM + BN) bytes a CTA, the limit for
+//! static arrays
+//! Block: 128 threads in 2 x 2 warps, block tile 128 x 128 x 32, warp tile 64 x 64, 8 x 16 a
+//! thread. Any M, N, K. Since compute capability 8.0.
 //!
 //! ```sh
 //! cargo run -p host -- --kernel tensor-core --dtype bf16 --m 1000 --n 776 --k 120
@@ -32,7 +32,7 @@ use crate::half::Half;
 use crate::raster;
 use crate::stream_k::StreamK;
 
-/// Block tile: as wide as it is high, so that tiles of A and of B have one size.
+/// The block tile is square, so that tiles of A and of B have the same size.
 pub(crate) const BM: usize = 128;
 pub(crate) const BN: usize = BM;
 pub(crate) const BK: usize = 32;
@@ -42,7 +42,7 @@ pub(crate) const WN: usize = 64;
 /// Warps of a CTA along N.
 const WARPS_N: usize = BN / WN;
 pub(crate) const THREADS: usize = 32 * (BM / WM) * WARPS_N;
-/// What one instruction multiplies.
+/// The fragments of one instruction.
 const FRAGMENTS: Layout = Layout::M16N8K16_HALF;
 /// Instructions along M, N and K that a warp needs for a tile.
 pub(crate) const STEPS_M: usize = WM / 16;
@@ -57,22 +57,21 @@ pub(crate) const ELEMENTS: usize = STAGES * 2 * TILE;
 /// Elements of 16 bytes, which are copied, swizzled and read together.
 const PIECE: usize = 8;
 
-/// A tile of A or B in shared memory, with rows as the operand is stored.
+/// A tile of A or B in shared memory, with rows in the direction of the stored operand.
 pub trait Tile {
     /// Elements of a row.
     const WIDTH: usize;
-    /// Rows and columns of the stored operand from one k-iteration to the next.
+    /// The rows and columns of the stored operand from one k-iteration to the next.
     const NEXT: (usize, usize);
 
-    /// Row and column of the stored operand.
+    /// The row and column in the stored operand.
     fn stored(mn: usize, k: usize) -> (usize, usize);
 
-    /// Where a piece of a row lies: its first element.
+    /// The offset of the first element of a row's piece.
     fn place(row: usize, piece: usize) -> usize;
 
-    /// Four matrices of 8 x 8, of which the lane names one row: of the matrix that begins at
-    /// `(mn, k)` of the tile the row `lane % 8` as it is stored. A register holds two neighbours
-    /// along K.
+    /// Loads four matrices of 8 x 8. The lane addresses one row, as stored: row `lane % 8` of the
+    /// matrix at `(mn, k)` of the tile. A register holds two neighbours along K.
     ///
     /// # Safety
     ///
@@ -114,7 +113,7 @@ impl Tile for KMajor {
 }
 
 /// Rows of 128 elements along M or N: 16 pieces, twice all banks. Each of eight rows has its
-/// pieces in another order, so that the same piece of all eight is in different banks.
+/// pieces in another order, so that the same piece of all eight rows is in different banks.
 ///
 /// ```text
 ///   k 0   | piece 0 | piece 1 | piece 2 | piece 3 | ... | piece 7 | piece 8 ...
@@ -146,27 +145,27 @@ impl Tile for MnMajor {
     }
 }
 
-/// What a thread copies of an operand: pieces of every THREADS-th place in a tile.
+/// A thread's copies of an operand: every THREADS-th piece of a tile.
 struct Loader<T> {
-    /// Its first piece of the next tile.
+    /// The thread's first piece of the next tile.
     source: *const u16,
     leading: usize,
-    /// Where the next tile begins in the operand as it is stored, and where that ends.
+    /// The row and column of the next tile in the stored operand, and the operand's size.
     row: usize,
     col: usize,
     rows: usize,
     cols: usize,
-    /// Where its first piece is in a tile.
+    /// The place of the thread's first piece in a tile.
     row_in_tile: usize,
     piece: usize,
     tile: PhantomData<T>,
 }
 
 impl<T: Tile> Loader<T> {
-    /// Rows from one piece to the next.
+    /// The rows from one piece of a thread to the next.
     const APART: usize = THREADS * PIECE / T::WIDTH;
 
-    /// For tiles from `(mn, k)` on of an operand of this size.
+    /// A loader of the tiles from `(mn, k)` on, for an operand of this size.
     #[inline(always)]
     fn new(
         operand: &[u16],
@@ -193,7 +192,7 @@ impl<T: Tile> Loader<T> {
         }
     }
 
-    /// Starts to copy the next tile to `target`, with zeros where the operand ends.
+    /// Starts to copy the next tile to `target`, with zeros beyond the operand.
     ///
     /// # Safety
     ///
@@ -206,7 +205,7 @@ impl<T: Tile> Loader<T> {
             let source = self.source.wrapping_add(down * self.leading);
             (target.add(place).cast::<Float4>(), source.cast(), down)
         };
-        // Most tiles are full, and need fewer instructions.
+        // Most tiles are exact, and need fewer instructions.
         if self.row + TILE / T::WIDTH <= self.rows && self.col + T::WIDTH <= self.cols {
             for i in 0..COPIES {
                 let (target, source, _) = piece(i);
@@ -227,7 +226,7 @@ impl<T: Tile> Loader<T> {
     }
 }
 
-/// Bytes of the piece at `start` that come before `end`.
+/// The bytes of the piece at `start` that are before `end`.
 #[inline(always)]
 fn bytes_in_bounds(start: usize, end: usize) -> u32 {
     let elements = end.saturating_sub(start);
@@ -257,18 +256,18 @@ pub(crate) unsafe fn multiply<T: Half, A: Tile, B: Tile, C>(
         assert!(STAGES >= 2, "one stage is read, the others arrive");
     }
     if cfg!(all(cuda_device, not(cuda_arch_at_least = "80"))) {
-        T::multiply_8([0; 4], [0; 2], [0.0; 4]); // a trap: no launch runs it there
+        T::multiply_8([0; 4], [0; 2], [0.0; 4]); // a trap: no launch runs this there
         return;
     }
     grid_dependency::wait(); // for copies of A and B
     grid_dependency::launch_dependents(); // `fix_up` may start on SMs that become free
 
-    // What this thread computes: the first row and column of its warp in the block tile.
+    // The first row and column of this thread's warp in the block tile.
     let thread = thread::thread_idx_x() as usize;
     let (warp, lane) = (thread / 32, thread % 32);
     let (row, col) = (warp / WARPS_N * WM, warp % WARPS_N * WN);
-    // The 8 x 8 matrix of 16 x 16 of which it names a row to `ldmatrix`: of A the second is below
-    // the first, of B it is further along K, as the registers of a fragment are.
+    // The 8 x 8 matrix, among 16 x 16, in which the lane addresses a row for `ldmatrix`: in A the
+    // second is below the first, in B it is further along K, like the registers of a fragment.
     let (second, third) = (lane / 8 % 2 * 8, lane / 16 * 8);
     let (a_row, a_k) = (row + second, third);
     let (b_col, b_k) = (col + third, second);
@@ -282,7 +281,7 @@ pub(crate) unsafe fn multiply<T: Half, A: Tile, B: Tile, C>(
         let (tile_row, tile_col) = stream_k.tile_position(segment.tile);
         let (tile_row, tile_col) = (tile_row * BM, tile_col * BN);
         let k0 = segment.from * BK;
-        // Without a depth a tile has an iteration all the same, in which nothing is read.
+        // With depth 0, a tile still has an iteration, in which nothing is read.
         let iterations = match depth {
             0 => 0,
             _ => segment.to - segment.from,
@@ -296,7 +295,7 @@ pub(crate) unsafe fn multiply<T: Half, A: Tile, B: Tile, C>(
         };
 
         let mut accumulators = [[[0.0f32; 4]; STEPS_N]; STEPS_M];
-        thread::sync_threads(); // every thread has finished reading the segment before
+        thread::sync_threads(); // every thread has finished reading the previous segment
         for stage in 0..STAGES - 1 {
             if stage < iterations {
                 copy(stage);
@@ -306,7 +305,7 @@ pub(crate) unsafe fn multiply<T: Half, A: Tile, B: Tile, C>(
         let mut stage = 0;
         for iteration in 0..iterations {
             pipeline::wait_prior::<{ STAGES as u32 - 2 }>();
-            // This stage is complete, and every thread has finished reading the one before it.
+            // This stage is complete, and every thread has finished reading the previous one.
             thread::sync_threads();
             if iteration + STAGES - 1 < iterations {
                 copy(if stage == 0 { STAGES - 1 } else { stage - 1 });
@@ -355,8 +354,8 @@ pub(crate) unsafe fn multiply<T: Half, A: Tile, B: Tile, C>(
     }
 }
 
-/// Of 16 x 8 sums a lane has two neighbours in each of two rows. Two lanes exchange them, so that
-/// each has four neighbours in one row: which row and column those begin at, and the sums.
+/// In 16 x 8 sums a lane has two neighbours in each of two rows. Two lanes exchange sums, so that
+/// each has four neighbours in one row. Returns their first row and column, and the sums.
 ///
 /// ```text
 ///              col 0 1    col 2 3                    col 0 1 2 3

@@ -1,8 +1,8 @@
 //! Thread coarsening: a thread computes eight elements of a column of C instead of one.
 //!
-//! Over `tiled`: an element of B, once read from shared memory, serves eight FMAs; and as many
-//! blocks cover a C eight times as tall. Where even that is not enough (a grid has at
-//! most 65535 blocks along y), the host cuts C into bands of rows and launches once for each.
+//! Over `tiled`: an element of B, once read from shared memory, serves eight FMAs; and the same
+//! number of blocks covers a C eight times as tall. If even that is not enough (a grid has at most
+//! 65535 blocks along y), the host cuts C into bands of rows and launches once for each.
 //! Global-memory reads: M*N*K * (1/32 + 1/64)      (tiled-32: M*N*K * (1/32 + 1/32))
 //! Shared-memory reads: M*N*K * (1 + 1/8)          (tiled: 2*M*N*K), those of A broadcasts
 //! Block: 32 x 8 threads, block tile 64 x 32 x 32, thread tile 8 x 1. Any M, N, K.

@@ -1,28 +1,28 @@
 //! How the stream-K kernels copy tiles of A and B to shared memory: one type for each layout of an
 //! operand.
 //!
-//! In shared memory a tile is BK rows of elements along M or N: a K-major operand is transposed on
-//! its way. `cp.async` zero-fills out-of-bounds elements, so that edge tiles need no branches.
+//! In shared memory a tile is BK rows of elements along M or N: a K-major operand is transposed by
+//! the copy. `cp.async` zero-fills out-of-bounds elements, so that edge tiles need no branches.
 
 use crate::compat::pipeline;
 use crate::float4::Float4;
 use crate::spec::OperandLayout;
 
-/// The most float4s that a thread copies of a tile.
+/// The largest number of float4s of a tile that a thread copies.
 const MAX_COPIES: usize = 8;
 
-/// Copies the tiles of one operand to shared memory, one k-iteration after the other.
+/// Copies the tiles of one operand to shared memory, k-iteration by k-iteration.
 ///
 /// TILE is the tile's extent along M or N, BK its depth.
 pub trait TileLoader: Sized {
-    /// How the operand must lie.
+    /// The required layout of the operand.
     const LAYOUT: OperandLayout;
     /// Elements from one row of a tile in shared memory to the next.
     const STRIDE: usize;
     /// Elements of a tile in shared memory, (BK, STRIDE).
     const STAGE: usize;
 
-    /// Where the first element of `thread`, of the THREADS that copy a tile, goes in it.
+    /// The offset in a tile of the first element that `thread`, one of THREADS, copies.
     fn target(thread: usize) -> usize;
 
     /// The loader of the tiles from `first` on, along M or N and along K.
@@ -42,34 +42,34 @@ pub trait TileLoader: Sized {
     ///
     /// # Safety
     ///
-    /// There is a next tile, and `tile` is [`TileLoader::STAGE`] elements of shared memory that
-    /// nobody reads.
+    /// There is a next tile, and `tile` has [`TileLoader::STAGE`] elements of shared memory that
+    /// no thread reads.
     unsafe fn copy(&mut self, tile: *mut f32);
 }
 
-/// Loads an MN-major operand whose rows are aligned: float4s of a row of the tile. `EXACT`: none
-/// is out of bounds.
+/// Loads an MN-major operand with aligned rows: float4s of a row of the tile. `EXACT`: none is out
+/// of bounds.
 pub struct MnMajor<const TILE: usize, const BK: usize, const THREADS: usize, const EXACT: bool> {
     source: *const f32,
     /// Elements from a row of the matrix to the same row of the next tile.
     next_tile: usize,
-    /// Where this thread's first float4 goes in a tile.
+    /// The offset of this thread's first float4 in a tile.
     target: usize,
     /// Bytes in bounds of each of its float4s.
     bytes: [u32; MAX_COPIES],
-    /// Rows of the matrix from this thread's own on: none if negative.
+    /// The rows of the matrix from this thread's row on: none if negative.
     k_remaining: i32,
 }
 
 impl<const TILE: usize, const BK: usize, const THREADS: usize, const EXACT: bool>
     MnMajor<TILE, BK, THREADS, EXACT>
 {
-    /// Neighbours that copy one row, and float4s that each copies of it.
+    /// The neighbouring threads that copy one row, and the float4s of each.
     const ROW_THREADS: usize = THREADS / BK;
     const COPIES: usize = TILE / 4 / Self::ROW_THREADS;
 
-    /// Starts this thread's copies of the next tile, all of whose elements are in bounds, and does
-    /// not advance.
+    /// Starts this thread's copies of the next tile, with all elements in bounds, and does not
+    /// advance.
     ///
     /// # Safety
     ///
@@ -167,14 +167,14 @@ pub struct Unaligned<const TILE: usize, const BK: usize, const THREADS: usize, c
     target: usize,
     /// Whether this thread's column is in bounds.
     in_bounds: bool,
-    /// Rows of the matrix from this thread's first on: none if negative.
+    /// The rows of the matrix from this thread's first row on: none if negative.
     k_remaining: i32,
 }
 
 impl<const TILE: usize, const BK: usize, const THREADS: usize, const EXACT: bool>
     Unaligned<TILE, BK, THREADS, EXACT>
 {
-    /// Rows that the threads copy at a time, and elements that each copies of a tile.
+    /// The rows that the threads copy at once, and the elements of a tile that each copies.
     const ROWS: usize = THREADS / TILE;
     const COPIES: usize = BK / Self::ROWS;
 }
@@ -239,15 +239,15 @@ pub struct KMajor<const TILE: usize, const BK: usize, const THREADS: usize, cons
     target: usize,
     /// Rows of the matrix from this thread's first on.
     rows_remaining: i32,
-    /// Columns of the matrix from this thread's own on: none if negative.
+    /// The columns of the matrix from this thread's column on: none if negative.
     k_remaining: i32,
 }
 
 impl<const TILE: usize, const BK: usize, const THREADS: usize, const EXACT: bool>
     KMajor<TILE, BK, THREADS, EXACT>
 {
-    /// Rows of the matrix that the threads copy from at a time, and elements that each copies of a
-    /// tile.
+    /// The rows of the matrix that the threads copy from at once, and the elements of a tile that
+    /// each copies.
     const ROWS: usize = THREADS / BK;
     const COPIES: usize = TILE / Self::ROWS;
 }
@@ -256,7 +256,7 @@ impl<const TILE: usize, const BK: usize, const THREADS: usize, const EXACT: bool
     for KMajor<TILE, BK, THREADS, EXACT>
 {
     const LAYOUT: OperandLayout = OperandLayout::K_MAJOR;
-    /// 4 more than a row holds: neighbours write to different rows, and so to different banks.
+    /// 4 more than a row has: neighbours write to different rows, and so to different banks.
     const STRIDE: usize = TILE + 4;
     const STAGE: usize = BK * Self::STRIDE;
 
@@ -305,8 +305,8 @@ impl<const TILE: usize, const BK: usize, const THREADS: usize, const EXACT: bool
     }
 }
 
-/// The distance from `start` to `end`: 0 if `end` comes first, and at most 2^30, which is more
-/// than a segment is deep.
+/// The distance from `start` to `end`: 0 if `end` is before `start`, and at most 2^30, more than
+/// the depth of any segment.
 #[inline(always)]
 pub fn distance(start: usize, end: usize) -> i32 {
     let distance = end.saturating_sub(start);

@@ -3,7 +3,7 @@
 //!
 //! Over `naive`: an element read from global memory now serves TILE threads instead of one.
 //! Global-memory reads: 2*M*N*K / TILE      (naive: 2*M*N*K)
-//! Shared-memory reads: 2*M*N*K, which is what now limits it
+//! Shared-memory reads: 2*M*N*K, which now limit it
 //! Block: TILE x TILE threads, block tile TILE x TILE x TILE, TILE 16 or 32. Any M, N, K; f32, f64
 //! or i32.
 //!
@@ -18,7 +18,7 @@ use crate::element::Element;
 use crate::gemm::Gemm;
 use crate::kernel::kernel;
 
-/// The body of every variant, and of those of `tiled-kahan`. The tiles are in shared memory,
+/// The body of every variant, here and in `tiled-kahan`. The tiles are in shared memory,
 /// row-major.
 #[inline(always)]
 pub(crate) unsafe fn multiply<T: Element, S: Accumulator<T>, const TILE: usize>(
@@ -34,7 +34,7 @@ pub(crate) unsafe fn multiply<T: Element, S: Accumulator<T>, const TILE: usize>(
     let row = thread::block_idx_y() as usize * TILE + y;
     let col = thread::block_idx_x() as usize * TILE + x;
 
-    // This thread's element of each tile, zero out of bounds of A and B.
+    // This thread's element of each tile, zero outside of A and B.
     let load = |k0: usize| (gemm.a_or_zero(row, k0 + x), gemm.b_or_zero(k0 + y, col));
 
     let depth = gemm.depth();
@@ -49,8 +49,8 @@ pub(crate) unsafe fn multiply<T: Element, S: Accumulator<T>, const TILE: usize>(
         *b_tile.add(y * TILE + x) = b;
         thread::sync_threads(); // both tiles are complete
 
-        // Prefetch: the next elements are loaded while these are multiplied. With it 9.6 TFLOP/s,
-        // without 8.2 (4096, H200, one run).
+        // Prefetch: the next elements are loaded while these are multiplied: 9.6 TFLOP/s instead
+        // of 8.2 (4096, H200, one run).
         k0 += TILE;
         (a, b) = load(k0);
         for i in 0..TILE {

@@ -1,7 +1,7 @@
-//! Tiles in shared memory, and sums that lose some two units of rounding, whatever their length.
+//! Tiles in shared memory, and sums with an error of about two units, whatever their length.
 //!
 //! Over `tiled`: compensated summation (`accumulator.rs`) in the same body, with the accuracy of
-//! `naive-kahan`. It costs more than there, where a product has more other instructions.
+//! `naive-kahan`. It costs more here, since a product has fewer other instructions.
 //! Global-memory reads: 2*M*N*K / TILE, as in `tiled`
 //! Block: TILE x TILE threads, block tile TILE x TILE x TILE, TILE 16 or 32. Any M, N, K.
 //!

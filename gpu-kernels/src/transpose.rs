@@ -1,8 +1,8 @@
 //! Copies of A and B in the layout that a stream-K kernel requires: transposed or not, each row at
-//! a multiple of 16 bytes, with zeros up to exact tiles. What GotoBLAS calls packing.
+//! a multiple of 16 bytes, with zeros up to exact tiles. GotoBLAS calls this packing.
 //!
 //! Not a rung: nothing is multiplied. Each element is read and written once, 32 neighbours at a
-//! time on both sides; the transposition happens in shared memory.
+//! time in both; the transposition happens in shared memory.
 
 use cuda_std::prelude::*;
 use cuda_std::shared_array;
@@ -11,7 +11,7 @@ use crate::compat::{global, launch_bounds, unless_published};
 use crate::spec::{entry, EntryPoint};
 
 unless_published! {
-    /// The entry points, for elements of 4 bytes, of 8 and of 2.
+    /// The entry points, for elements of 4, 8 and 2 bytes.
     pub static TRANSPOSE: EntryPoint = entry!(transpose(Matrices<'_, f32>));
     pub static TRANSPOSE_F64: EntryPoint = entry!(transpose_f64(Matrices<'_, f64>));
     pub static TRANSPOSE_16: EntryPoint = entry!(transpose_16(Matrices<'_, u16>));
@@ -20,19 +20,18 @@ unless_published! {
     pub static PAD_16: EntryPoint = entry!(pad_16(Matrices<'_, u16>));
 }
 
-/// Rows and columns that a block copies at a time, so that each thread has 16 loads in flight: 38
-/// us, and 46 with 32 x 32 and four (4096 x 4096, H200).
+/// Rows and columns that a block copies at once, so that each thread has 16 loads in flight: 38
+/// us; 32 x 32, with four loads, takes 46 us (4096 x 4096, H200).
 pub const TILE: usize = 64;
-/// Its threads along x and y.
+/// The threads of a block along x and y.
 pub const BLOCK_X: usize = 32;
 pub const BLOCK_Y: usize = 8;
-/// Elements from a row in shared memory to the next: one more than a row holds, so that a column
-/// lies in 32 banks.
+/// Elements from a row in shared memory to the next: one more than a row has, so that a column
+/// covers all 32 banks.
 const STRIDE: usize = TILE + 1;
 
-/// What one launch copies, from and to: `source` is `rows x cols` elements, of which a row begins
-/// every `leading` elements; `target` has `target_rows` rows of `target_leading` elements. The
-/// argument block of these kernels.
+/// The argument block of these kernels: `source` has `rows` rows of `cols` elements, `leading`
+/// elements apart; `target` has `target_rows` rows of `target_leading` elements.
 #[derive(Clone, Copy)]
 #[repr(C)]
 pub struct Matrices<'a, T> {
@@ -46,11 +45,11 @@ pub struct Matrices<'a, T> {
 }
 
 impl<T> Matrices<'_, T> {
-    /// The same, of which nothing writes the source while the kernel runs.
+    /// The same, with a source that is read-only while the kernel runs.
     ///
     /// # Safety
     ///
-    /// That is so.
+    /// Nothing writes the source while the kernel runs.
     #[inline(always)]
     unsafe fn read_only(self) -> Self {
         Matrices {
@@ -85,19 +84,19 @@ macro_rules! entry_points {
 entry_points! {
     /// `target[col][row] = source[row][col]`, and zeros elsewhere in `target`.
     transpose(f32) staged: [f32; TILE * STRIDE] => transposed;
-    /// [`transpose`] of elements of 8 bytes.
+    /// [`transpose`] for elements of 8 bytes.
     transpose_f64(f64) staged: [f64; TILE * STRIDE] => transposed;
-    /// [`transpose`] of elements of 2 bytes.
+    /// [`transpose`] for elements of 2 bytes.
     transpose_16(u16) staged: [u16; TILE * STRIDE] => transposed;
     /// `target[row][col] = source[row][col]`, and zeros elsewhere in `target`.
     pad(f32) => padded;
-    /// [`pad`] of elements of 8 bytes.
+    /// [`pad`] for elements of 8 bytes.
     pad_f64(f64) => padded;
-    /// [`pad`] of elements of 2 bytes.
+    /// [`pad`] for elements of 2 bytes.
     pad_16(u16) => padded;
 }
 
-/// `staged` is a tile in shared memory, one element wider than it needs.
+/// `staged` is a tile in shared memory, its rows padded by one element.
 #[inline(always)]
 unsafe fn transposed<T: Copy + Default>(
     matrices: Matrices<'_, T>,
@@ -154,7 +153,7 @@ unsafe fn padded<T: Copy + Default>(matrices: Matrices<'_, T>) {
     let next = thread::grid_dim_y() as usize * TILE;
     while first_row < matrices.target_rows {
         let place = |i: usize, j: usize| (first_row + i * BLOCK_Y, first_col + j * BLOCK_X);
-        // All loads before the first store: the compiler does not move one past the other.
+        // All loads come before the first store: the compiler does not reorder them.
         let mut loaded = [[T::default(); TILE / BLOCK_X]; TILE / BLOCK_Y];
         for i in 0..TILE / BLOCK_Y {
             for j in 0..TILE / BLOCK_X {

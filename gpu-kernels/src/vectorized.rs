@@ -6,8 +6,8 @@
 //! Global-memory reads: M*N*K * (1/BM + 1/BN) elements, in a quarter as many instructions
 //! Shared-memory reads: M*N*K * (1/TM + 1/TN)
 //! Block: 16 x 16 threads, block tile 128 x 128 x BK, BK 8 or 16, thread tile 8 x 8. Any M, N, K:
-//! tiles that cross an edge, or rows that are not aligned to 16 bytes, take a second path, whose
-//! accesses are predicated element by element.
+//! tiles that cross an edge, or rows that are not aligned to 16 bytes, take a second path, with
+//! accesses predicated element by element.
 //!
 //! ```sh
 //! cargo run -p host -- --kernel vectorized --m 1000 --n 777 --k 123
@@ -68,7 +68,7 @@ unsafe fn mainloop<const BK: usize, const PREDICATED: bool>(
     );
     let thread = y * THREADS_X + x;
 
-    // Float4s of each tile that a thread loads in a k-iteration.
+    // The float4s of each tile that a thread loads in a k-iteration.
     let loads = BM * BK / (4 * THREADS);
     let mut accumulators = [[0.0f32; TN]; TM];
     let mut k0 = 0;
@@ -86,8 +86,8 @@ unsafe fn mainloop<const BK: usize, const PREDICATED: bool>(
         }
         thread::sync_threads(); // both tiles are complete
 
-        // Four columns of A at a time. It stays a loop: fully unrolled, reads are hoisted until
-        // registers run out (BK 16).
+        // Four columns of A at a time. It stays a loop: if it were fully unrolled, reads would be
+        // hoisted until registers run out (BK 16).
         for k4 in unroll::<1>(0..BK / 4) {
             let mut a_frag = [Float4::ZERO; TM];
             for i in 0..TM {

@@ -1,14 +1,14 @@
-//! One warpgroup loads and two multiply: no thread ever waits for what it has asked for itself.
+//! One warpgroup loads and two multiply: no thread ever waits for its own loads.
 //!
 //! Over `warpgroup`, for elements of 16 bits (bf16, f16) with sums in f32, and C of either type:
-//! - warps are specialised: one warpgroup, the producer, only asks for tiles, two, the consumers,
-//!   only multiply. They meet at barriers in shared memory, two for each of four stages: `full`
-//!   (its tiles have landed) and `empty` (they have been read). The producer gives its registers
-//!   away, so that each consumer can hold 64 x 256 sums;
-//! - CTAs are persistent: one on each SM takes tile after tile, so that the tiles of the next are
-//!   on their way while C is stored, which the copy engine does from shared memory;
-//! - between two products a consumer waits for nothing but the first: what the next needs, it has
-//!   waited for while that was multiplied.
+//! - warps are specialised: one warpgroup, the producer, only loads tiles; two, the consumers,
+//!   only multiply. They synchronise on barriers in shared memory, two for each of four stages:
+//!   `full` (its tiles have landed) and `empty` (they have been read). The producer gives up
+//!   registers, so that each consumer can hold 64 x 256 sums;
+//! - CTAs are persistent: one on each SM computes tile after tile, so that the next loads are in
+//!   flight while the copy engine stores C from shared memory;
+//! - between two products a consumer waits only for the first: it has already waited for the
+//!   operands of the next while the first was multiplied.
 //!
 //! ```text
 //!   producer    | load 0 | load 1 | load 2 | load 3 |  wait  | load 0 |  wait  | load 1 ...
@@ -19,9 +19,9 @@
 //!
 //! Global-memory reads: M*N*K * (1/BM + 1/BN)
 //! Shared-memory reads: M*N*K * (1/64 + 1/256), by the tensor cores; 196 KiB of stages a CTA
-//! Block: 384 threads in 3 warpgroups, block tile 128 x 256 x 64, of which a consumer has 64 x 256
-//! and a thread 2 x 64. A and B in any layout, rows at multiples of 16 bytes. Any M, N, K. For
-//! compute capability 9.0 alone.
+//! Block: 384 threads in 3 warpgroups, block tile 128 x 256 x 64, 64 x 256 a consumer, 2 x 64 a
+//! thread. A and B in any layout, rows at multiples of 16 bytes. Any M, N, K. Only for compute
+//! capability 9.0.
 //!
 //! ```sh
 //! cargo run -p host -- --kernel warp-specialized --dtype bf16 --m 1000 --n 776 --k 120
@@ -43,11 +43,11 @@ use crate::raster::{self, Place};
 use crate::warpgroup::{layout, warpgroup, Tiles};
 pub(crate) use crate::warpgroup::{BK, BOX, WARPGROUP, WM};
 
-/// A consumer stores C by boxes of 64 rows of 128 bytes, of which two can be on their way.
+/// A consumer stores C in boxes of 64 rows of 128 bytes. Two can be in flight.
 const BOX_ROW: usize = 128;
 const BOX_BYTES: usize = WM * BOX_ROW;
 
-/// What follows from the consumers of a CTA, and from the sums of their threads.
+/// The sizes that follow from the number of consumers and of sums a thread.
 pub(crate) struct Cta<const CONSUMERS: usize, const SUMS: usize>;
 
 impl<const CONSUMERS: usize, const SUMS: usize> Cta<CONSUMERS, SUMS> {
@@ -58,16 +58,16 @@ impl<const CONSUMERS: usize, const SUMS: usize> Cta<CONSUMERS, SUMS> {
     /// Bytes of a stage: a tile of A and one of B.
     const A_BYTES: usize = Self::BM * BK * 2;
     const STAGE_BYTES: usize = Self::A_BYTES + Self::BN * BK * 2;
-    /// Tiles of A, and of B, in the ring buffer: as many as there is shared memory for.
+    /// Tiles of A, and of B, in the ring buffer: as many as fit in shared memory.
     pub const STAGES: usize = 192 * 1024 / Self::STAGE_BYTES;
     /// The dynamic shared memory: the ring buffer, and each consumer's boxes of C.
     pub const BYTES: usize = Self::STAGES * Self::STAGE_BYTES + CONSUMERS * 2 * BOX_BYTES;
 }
 
-/// The CTA of this rung: two consumers, each thread of which has 128 sums.
+/// The CTA of this rung: two consumers, with 128 sums a thread.
 type ThisCta = Cta<2, 128>;
 
-/// Where a warpgroup stands in the ring: at a stage, and at the parity of its phase.
+/// A warpgroup's position in the ring: the stage, and the parity of its phase.
 #[derive(Clone, Copy)]
 pub(crate) struct Ring {
     pub stage: usize,
@@ -106,7 +106,7 @@ unsafe fn multiply<T: Half, C: Output, A: Tiles, B: Tiles>(
     let (warpgroup, thread) = (warpgroup(), thread::thread_idx_x() as usize % WARPGROUP);
     let stages = Stages::<2, 128>::new(full, empty);
     thread::sync_threads(); // the barriers may be used
-    grid_dependency::wait(); // for whatever writes A, B and C
+    grid_dependency::wait(); // for kernels that write A, B and C
     let (rows, cols) = (gemm.m.div_ceil(ThisCta::BM), gemm.n.div_ceil(ThisCta::BN));
     let iterations = gemm.depth().div_ceil(BK);
     let mut tile = thread::block_idx_x() as usize;
@@ -133,7 +133,7 @@ unsafe fn multiply<T: Half, C: Output, A: Tiles, B: Tiles>(
         stages.store::<C>(&gemm, &sums, place, consumer, thread);
         tile += ctas;
     }
-    tma::wait_group_read::<0>(); // the boxes have been read, which are gone when the CTA ends
+    tma::wait_group_read::<0>(); // the boxes must be read before the CTA ends
 }
 
 /// The ring buffer of a CTA, and its barriers.
@@ -159,7 +159,7 @@ where
         if thread::thread_idx_x() == 0 {
             for stage in 0..Self::STAGES {
                 mbarrier::init(full.add(stage), 1);
-                mbarrier::init(empty.add(stage), CONSUMERS as u32); // one of each consumer
+                mbarrier::init(empty.add(stage), CONSUMERS as u32); // one arrival from each consumer
             }
             mbarrier::fence_init();
         }
@@ -167,8 +167,8 @@ where
         Stages { ring, full, empty }
     }
 
-    /// The producer's thread asks for the tiles of A and B that the tile of C at `place` needs in
-    /// k-iterations `from .. to`.
+    /// The producer's thread loads the tiles of A and B for k-iterations `from .. to` of the tile
+    /// of C at `place`.
     #[inline(always)]
     pub unsafe fn load<C, A: Tiles, B: Tiles>(
         &self,
@@ -192,9 +192,9 @@ where
         }
     }
 
-    /// A consumer adds up its 64 rows of the products of so many k-iterations. Between two products
-    /// it only waits for the first and gives its stage back: while that was multiplied, it has waited
-    /// for the tiles of the next.
+    /// A consumer adds up the products of its 64 rows over `iterations`. Between two products it
+    /// only waits for the first and releases its stage: it has already waited for the tiles of the
+    /// next while the first was multiplied.
     #[inline(always)]
     pub unsafe fn products<T: Half, A: Tiles, B: Tiles>(
         &self,
@@ -208,7 +208,7 @@ where
         } else {
             [0.0; SUMS]
         };
-        // A consumer's rows of A are one box if they run along M, and half of them if along K: 64
+        // A consumer's part of A is one box if A is MN-major, and half of one if it is K-major: 64
         // rows of 128 bytes either way.
         let a_tiles = A::descriptor(self.ring.add(consumer * WM * BOX * 2)).uniform();
         let b_tiles = B::descriptor(self.ring.add(Self::A_BYTES)).uniform();
@@ -235,7 +235,7 @@ where
                 sums.wait::<0>(); // the tiles have been read
                 before = stage;
             } else {
-                sums.wait::<1>(); // the tiles before have been read, these are in flight
+                sums.wait::<1>(); // the previous tiles have been read, these are in flight
             }
             if thread == 0 && (CONSUMERS > 1 || iteration > 0) {
                 mbarrier::arrive(self.empty.add(before));
@@ -274,19 +274,19 @@ where
     }
 }
 
-/// The type of C: how sums in f32 become its elements.
+/// The type of C, and how sums in f32 are converted to it.
 pub(crate) trait Output {
-    /// What holds an element.
+    /// The bits of an element.
     type Bits: Copy;
 
     /// Columns of a box of C, 64 rows of 128 bytes.
     const COLUMNS: usize = BOX_BYTES / WM / size_of::<Self::Bits>();
 
-    /// A thread writes `alpha` times its sums of a box.
+    /// A thread writes `alpha` times its sums to a box.
     ///
     /// # Safety
     ///
-    /// `target` is the box, in shared memory, and the thread's sums from `first` on belong to it.
+    /// `target` is the box in shared memory, and the thread's sums from `first` on belong to it.
     unsafe fn write<const SUMS: usize>(
         target: *mut u8, // (64, COLUMNS), swizzled
         alpha: f32,
@@ -321,8 +321,8 @@ impl<T: Half> Output for T {
         thread: usize,
     ) {
         let (warp, lane) = (thread / 32, thread % 32);
-        // `stmatrix` stores four 8 x 8 matrices of a warp's 16 rows: lanes 0 to 15 name its rows in
-        // eight columns, lanes 16 to 31 in the eight columns beside them.
+        // `stmatrix` stores four 8 x 8 matrices of a warp's 16 rows: lanes 0 to 15 address its
+        // rows in eight columns, lanes 16 to 31 in the next eight.
         let (in_box, half) = (16 * warp + lane % 16, lane / 16);
         for pair in 0..Self::COLUMNS / 16 {
             let i = first + 8 * pair;
@@ -361,7 +361,7 @@ impl Output for f32 {
     ) {
         for pair in 0..Self::COLUMNS / 4 {
             let i = first + 2 * pair;
-            // Of a box, as if it were the first columns of the tile.
+            // The place in a box, which counts as the first columns of the tile.
             let (row, col) = wgmma::sum_place(thread as u32, (2 * pair) as u32);
             let place = row as usize * BOX_ROW + col as usize * size_of::<f32>();
             let pair = Float2([alpha * sums[i], alpha * sums[i + 1]]);
@@ -379,7 +379,7 @@ impl Output for f32 {
     }
 }
 
-/// Stores a consumer's 64 rows of sums by the copy engine: box after box is written to shared
+/// Stores a consumer's 64 rows of sums with the copy engine: box after box is written to shared
 /// memory, as elements of C, and copied while the next is written.
 #[inline(always)]
 unsafe fn store_boxes<C: Output, const SUMS: usize>(
@@ -395,7 +395,7 @@ unsafe fn store_boxes<C: Output, const SUMS: usize>(
     for part in 0..SUMS / sums_of_box {
         let target = boxes.add(part % 2 * BOX_BYTES);
         if thread == 0 {
-            // What was last in this place has been read: the box before the last, or the last.
+            // The last box in this place has been read: the second last, or the last.
             if SUMS > sums_of_box {
                 tma::wait_group_read::<1>();
             } else {
@@ -418,11 +418,11 @@ unsafe fn store_boxes<C: Output, const SUMS: usize>(
     }
 }
 
-/// Pairs of C that a thread reads before it writes them, where it reads C.
+/// The pairs of C that a thread reads before it writes them, if it reads C.
 const PAIRS: usize = 4;
 
-/// Stores a consumer's sums pair by pair: where beta wants C to be read, or its rows lie so that
-/// the copy engine cannot write them.
+/// Stores a consumer's sums pair by pair: if beta requires reading C, or its rows are not aligned
+/// for the copy engine.
 #[inline(always)]
 unsafe fn store_pairs<C: Output, const SUMS: usize>(
     gemm: &MappedGemm<'_, C::Bits>,

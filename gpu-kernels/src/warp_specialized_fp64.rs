@@ -1,12 +1,12 @@
-//! f64 on Hopper's tensor cores by warps that only multiply: tiles arrive by the copy engine.
+//! f64 on Hopper's tensor cores by warps that only multiply: the copy engine loads the tiles.
 //!
 //! Over `fp64-tensor`, with the producer and the ring of `warp-specialized`:
-//! - one thread asks the copy engine for whole tiles. The warps that multiply compute no addresses
-//!   of copies and no bounds, and no barrier stops all of them: each waits for the tiles alone;
-//! - fragments are read from shared memory while the instructions before theirs multiply, also
-//!   those of the next stage: the tensor cores of a warp scheduler always have an instruction;
-//! - it computes the transpose, `C^T = B^T * A^T`. Then two elements of a fragment that lie in
-//!   neighbouring registers lie side by side in the tiles, too: a read is 16 bytes.
+//! - one thread has the copy engine load whole tiles. The warps that multiply compute no addresses
+//!   of copies and no bounds, and no barrier stops all of them: each waits only for the tiles;
+//! - fragments are read from shared memory while earlier instructions multiply, even across
+//!   stages: the tensor cores of a warp scheduler always have an instruction;
+//! - it computes the transpose, `C^T = B^T * A^T`. Then two elements in neighbouring registers of
+//!   a fragment are neighbours in the tiles, too: a read is 16 bytes.
 //!
 //! ```text
 //!   read       |  B 1  |  B 2  |  B 3  | A, B 0 |  B 1  |  B 2  | ...    fragments
@@ -14,17 +14,17 @@
 //!                                      \ the next k-step, or the next stage
 //! ```
 //!
-//! The k of a fragment are dealt so that a lane's are neighbours, and its rows of A so that each
-//! quarter of a warp reads from all 32 banks: [`in_a_tile`], [`in_b_tile`].
+//! The k of a fragment are assigned so that a lane's are neighbours, and its rows of A so that
+//! each quarter of a warp reads from all 32 banks: [`in_a_tile`], [`in_b_tile`].
 //!
 //! It rounds as the CUDA cores do: each product is an IEEE FMA, though not in the order of k.
 //!
 //! Global-memory reads: M*N*K * (1/BM + 1/BN)
 //! Shared-memory reads: M*N*K * (1/WM + 1/WN); 128 KiB of stages a CTA
-//! Block: 384 threads in 3 warpgroups, block tile 128 x 128 x 16, warp tile 32 x 64, of which a
-//! thread has 8 x 8. For a small C, of which more tiles are needed: 256 threads in 2 warpgroups,
-//! 64 x 64 x 16 by warps of 32 x 32, and 32 x 64 x 16 by warps of 16 x 32. Rows at multiples of 16
-//! bytes. Any M, N, K. For compute capability 9.0 alone.
+//! Block: 384 threads in 3 warpgroups, block tile 128 x 128 x 16, warp tile 32 x 64, 8 x 8 a
+//! thread. For a small C, which needs more tiles: 256 threads in 2 warpgroups, 64 x 64 x 16 in
+//! warp tiles of 32 x 32, and 32 x 64 x 16 in warp tiles of 16 x 32. Rows at multiples of 16
+//! bytes. Any M, N, K. Only for compute capability 9.0.
 //!
 //! ```sh
 //! cargo run -p host -- --kernel warp-specialized-fp64 --dtype f64 --m 1000 --n 776 --k 120
@@ -43,23 +43,23 @@ use crate::mapped_gemm::{MappedGemm, Pair};
 use crate::raster::{self, Place};
 use crate::warp_specialized::{Ring, WARPGROUP};
 
-/// Rows of tiles in shared memory have 128 bytes, what a swizzle spreads over all banks.
+/// Rows of tiles in shared memory have 128 bytes, which a swizzle spreads over all banks.
 const BK: usize = 16;
 const ROW_BYTES: usize = 128;
-/// Instructions along K for a stage: each is 16 columns of B by 8 rows of A, at 8 k.
+/// Instructions along K for a stage: each multiplies 16 columns of B by 8 rows of A, over 8 k.
 const STEPS_K: usize = BK / 8;
-/// Bytes of 16 columns of B, which are a box.
+/// The bytes of a box: 16 columns of B.
 const BOX_BYTES: usize = BK * ROW_BYTES;
 /// Tiles of A, and of B, in the ring buffer.
 const STAGES: usize = 4;
 
-/// A CTA of so many warps along M and N that multiply, and the instructions along M and N that
-/// each of them needs for its tile.
+/// A CTA with this number of multiplying warps along M and N, and of instructions along M and N
+/// that each needs for its tile.
 struct Cta<const WARPS_M: usize, const WARPS_N: usize, const STEPS_M: usize, const STEPS_N: usize>;
 
-/// 128 x 128, two warps on each warp scheduler.
+/// 128 x 128, with two warps on each warp scheduler.
 type Large = Cta<4, 2, 4, 4>;
-/// 64 x 64 and 32 x 64, one warp on each: an SM has two such CTAs.
+/// 64 x 64 and 32 x 64, with one warp on each: an SM holds two such CTAs.
 type Middle = Cta<2, 2, 4, 2>;
 type Small = Cta<2, 2, 2, 2>;
 
@@ -78,7 +78,7 @@ impl<const WARPS_M: usize, const WARPS_N: usize, const STEPS_M: usize, const STE
     const A_BYTES: usize = Self::BM * ROW_BYTES;
     const STAGE_BYTES: usize = Self::A_BYTES + Self::BN / 16 * BOX_BYTES;
     const BYTES: usize = STAGES * Self::STAGE_BYTES;
-    /// Whether the warps that multiply need registers of the producer's.
+    /// Whether the warps that multiply need registers from the producer.
     const WANTS_REGISTERS: bool = STEPS_M * STEPS_N == 16;
 
     /// The body. The barriers are in shared memory.
@@ -93,12 +93,12 @@ impl<const WARPS_M: usize, const WARPS_N: usize, const STEPS_M: usize, const STE
         if thread == 0 {
             for stage in 0..STAGES {
                 mbarrier::init(full.add(stage), 1);
-                mbarrier::init(empty.add(stage), Self::CONSUMERS as u32); // one of each warp
+                mbarrier::init(empty.add(stage), Self::CONSUMERS as u32); // one arrival from each warp
             }
             mbarrier::fence_init();
         }
         thread::sync_threads(); // the barriers may be used
-        grid_dependency::wait(); // for whatever writes A, B and C
+        grid_dependency::wait(); // for kernels that write A, B and C
 
         let (rows, cols) = (gemm.m.div_ceil(Self::BM), gemm.n.div_ceil(Self::BN));
         let mut tile = thread::block_idx_x() as usize;
@@ -165,7 +165,7 @@ impl<const WARPS_M: usize, const WARPS_N: usize, const STEPS_M: usize, const STE
                         stage,
                         Some((next_stage, full.add(next.stage), next.parity)),
                     );
-                    // The last instruction above multiplies what every lane has read.
+                    // The last instruction above uses the reads of all lanes, so they are done.
                     if lane == 0 {
                         mbarrier::arrive(empty.add(at.stage));
                     }
@@ -190,7 +190,7 @@ impl<const WARPS_M: usize, const WARPS_N: usize, const STEPS_M: usize, const STE
         }
     }
 
-    /// Stores a warp's sums: a lane has two neighbours of a row of C, and eight lanes 16.
+    /// Stores a warp's sums: a lane has two neighbours of a row of C, and eight lanes have 16.
     #[inline(always)]
     unsafe fn store(
         gemm: &MappedGemm<'_, f64, f64>,
@@ -219,19 +219,18 @@ impl<const WARPS_M: usize, const WARPS_N: usize, const STEPS_M: usize, const STE
     }
 }
 
-/// The row of A, among the 8 of an instruction, that belongs to its column `col`: the rows of two
-/// neighbours are four apart.
+/// The row of A, among the 8 of an instruction, for its column `col`: the rows of two neighbours
+/// are four apart.
 #[inline(always)]
 pub const fn a_row(col: usize) -> usize {
     col % 2 * 4 + col / 2
 }
 
-/// Where a lane reads its two elements of A, in bytes from the warp's first row: of row
-/// `a_row(lane / 4)` those at `k` and `k + 1`, where `k` is `2 * (lane % 4)`, or 8 more if
-/// `is_upper`.
+/// The offset of a lane's two elements of A, in bytes from the warp's first row: `k` and `k + 1`
+/// of row `a_row(lane / 4)`, where `k` is `2 * (lane % 4)`, or 8 more if `is_upper`.
 ///
-/// A quarter of a warp reads four pieces of 16 bytes of each of two rows, which the swizzle places
-/// by the row. Rows four apart have theirs in different halves:
+/// A quarter of a warp reads four pieces of 16 bytes of each of two rows. The swizzle depends on
+/// the row, and rows four apart have these pieces in different halves:
 ///
 /// ```text
 ///   row 0 | 0 1 2 3 | . . . . |     lanes 0 to 3 and 4 to 7 read the pieces 0 to 3 of rows 0 and 4
@@ -243,11 +242,11 @@ pub const fn in_a_tile(lane: usize, is_upper: bool) -> usize {
     Swizzle::Bytes128.place(a_row(lane / 4) * ROW_BYTES + piece * 16)
 }
 
-/// Where a lane reads its two elements of B, in bytes from a box: columns `2 * (lane / 4)` and the
-/// one after it, at `k = 2 * (lane % 4)`, or one more if `is_odd`.
+/// The offset of a lane's two elements of B, in bytes from a box: columns `2 * (lane / 4)` and the
+/// next, at `k = 2 * (lane % 4)`, or one more if `is_odd`.
 ///
-/// A quarter of a warp reads two neighbouring pieces of 16 bytes of each of four rows, which the
-/// swizzle places by the row, all even or all odd:
+/// A quarter of a warp reads two neighbouring pieces of 16 bytes of each of four rows, all even or
+/// all odd. The swizzle depends on the row:
 ///
 /// ```text
 ///   k = 0 | 0 1 . . . . . . |     lanes 0 to 7 read the pieces 0 and 1
@@ -261,22 +260,22 @@ pub const fn in_b_tile(lane: usize, is_odd: bool) -> usize {
     Swizzle::Bytes128.place(k * ROW_BYTES + lane / 4 * 16)
 }
 
-/// Where a lane reads its fragments, in bytes from a stage.
+/// The offsets of a lane's fragments, in bytes from a stage.
 struct Fragments {
-    /// The lower and the upper 8 k.
+    /// For the lower and the upper 8 k.
     a: [usize; 2],
-    /// Even and odd k.
+    /// For even and odd k.
     b: [usize; 2],
 }
 
 impl Fragments {
-    /// Of the 8 rows `i` of A, and of a k-step.
+    /// The fragment of the 8 rows `i` of A at a k-step.
     #[inline(always)]
     unsafe fn of_a(&self, stage: *const u8, step: usize, i: usize) -> [f64; 2] {
         Pair::read(stage.add(self.a[step] + i * 8 * ROW_BYTES).cast())
     }
 
-    /// Of the 16 columns `i` of B, and of a k-step: the even and the odd k.
+    /// The fragments of the 16 columns `i` of B at a k-step: the even and the odd k.
     #[inline(always)]
     unsafe fn of_b(&self, stage: *const u8, step: usize, i: usize) -> [[f64; 2]; 2] {
         let mut slices = [[0.0; 2]; 2];
@@ -287,8 +286,8 @@ impl Fragments {
         slices
     }
 
-    /// Adds the products of a stage to the sums. The fragments are those of its first k-step, and
-    /// then those of the first k-step of the next stage, if there is one; it is waited for.
+    /// Adds the products of a stage to the sums. The fragments hold its first k-step before, and
+    /// the first k-step of the next stage after, which this waits for, if there is one.
     #[inline(always)]
     unsafe fn multiply_stage<const STEPS_M: usize, const STEPS_N: usize>(
         &self,
@@ -300,7 +299,7 @@ impl Fragments {
         for step in 0..STEPS_K {
             for j in 0..STEPS_N {
                 let is_last = step == STEPS_K - 1 && j == STEPS_N - 1;
-                // Where the fragments lie that are needed next.
+                // The stage and k-step of the fragments that are needed next.
                 let (next_stage, next_step) = match next {
                     Some((next_stage, full, parity)) if is_last => {
                         mbarrier::wait(full, parity); // its tiles have landed
@@ -328,7 +327,7 @@ impl Fragments {
     }
 }
 
-/// The variants: names, CTAs, how many of them an SM has, and their rates.
+/// The variants: names, CTAs, CTAs on an SM, and rates.
 macro_rules! variants {
     ($($name:literal $entry:ident $cta:ident launch_bounds($ctas:literal) $rate:expr;)*) => {
         kernel! {

@@ -1,12 +1,11 @@
-//! f32 on Hopper's tensor cores, rounded to tf32, whichever way its rows run.
+//! f32 on Hopper's tensor cores, rounded to tf32, in any layout.
 //!
-//! Over `warp-specialized`, of which it has the producer, the two consumers and the ring, for
-//! elements of f32:
-//! - the copy engine rounds elements to tf32, to nearest, as it brings them: their tensor maps say
-//!   that they are tf32. So the error is that of `tensor-core`, and no thread rounds;
-//! - `wgmma` reads tiles of 32-bit elements only if their rows run along K: the transpose is for 16
-//!   bits. But its first operand may come from registers, into which threads can read a tile any
-//!   way they like. Of `A * B` with B's rows along N, the first operand is B: the kernel computes
+//! Over `warp-specialized`, with its producer, its two consumers and its ring, for f32 elements:
+//! - the copy engine rounds elements to tf32, to nearest, as it loads them, since the tensor maps
+//!   declare them as tf32. So the error is that of `tensor-core`, and no thread rounds;
+//! - `wgmma` reads tiles of 32-bit elements only if they are K-major: it transposes only 16-bit
+//!   elements. But its first operand may come from registers, into which threads can read a tile
+//!   in any order. For `A * B` with B's rows along N, the first operand is B: the kernel computes
 //!   the transpose, `C^T = B^T * A^T`, and stores it transposed again. No operand is copied.
 //!
 //! ```text
@@ -17,15 +16,15 @@
 //!   tn     | along M  | along N  | as nn, of a copy of A, transposed
 //! ```
 //!
-//! A thread's four registers of `left` are two pairs of neighbours in its tile. Which rows of the
-//! tile the instruction takes for its row 0, row 1 ... is free, as long as C is stored accordingly:
-//! [`left_row`] deals them so that each half of a warp reads from all 32 banks.
+//! A thread's four registers of `left` are two pairs of neighbours in its tile. Any assignment of
+//! the tile's rows to the instruction's rows 0, 1 ... is valid, if C is stored accordingly:
+//! [`left_row`] assigns them so that each half of a warp reads from all 32 banks.
 //!
 //! Global-memory reads: M*N*K * (1/BM + 1/BN)
 //! Shared-memory reads: M*N*K * (1/64 + 1/256); 192 KiB of stages and 32 KiB of boxes of C a CTA
 //! Block: 384 threads in 3 warpgroups, block tile 128 x 256 x 32, or 256 x 128 x 32 where it
 //! computes the transpose; a consumer has 64 rows of `left`, and a thread 2 x 64 sums. Rows at
-//! multiples of 16 bytes. Any M, N, K. For compute capability 9.0 alone.
+//! multiples of 16 bytes. Any M, N, K. Only for compute capability 9.0.
 //!
 //! ```sh
 //! cargo run -p host -- --kernel warp-specialized-tf32 --math tf32 --m 1000 --n 776 --k 120
@@ -46,34 +45,34 @@ use crate::warpgroup::warpgroup;
 
 const CONSUMERS: usize = 2;
 const THREADS: usize = (1 + CONSUMERS) * WARPGROUP;
-/// Sums of a thread: a consumer has 64 x 256.
+/// The sums of a thread: a consumer has 64 x 256.
 const SUMS: usize = 128;
 /// Rows of the left tile, columns of the right one, and their depth: 128 bytes.
 const LEFT: usize = CONSUMERS * WM;
 const RIGHT: usize = 2 * SUMS;
 const BK: usize = 32;
-/// Columns of a box of 32 bits: 128 bytes, what a swizzle spreads over all banks. Boxes of C are
-/// square.
+/// The columns of a box of 32 bits: 128 bytes, which a swizzle spreads over all banks. Boxes of C
+/// are square.
 const BOX: usize = 32;
 const BOX_BYTES: usize = BOX * BOX * 4;
 /// Bytes of a stage: a left tile and a right one.
 const LEFT_BYTES: usize = LEFT * BK * 4;
 const STAGE_BYTES: usize = LEFT_BYTES + RIGHT * BK * 4;
-/// Stages of the ring buffer: as many as there is shared memory for.
+/// The stages of the ring buffer: as many as fit in shared memory.
 const STAGES: usize = 4;
-/// Each two warps store C by boxes of 32 x 32, of which two can be on their way.
+/// Pairs of warps store C in boxes of 32 x 32, with two in flight.
 const PAIRS: usize = CONSUMERS * 2;
 /// The dynamic shared memory: the ring buffer, and the boxes of C.
 const BYTES: usize = STAGES * STAGE_BYTES + PAIRS * 2 * BOX_BYTES;
 /// A thread's sums of a box.
 const SUMS_OF_BOX: usize = SUMS * BOX / RIGHT;
 
-/// The row of the tile, of a consumer's 64, that a lane has in its registers 0 and 2 where they go
-/// through registers; `row` is `lane / 4`. Registers 1 and 3 have the row that follows.
+/// The row of the tile, among a consumer's 64, that a lane has in registers 0 and 2, for a left
+/// operand in registers; `row` is `lane / 4`. Registers 1 and 3 hold the next row.
 ///
-/// A row of the tile is a column of its boxes, of which a thread reads two neighbours at a time, 8
-/// bytes, from the rows `lane % 4` of the box, or from those four further on. Half of a warp does
-/// so at a time:
+/// A row of the tile is a column of its boxes. A thread reads two neighbours at a time, 8 bytes,
+/// from row `lane % 4` of the box, or from the row four further on. Half of a warp reads at a
+/// time:
 ///
 /// ```text
 ///   k = 0 | pieces of 16 bytes: 0 1 2 3  4 5 6 7      lanes / 4 = 0 and 1 read piece 0, as (0, 1)
@@ -86,9 +85,9 @@ pub const fn left_row(warp: usize, row: usize) -> usize {
     BOX * (warp / 2) + 16 * (row / 2 % 2) + 8 * (warp % 2) + 4 * (row / 4) + 2 * (row % 2)
 }
 
-/// Where a thread reads a left tile that goes through registers, in bytes: two neighbours of row
-/// `lane % 4` of a box, first of all. Further on, each eight rows, it reads them of a row and of
-/// the one four below it, where the swizzle places them 64 bytes before or behind.
+/// The offset at which a thread first reads a left tile that goes through registers, in bytes: two
+/// neighbours of row `lane % 4` of a box. In each eight rows, it reads them in a row and in the
+/// row four below, where the swizzle places them 64 bytes before or after.
 #[inline(always)]
 pub const fn in_left(consumer: usize, warp: usize, lane: usize) -> usize {
     let neighbours = left_row(warp, lane / 4);
@@ -97,8 +96,8 @@ pub const fn in_left(consumer: usize, warp: usize, lane: usize) -> usize {
     of_box + Swizzle::Bytes128.place(in_box)
 }
 
-/// What belongs to rows of C and to columns of C, from what belongs to `left` and to `right`; or
-/// the other way round.
+/// Converts a pair for `left` and `right` to a pair for rows and columns of C, or the other way
+/// round.
 #[inline(always)]
 fn swapped_if<T, const TRANSPOSED: bool>((first, second): (T, T)) -> (T, T) {
     if TRANSPOSED {
@@ -121,16 +120,16 @@ unsafe fn multiply<const BY_REGISTERS: bool, const TRANSPOSED: bool>(
     if thread == 0 && warpgroup == 0 {
         for stage in 0..STAGES {
             mbarrier::init(full.add(stage), 1);
-            mbarrier::init(empty.add(stage), CONSUMERS as u32); // one of each consumer
+            mbarrier::init(empty.add(stage), CONSUMERS as u32); // one arrival from each consumer
         }
         mbarrier::fence_init();
     }
     thread::sync_threads(); // the barriers may be used
-    grid_dependency::wait(); // for whatever writes A, B and C
+    grid_dependency::wait(); // for kernels that write A, B and C
 
     let (bm, bn) = swapped_if::<_, TRANSPOSED>((LEFT, RIGHT));
     let (rows, cols) = (gemm.m.div_ceil(bm), gemm.n.div_ceil(bn));
-    // The product of a tile, and where it begins: in `left`, and in `right`.
+    // The product of a tile, and its first row of `left` and column of `right`.
     let corner = |tile: usize| {
         let Place { product, row, col } = raster::place(tile, rows, cols);
         let (left, right) = swapped_if::<_, TRANSPOSED>((row * bm, col * bn));
@@ -210,7 +209,7 @@ unsafe fn multiply<const BY_REGISTERS: bool, const TRANSPOSED: bool>(
             wgmma::commit();
             let empty = empty.add(at.stage);
             at.advance(STAGES);
-            // While these are multiplied, so that the next product begins right after.
+            // This wait overlaps the product, so that the next one begins right after it.
             let mut next = left;
             if iteration + 1 < iterations {
                 mbarrier::wait(full.add(at.stage), at.parity); // the next tiles have landed
@@ -256,7 +255,7 @@ unsafe fn multiply<const BY_REGISTERS: bool, const TRANSPOSED: bool>(
     }
 }
 
-/// A thread's fragments of a left tile that goes through registers, each of 8 along K.
+/// A thread's fragments of a left tile in registers, each with a depth of 8.
 #[inline(always)]
 unsafe fn fragments(left_tile: *const u8, in_left: usize) -> [[f32; 4]; BK / 8] {
     let mut left = [[0.0_f32; 4]; BK / 8];
@@ -270,7 +269,7 @@ unsafe fn fragments(left_tile: *const u8, in_left: usize) -> [[f32; 4]; BK / 8] 
     left
 }
 
-/// Where a thread's sums are: those of a consumer's 64 rows of `left` and 256 columns of `right`.
+/// The places of a thread's sums, in a consumer's 64 rows of `left` and 256 columns of `right`.
 #[derive(Clone, Copy)]
 struct SumsPlace {
     left: usize,
@@ -294,9 +293,9 @@ impl SumsPlace {
     }
 }
 
-/// Stores the sums of two warps, 32 rows of `left`, by the copy engine: box after box is written to
-/// shared memory, and copied while the next is written. Two neighbours of a row of C are one
-/// thread's: sums 0 and 1 of four along `right`, or, transposed, 0 and 2 along `left`.
+/// Stores the sums of two warps, 32 rows of `left`, with the copy engine: box after box is written
+/// to shared memory, and copied while the next is written. A thread has two neighbours of a row of
+/// C: sums 0 and 1 of four along `right`, or, transposed, 0 and 2 along `left`.
 #[inline(always)]
 unsafe fn store_boxes<const BY_REGISTERS: bool, const TRANSPOSED: bool>(
     of_c: Boxes<'_>,
@@ -338,8 +337,8 @@ unsafe fn store_boxes<const BY_REGISTERS: bool, const TRANSPOSED: bool>(
             tma::commit_group();
         }
     }
-    // Both have been read, which are gone when the CTA ends. Waiting after the last tile alone costs
-    // registers, and `ptxas` then makes each product wait for the one before.
+    // Both boxes have been read, as they must be before the CTA ends. Waiting only after the last
+    // tile costs registers, and `ptxas` then makes each product wait for the previous one.
     if leads {
         tma::wait_group_read::<0>();
     }

@@ -1,11 +1,11 @@
-//! Warp tiling: each warp owns a 64 x 64 tile of C, and each of its threads 16 x 8 of that.
+//! Warp tiling: each warp owns a 64 x 64 tile of C, and each of its threads 16 x 8 of it.
 //!
-//! Over `double-buffer`: a thread tile of 16 x 8 instead of 8 x 8. Six float4s serve 128 FMAs, not
-//! four of them 64, so that more of the instructions are FMAs. It takes twice the registers a
-//! thread, which leaves room for 8 warps on a streaming multiprocessor (SM) instead of 16. So few
-//! warps do not hide each other's latency: it takes ILP, fragments that are read one column ahead
-//! (read where they are used, 40 instead of 51 TFLOP/s; 4096, H200). What it gains in instructions
-//! it loses in waiting: it is as fast as `double-buffer`.
+//! Over `double-buffer`: a thread tile of 16 x 8 instead of 8 x 8. Six float4s serve 128 FMAs,
+//! where four served 64, so that more of the instructions are FMAs. It takes twice the registers a
+//! thread, which leaves room for 8 warps on a streaming multiprocessor (SM) instead of 16. Eight
+//! warps do not hide each other's latency: that takes ILP, with fragments read one column ahead
+//! (without it, 40 instead of 51 TFLOP/s; 4096, H200). The gain in instructions is lost in stalls:
+//! it is as fast as `double-buffer`.
 //!
 //! Global-memory reads: M*N*K * (1/BM + 1/BN), as before
 //! Shared-memory reads: M*N*K * (1/TM + 1/TN), as float4s; 2 * 4 * 8 * (132 + 128) bytes a block
@@ -30,7 +30,7 @@ const BK: usize = 8;
 /// Thread tile, in pieces of 4 x 4.
 const TM: usize = 16;
 const TN: usize = 8;
-/// Lanes of a warp along M and along N, and from a thread's piece to its next.
+/// Lanes of a warp along M and along N, and the distance between the pieces of a thread tile.
 const LANES_M: usize = 4;
 const LANES_N: usize = 8;
 const NEXT_ROWS: usize = 4 * LANES_M;
@@ -42,8 +42,8 @@ const WN: usize = TN * LANES_N;
 const THREADS_X: usize = BN / TN;
 const THREADS_Y: usize = BM / TM;
 const THREADS: usize = THREADS_X * THREADS_Y;
-/// Elements from one row of the transposed A tile to the next: 4 more than it holds, so that the
-/// stores of a warp, which walk down a column, spread over the banks.
+/// Elements from one row of the transposed A tile to the next: 4 more than a row has, so that the
+/// stores of a warp, down a column, spread over the banks.
 const A_STRIDE: usize = BM + 4;
 /// Float4s of A, and of B, that a thread loads in a k-iteration.
 const LOADS: usize = BM * BK / 4 / THREADS;
@@ -72,7 +72,7 @@ unsafe fn multiply(
     }
 }
 
-/// What a thread multiplies at a time: TM elements of a column of A and TN of a row of B.
+/// A thread's fragments of one k: TM elements of a column of A and TN of a row of B.
 type Fragments = ([Float4; TM / 4], [Float4; TN / 4]);
 
 /// All k-iterations, and the epilogue. `PREDICATED` unless the tile is exact and the rows are
@@ -88,14 +88,14 @@ unsafe fn mainloop<const PREDICATED: bool>(
     let depth = gemm.depth();
     let thread = thread::thread_idx_y() as usize * THREADS_X + thread::thread_idx_x() as usize;
 
-    // What this thread loads: `BK / 4` neighbours load a row of the A tile, `BN / 4` neighbours a
-    // row of the B tile.
+    // The loads of this thread: `BK / 4` neighbours load a row of the A tile, `BN / 4` neighbours
+    // a row of the B tile.
     let (a_row, a_col) = (thread / (BK / 4), thread % (BK / 4) * 4);
     let (b_row, b_col) = (thread / (BN / 4), thread % (BN / 4) * 4);
     let a_rows = THREADS / (BK / 4);
     let b_rows = THREADS / (BN / 4);
 
-    // What this thread computes: the first of its rows and columns in the block tile.
+    // The first row and column of this thread in the block tile.
     let (warp, lane) = (thread / 32, thread % 32);
     let (lane_m, lane_n) = raster::lane_position(lane);
     let row = warp / (BN / WN) * WM + lane_m * 4;

@@ -1,11 +1,11 @@
-//! Hopper's tensor cores: a warpgroup multiplies tiles that the copy engine brings.
+//! Hopper's tensor cores: a warpgroup multiplies tiles that the copy engine loads.
 //!
 //! Over `tensor-core` for elements of 16 bits (bf16, f16), with sums in f32:
 //! - `wgmma`: the 128 threads of a warpgroup multiply 64 x 16 by 16 x 256 in one instruction,
-//!   which reads A and B from shared memory itself. No fragment of them passes through registers,
-//!   which are left to the sums: half of a thread's;
-//! - the copy engine (TMA) brings whole tiles: one thread names a corner, and no thread computes
-//!   an address or holds data. What lies outside a matrix arrives as zeros;
+//!   which reads A and B from shared memory itself. No fragment passes through registers, so half
+//!   of a thread's registers hold sums;
+//! - the copy engine (TMA) loads whole tiles: one thread gives a corner, and no thread computes an
+//!   address or holds data. Elements outside of a matrix are filled with zeros;
 //! - tiles arrive at a barrier in shared memory (`mbarrier`), which counts their bytes, and threads
 //!   wait there for the phase in which all have arrived.
 //!
@@ -17,11 +17,11 @@
 //!
 //! Global-memory reads: M*N*K * (1/BM + 1/BN)
 //! Shared-memory reads: M*N*K * (1/64 + 1/256), by the tensor cores; 80 KiB of stages a CTA
-//! Block: 128 threads, one warpgroup, block tile 64 x 256 x 64, of which a thread has 2 x 64. A and
-//! B in any layout, rows at multiples of 16 bytes. Any M, N, K. For compute capability 9.0 alone.
+//! Block: 128 threads, one warpgroup, block tile 64 x 256 x 64, 2 x 64 a thread. A and B in any
+//! layout, rows at multiples of 16 bytes. Any M, N, K. Only for compute capability 9.0.
 //!
-//! Two CTAs fit an SM: while one waits or stores C, the other multiplies. Each takes one tile of C
-//! after the other.
+//! Two CTAs fit an SM: while one waits or stores C, the other multiplies. Each computes one tile
+//! of C after the other.
 //!
 //! ```sh
 //! cargo run -p host -- --kernel warpgroup --dtype bf16 --m 1000 --n 776 --k 120
@@ -45,20 +45,20 @@ pub(crate) const WARPGROUP: usize = 128;
 pub(crate) const WM: usize = 64;
 /// Depth of the tiles: 128 bytes.
 pub(crate) const BK: usize = 64;
-/// Columns of 16 bits of a box: 128 bytes, what a swizzle spreads over all banks.
+/// The columns of a box of 16 bits: 128 bytes, which a swizzle spreads over all banks.
 pub(crate) const BOX: usize = 64;
 /// The block tile is BM x BN x 64.
 const BM: usize = WM;
 const BN: usize = 256;
 /// A thread's sums.
 const SUMS: usize = BM * BN / WARPGROUP;
-/// Tiles of A, and of B, in shared memory: one is multiplied, the other arrives.
+/// Tiles of A, and of B, in shared memory: one is multiplied while the other is loaded.
 const STAGES: usize = 2;
 /// Bytes of a tile of A, and of a stage: a tile of A and one of B.
 const A_BYTES: usize = BM * BK * 2;
 const STAGE_BYTES: usize = A_BYTES + BN * BK * 2;
 
-/// The layout of an operand whose rows run along K, or along M or N.
+/// The layout of a K-major or MN-major operand.
 macro_rules! layout {
     (KMajor) => {
         OperandLayout::K_MAJOR_ALIGNED
@@ -80,22 +80,22 @@ unsafe fn multiply<T: Half, A: Tiles, B: Tiles>(
     let thread = thread::thread_idx_x() as usize;
     if thread == 0 {
         for stage in 0..STAGES {
-            mbarrier::init(full.add(stage), 1); // the thread that asks for tiles
+            mbarrier::init(full.add(stage), 1); // the thread that loads tiles
         }
         mbarrier::fence_init();
     }
     thread::sync_threads(); // the barriers may be used
-    grid_dependency::wait(); // for whatever writes A, B and C
+    grid_dependency::wait(); // for kernels that write A, B and C
 
     let (rows, cols) = (gemm.m.div_ceil(BM), gemm.n.div_ceil(BN));
     let iterations = gemm.depth().div_ceil(BK);
     let mut tile = thread::block_idx_x() as usize;
-    let mut number = 0; // of the tiles of A and B that have been multiplied, in all tiles of C
+    let mut number = 0; // tiles of A and B multiplied so far, over all tiles of C
     while tile < gemm.products() * rows * cols {
         let Place { product, row, col } = raster::place(tile, rows, cols);
         let (row, col) = (row * BM, col * BN);
         let (of_a, of_b) = (gemm.a_of(product), gemm.b_of(product));
-        // Asks for the tiles of an iteration, by one thread.
+        // One thread starts the loads of an iteration's tiles.
         let load = |number: usize, iteration: usize| {
             if thread == 0 && iteration < iterations {
                 let full = full.add(number % STAGES);
@@ -122,7 +122,7 @@ unsafe fn multiply<T: Half, A: Tiles, B: Tiles>(
                 sums.multiply::<T, A, B>(a, b, iteration > 0 || step > 0);
             }
             wgmma::commit();
-            sums.wait::<0>(); // the tiles have been read: others may take their place
+            sums.wait::<0>(); // the tiles have been read and may be overwritten
             number += 1;
         }
         let c = gemm.of_product(product);
@@ -134,22 +134,22 @@ unsafe fn multiply<T: Half, A: Tiles, B: Tiles>(
     }
 }
 
-/// The warpgroup of a thread, as the first lane of its warp has it. So the compiler sees that all
-/// lanes of a warp agree, and keeps what follows from it in uniform registers, from which `wgmma`
-/// reads descriptors of tiles: otherwise it copies them there between two products.
+/// The warpgroup of a thread, broadcast from the first lane of its warp. So the compiler knows
+/// that all lanes of a warp agree, and keeps derived values in uniform registers, from which
+/// `wgmma` reads descriptors of tiles: otherwise it copies them there between two products.
 ///
 /// # Safety
 ///
-/// All threads of a warp reach this call together.
+/// All threads of a warp call it together.
 #[inline(always)]
 pub(crate) unsafe fn warpgroup() -> usize {
     let warpgroup = thread::thread_idx_x() / WARPGROUP as u32;
     warp_shuffle_idx(!0, warpgroup, 0, 32).0 as usize
 }
 
-/// What a kernel needs to know of how a tile's rows run.
+/// The loads and descriptors of a tile, by its layout.
 pub(crate) trait Tiles: Major {
-    /// Asks for a tile of BK along K and `boxes` times 64 along M or N, from `mn` and `k` on.
+    /// Loads a tile of BK along K and `boxes` times 64 along M or N, from `mn` and `k` on.
     unsafe fn load(
         tile: *mut u8,
         matrix: Boxes<'_>,
@@ -159,7 +159,7 @@ pub(crate) trait Tiles: Major {
         full: *mut Mbarrier,
     );
 
-    /// Describes a tile to the tensor cores.
+    /// The descriptor of a tile for the tensor cores.
     unsafe fn descriptor(tile: *const u8) -> Descriptor<Self>;
 }
 

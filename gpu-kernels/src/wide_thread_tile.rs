@@ -1,21 +1,21 @@
-//! A wide thread tile: 16 x 12 accumulators a thread, fewer reads for each of them, and every
-//! register taken.
+//! A wide thread tile: 16 x 12 accumulators a thread, fewer reads for each, and every register in
+//! use.
 //!
 //! Over `async-pipeline`:
-//! - a thread tile of 16 x 8 reads 24 floats for 128 FMAs; one of 16 x 12 reads 28 for 192, three
-//!   quarters as many for each. Barriers, copies and addresses come once in 192 FMAs, too;
-//! - its accumulators take 192 of 255 registers. The others are too few for two columns of A in
-//!   flight: four rows of A are read just before they are multiplied, into the registers of those
-//!   before them;
-//! - what the loop does not need stays in shared memory until the tile is done;
-//! - the block tile is 128 x 192, of which few sizes are multiples. The N remainder goes to
-//!   `async-pipeline` (`n_remainder` below), since a tile that is partly empty takes as long as an
-//!   exact one.
+//! - a thread tile of 16 x 8 reads 24 floats for 128 FMAs; one of 16 x 12 reads 28 for 192, about
+//!   three quarters as many for each. Barriers, copies and addresses also serve 192 FMAs;
+//! - its accumulators take 192 of 255 registers. The remaining registers do not hold two columns
+//!   of A: four rows of A are read just before they are multiplied, into the registers of the
+//!   previous four;
+//! - values that the loop does not need stay in shared memory until the tile is done;
+//! - few sizes are multiples of the block tile, 128 x 192. `async-pipeline` computes the N
+//!   remainder (`n_remainder` below), since a tile that is partly empty takes as long as an exact
+//!   one.
 //!
 //! Global-memory reads: M*N*K * (1/BM + 1/BN)
 //! Shared-memory reads: M*N*K * (1/TM + 1/TN), as float4s; 16 * 8 * (128 + 192) bytes a CTA
-//! Block: 128 threads, block tile 128 x 192 x 8, thread tile 16 x 12. Any M, N, K, where A and B
-//! are stored with zeros up to exact tiles.
+//! Block: 128 threads, block tile 128 x 192 x 8, thread tile 16 x 12. Any M, N, K, with A and B
+//! padded with zeros up to exact tiles.
 //!
 //! ```sh
 //! cargo run -p host -- --kernel wide-thread-tile --m 256 --n 500 --k 123
@@ -47,36 +47,36 @@ type B = MnMajor<BN, BK, THREADS, true>;
 
 /// Elements of a tile of A and one of B.
 const STAGE: usize = A::STAGE + B::STAGE;
-/// From the last stage in shared memory back to the first, in bytes, modulo 2^32.
+/// The offset from the last stage in shared memory back to the first, in bytes, modulo 2^32.
 const BACK: u32 = 0u32.wrapping_sub(((STAGES - 1) * STAGE * 4) as u32);
 
-/// The order in which the columns of a thread tile are multiplied: one of each of its three
-/// float4s of B at a time.
+/// The order in which the columns of a thread tile are multiplied: one from each of the three
+/// float4s of B in turn.
 const COLUMN_ORDER: [usize; TN] = [0, 4, 8, 1, 5, 9, 2, 6, 10, 3, 7, 11];
 
 /// The loop is rotated: an iteration starts at this k of a tile and this row of the thread tile,
-/// and ends there in the next tile. `ptxas` moves no read across the ends, and so each comes at
-/// least 16 FMAs before its use (docs/src/tuning.md).
+/// and ends there in the next tile. `ptxas` moves no read across the ends, so each comes at least
+/// 16 FMAs before its use (docs/src/tuning.md).
 const START_K: usize = 1;
 const START_ROW: usize = 5;
-/// Before this k it waits for the next tile.
+/// The k before which it waits for the next tile.
 const BARRIER_K: usize = 7;
 
-/// What a CTA has to do. The loop does not need it, and has no registers to keep it in.
+/// The work of a CTA. The loop does not need it, and has no registers for it.
 #[derive(Clone, Copy)]
 struct Schedule {
     stream_k: StreamK,
     work: CtaWork,
-    /// Where its next partial sums go.
+    /// The workspace tile of its next partial sums.
     workspace_tile: usize,
 }
 
-/// Room for it behind the stages, in elements. As a shared array of its own it came before them,
-/// so that they began in the middle of 128 bytes: 53 instead of 57 TFLOP/s (8192 x 6336 x 8192,
+/// Its room after the stages, in elements. A separate shared array was placed before the stages,
+/// which then began in the middle of 128 bytes: 53 instead of 57 TFLOP/s (8192 x 6336 x 8192,
 /// H200).
 const SCHEDULE: usize = size_of::<Schedule>() / size_of::<f32>();
 
-/// Where a thread reads in a tile of A and one of B: bytes from the first stage.
+/// A thread's read offsets in a tile of A and one of B, in bytes from the first stage.
 #[derive(Clone, Copy)]
 struct Offsets {
     a: u32,
@@ -84,7 +84,7 @@ struct Offsets {
 }
 
 impl Offsets {
-    /// The same, in tiles `bytes` further on, modulo 2^32.
+    /// The offsets in tiles `bytes` further on, modulo 2^32.
     #[inline(always)]
     fn after(self, bytes: u32) -> Offsets {
         Offsets {
@@ -113,13 +113,13 @@ unsafe fn multiply(
     grid_dependency::wait(); // for copies of A and B
     grid_dependency::launch_dependents(); // `fix_up` may start on SMs that become free
 
-    // What this thread computes: the first of its rows and columns in the block tile.
+    // The first row and column of this thread in the block tile.
     let thread = thread::thread_idx_x() as usize;
     let (warp, lane) = (thread / 32, thread % 32);
     let (lane_m, lane_n) = raster::lane_position(lane);
     let row = warp / 2 * (4 * TM) + lane_m * 4;
     let col = warp % 2 * (8 * TN) + lane_n * 4;
-    // From a thread's piece of 4 x 4 to its next.
+    // The distance between the 4 x 4 pieces of a thread tile.
     let (next_rows, next_cols) = (4 * 4, 4 * 8);
 
     let read =
@@ -163,8 +163,8 @@ unsafe fn multiply(
         let mut a_frag = [Float4::ZERO; TM / 4];
         let mut b_frag = [Float4::ZERO; TN / 4];
 
-        // The FMAs of the k-th column of A and row of B, and between them the reads of the
-        // fragments that come next.
+        // The FMAs of the k-th column of A and row of B, interleaved with reads of the next
+        // fragments.
         macro_rules! multiply_column {
             ($k:expr, rows $rows:expr, in $here:expr, then $next:expr) => {{
                 let k = $k;
@@ -194,13 +194,13 @@ unsafe fn multiply(
             }};
         }
 
-        // K-iterations remaining, this one included.
+        // The k-iterations remaining, this one included.
         let mut remaining = (segment.to - segment.from) as u32;
         if depth == 0 {
             remaining = 0;
         }
         if remaining > 0 {
-            thread::sync_threads(); // every thread has finished reading the segment before
+            thread::sync_threads(); // every thread has finished reading the previous segment
             if thread == 0 {
                 *parked = schedule;
             }
@@ -216,7 +216,7 @@ unsafe fn multiply(
             pipeline::wait_prior::<{ STAGES as u32 - 2 }>();
             thread::sync_threads(); // the first stage is complete
 
-            // Where this thread copies to in the stage that was read last.
+            // The target of this thread's copies, in the stage that was read last.
             let mut free = Offsets {
                 a: (((STAGES - 1) * STAGE + A::target(thread)) * 4) as u32,
                 b: (((STAGES - 1) * STAGE + A::STAGE + B::target(thread)) * 4) as u32,
@@ -247,7 +247,7 @@ unsafe fn multiply(
                     if k == BARRIER_K {
                         pipeline::wait_prior::<{ STAGES as u32 - 3 }>();
                         // The next stage is complete, and every thread has finished reading the
-                        // one before this.
+                        // previous one.
                         thread::sync_threads();
                         if remaining > STAGES as u32 - 1 {
                             a.copy_exact(stages.byte_add(free.a as usize));
@@ -282,9 +282,9 @@ unsafe fn multiply(
         let segment = stream_k.segment(work);
         let (tile_row, tile_col) = stream_k.tile_position(segment.tile);
         let (tile_row, tile_col) = (tile_row * BM, tile_col * BN);
-        // The epilogue is word for word that of `async_pipeline`. As a function of both, `ptxas`
-        // put reads of this loop next to their uses, and more FMAs of that one on one bank of
-        // registers (137 instead of 120 a k-iteration).
+        // The epilogue is a copy of that of `async_pipeline`. With a shared function, `ptxas` put
+        // reads of this loop next to their uses, and gave the other loop more FMAs with register
+        // bank conflicts (137 instead of 120 a k-iteration).
         let covers_tile = stream_k.covers_tile(segment);
         let in_bounds = gemm.tile_is_in_bounds(tile_row, tile_col, BM, BN);
         let exact = in_bounds && gemm.c_is_float4_aligned();

@@ -1,4 +1,4 @@
-//! What the kernels say of themselves agrees with what they do and with each other.
+//! The kernels' descriptions agree with their behaviour and with each other.
 
 use cuda_std::simulator::Launch;
 use gpu_kernels::gemm::Gemm;
@@ -37,7 +37,7 @@ fn the_kernel_of_an_n_remainder_reads_the_same_copy_of_a() {
     }
 }
 
-/// The product of a row and a column.
+/// The arguments for the product of a row and a column.
 fn row_by_column<'a, T: From<u8>>(a: &'a [T], b: &'a [T], c: *mut T) -> Gemm<'a, T> {
     Gemm {
         m: 1,
@@ -70,7 +70,7 @@ fn element(kernel: unsafe fn(Gemm<'_, f32>), a: [f32; 6], b: [f32; 6]) -> f32 {
 
 #[test]
 fn a_compensated_sum_keeps_what_a_plain_one_loses() {
-    // 2^24 and five times 1, each of which is half a unit of it.
+    // 2^24 and five times 1, each half a unit in the last place of it.
     let factors = [4096.0, 1.0, 1.0, 1.0, 1.0, 1.0];
     assert_eq!(element(naive, factors, factors), 16_777_216.0);
     assert_eq!(element(naive_kahan, factors, factors), 16_777_220.0);
@@ -98,7 +98,7 @@ fn a_compensated_sum_that_becomes_infinite_stays_so() {
     }
 }
 
-/// The square of 1 + 2^-40, less 1 + 2^-39, beside a number that comes and goes.
+/// The square of 1 + 2^-40, less 1 + 2^-39, beside a large number that cancels.
 #[test]
 fn a_reference_keeps_what_is_far_below_the_last_bit_of_its_sums() {
     let two_to = |exponent| 2f64.powi(exponent);

@@ -1,6 +1,6 @@
-//! What kernels are made of: the choice between the path for whole tiles and the one for edges,
-//! orders of tiles, lanes and columns, and the division of work. All of them have the right sums
-//! either way, so nothing else would notice.
+//! The parts of kernels: the choice between the path for exact tiles and the predicated one,
+//! orders of tiles, lanes and columns, and the division of work. A mistake in them leaves the sums
+//! right, so no other test would notice it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,7 +16,7 @@ use gpu_kernels::warp_specialized_tf32::{in_left, left_row};
 #[repr(align(16))]
 struct Aligned([f32; 8]);
 
-/// A product of 20 x 24 x 16 whose matrices begin `offsets` elements behind a multiple of 16
+/// A product of 20 x 24 x 16 with matrices that begin `offsets` elements after a multiple of 16
 /// bytes.
 fn product(memory: &Aligned, offsets: [usize; 3], [lda, ldb, ldc]: [usize; 3]) -> Gemm<'_, f32> {
     let [a, b, c] = offsets.map(|offset| &memory.0[offset..]);
@@ -123,8 +123,8 @@ fn the_lanes_of_a_quarter_warp_are_two_by_four() {
     }
 }
 
-/// Shared memory serves half a warp at a time where each lane reads 8 bytes: from each of the 32
-/// banks four.
+/// If each lane reads 8 bytes, shared memory serves half a warp at a time: 4 bytes from each of
+/// the 32 banks.
 #[test]
 fn registers_for_tf32_are_read_from_all_banks_at_once() {
     let rows = (0..4).flat_map(|warp| (0..8).map(move |row| left_row(warp, row)));
@@ -143,7 +143,7 @@ fn registers_for_tf32_are_read_from_all_banks_at_once() {
     }
 }
 
-/// It serves a quarter of a warp at a time where each lane reads 16 bytes.
+/// If each lane reads 16 bytes, shared memory serves a quarter of a warp at a time.
 #[test]
 fn fragments_of_f64_are_read_from_all_banks_at_once() {
     for place in [in_a_tile, in_b_tile] {
@@ -190,7 +190,7 @@ fn serpentine_order_turns_at_the_end_of_each_row() {
     );
 }
 
-/// The segments of each tile, as the CTAs take them: from which k-iteration to which.
+/// The segments of each tile, in the order of CTAs: the first k-iteration and the end.
 fn segments(stream_k: &StreamK) -> BTreeMap<usize, Vec<(usize, usize)>> {
     let mut tiles = BTreeMap::<_, Vec<_>>::new();
     for y in 0..=stream_k.data_parallel_waves {
@@ -231,7 +231,7 @@ fn ctas_divide_every_tile_without_gaps_and_into_no_more_segments_than_said() {
             }
             let most = of_tiles.values().map(Vec::len).max();
             assert!(most <= Some(stream_k.max_segments()), "{what}");
-            // Where the work is divided in earnest, it says no more than there can be.
+            // With enough k-iterations, `max_segments` is at most one too high.
             if stream_k.k_iterations > 2 * ctas {
                 assert!(most >= Some(stream_k.max_segments() - 1), "{what}");
             }
