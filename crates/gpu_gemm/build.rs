@@ -1,7 +1,7 @@
 //! Compiles the kernels to PTX for several architectures, to machine code for the GPUs of this
-//! machine, and to OpenCL C, and packs them for `src/device/compiled.rs` with the Rust files that
-//! they came from. With the feature `on-demand`, a dev build compiles nothing: then the program
-//! does, kernel by kernel.
+//! machine, and to OpenCL C, and packs them for `src/device/compiled.rs` with their Rust files.
+//! With the feature `on-demand`, a dev build compiles nothing: the program then does, kernel by
+//! kernel.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::error::Error;
@@ -15,25 +15,24 @@ use cuda_builder::{CudaBuilder, DebugInfo, NvvmArch};
 use lzma_rust2::{LzmaOptions, LzmaWriter};
 use nvvm::{Toolkit, gpus, ptxas};
 
-/// The architectures that PTX is compiled for, oldest first. A GPU runs the newest that it
-/// supports.
+/// The targets of the PTX, oldest first. A GPU runs the newest that it supports.
 const ARCHITECTURES: [NvvmArch; 4] = [
     NvvmArch::Compute75,
-    NvvmArch::Compute80, // copies from global to shared memory that run on their own
-    NvvmArch::Compute90, // kernels that begin before the one before them has ended
+    NvvmArch::Compute80,  // asynchronous copies from global to shared memory
+    NvvmArch::Compute90,  // kernels that begin before the previous one has ended
     NvvmArch::Compute90a, // products of warpgroups
 ];
 
-/// The variable that names the architectures whose PTX the program holds, such as `sm_80,sm_90a`;
-/// `all`, or `none`.
+/// The variable that names the architectures of the program's PTX, such as `sm_80,sm_90a`; `all`,
+/// or `none`.
 const PTX: &str = "GEMM_PTX";
 
-/// The variable that names the architectures to assemble machine code for, such as `sm_80,sm_90`,
-/// instead of those of this machine's GPUs. Empty: none.
+/// The variable that names the architectures for machine code, such as `sm_80,sm_90`, instead of
+/// those of this machine's GPUs. Empty: none.
 const MACHINE_CODE: &str = "GEMM_MACHINE_CODE";
 
-/// How much text is compressed together: kernels resemble each other, and one that is loaded costs
-/// the unpacking of its block.
+/// The size of the text that is compressed together: kernels resemble each other, but loading one
+/// unpacks its whole block.
 const BLOCK_BYTES: usize = 2 << 20;
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -98,7 +97,7 @@ fn named(names: &str) -> Result<Vec<NvvmArch>, String> {
     }
 }
 
-/// Compiles the kernels for these architectures, and packs what comes of them.
+/// Compiles the kernels for these architectures, and packs the results.
 fn compile(
     architectures: &[NvvmArch],
     kernels: &Path,
@@ -106,7 +105,7 @@ fn compile(
     packed: &mut Packed,
 ) -> Result<(), Box<dyn Error>> {
     let opencl = out.join("opencl");
-    // Each is a feature of the kernels, too.
+    // Each type is a feature of the kernels, too.
     let types = ["bf16", "f16", "f64", "i32"];
     let types = types.into_iter().filter(|name| has_feature(name));
     let types = types.map(|name| format!("--features={name}"));
@@ -119,19 +118,19 @@ fn compile(
         true => DebugInfo::LineTables,
         false => DebugInfo::None,
     };
-    // libNVVM uses one core.
+    // libNVVM uses one core, so builds run in parallel.
     let builds: Vec<_> = thread::scope(|scope| {
         let start = |arch: &NvvmArch| {
             let builder = CudaBuilder::new(kernels)
                 .arch(*arch)
                 .kernels_to(out.join(arch.to_string()))
                 .debug(debug)
-                // No input makes these kernels panic, and each call is code that must be compiled.
+                // No input makes these kernels panic, and each panic message is code to compile.
                 .panic_messages(false)
                 .libnvvm_optional(true)
                 .build_args(&types);
-            // The oldest has the least that OpenCL lacks: its copies to shared memory are loads
-            // and stores.
+            // The oldest uses the fewest features that OpenCL lacks: its copies to shared memory
+            // are loads and stores.
             let builder = match *arch == architectures[0] && has_feature("opencl") {
                 true => builder.opencl_to(&opencl),
                 false => builder,
@@ -145,14 +144,13 @@ fn compile(
     for (arch, build) in architectures.iter().zip(builds) {
         let folder = build.unwrap_or_else(|panic| resume_unwind(panic))?;
         let texts = texts(&folder, "ptx")?;
-        // There are none if the kernels do not compile for the CPU either; cargo is about to
-        // report that.
+        // There are none if the kernels do not compile for the CPU either; cargo will report that.
         if !texts.is_empty() {
             modules.push((*arch, texts));
         }
     }
     let mut sources = BTreeSet::new();
-    // The same kernel for all architectures differs little: together they compress well.
+    // A kernel differs little between architectures: together they compress well.
     let names: BTreeSet<String> = modules
         .iter()
         .flat_map(|(_, texts)| texts.keys())
@@ -203,8 +201,7 @@ fn compile(
         packed.opencl += &format!("({name:?}, {program}),\n");
     }
     for name in sources.iter().filter(|name| Path::new(name).is_relative()) {
-        // A name is relative to the root of the kernels' workspace, which is their folder or the
-        // one above it.
+        // A name is relative to the root of the kernels' workspace: their folder or its parent.
         let mut paths = kernels.ancestors().take(2).map(|folder| folder.join(name));
         if let Some(path) = paths.find(|path| path.is_file()) {
             let place = packed.add(&fs::read(path)?)?;
@@ -217,7 +214,7 @@ fn compile(
 /// Texts by the names of kernels.
 type Texts = BTreeMap<String, String>;
 
-/// The files of a folder that have this ending, by the names before it; none if there is no folder.
+/// The texts of a folder's files with this extension, by name; none if there is no folder.
 fn texts(folder: &Path, ending: &str) -> io::Result<Texts> {
     let mut texts = Texts::new();
     for entry in fs::read_dir(folder).into_iter().flatten() {
@@ -231,9 +228,8 @@ fn texts(folder: &Path, ending: &str) -> io::Result<Texts> {
 }
 
 /// Assembles machine code for the GPUs of this machine, so that the driver need not compile PTX
-/// when a kernel first runs: the number of an architecture, the index of the module that it was
-/// made of, and each kernel's code. Where there is no ptxas, or it refuses, the driver compiles as
-/// ever.
+/// when a kernel first runs: the number of an architecture, the index of the assembled module, and
+/// each kernel's code. Without ptxas, or if it refuses, the driver compiles as usual.
 fn assemble(modules: &[(NvvmArch, Texts)]) -> Vec<(i32, usize, BTreeMap<String, Vec<u8>>)> {
     println!("cargo::rerun-if-env-changed={MACHINE_CODE}");
     let names = match env::var(MACHINE_CODE) {
@@ -247,7 +243,7 @@ fn assemble(modules: &[(NvvmArch, Texts)]) -> Vec<(i32, usize, BTreeMap<String, 
         return Vec::new();
     };
     let number = |name: &str| name.strip_prefix("sm_")?.parse::<i32>().ok();
-    // As `newest_for` chooses when a kernel is loaded.
+    // The same choice as in `newest_for`, when a kernel is loaded.
     let runs_on = |arch: NvvmArch, gpu: i32| match arch.sm().strip_suffix('a') {
         Some(sm) => number(sm) == Some(gpu),
         None => number(&arch.sm()).is_some_and(|oldest| oldest <= gpu),
@@ -255,7 +251,7 @@ fn assemble(modules: &[(NvvmArch, Texts)]) -> Vec<(i32, usize, BTreeMap<String, 
     let threads = thread::available_parallelism().map_or(1, usize::from);
     let mut assembled = Vec::new();
     for (name, number) in names.iter().filter_map(|name| Some((name, number(name)?))) {
-        // The newest that it runs.
+        // The newest module that the GPU runs.
         let module = modules.iter().rposition(|(arch, _)| runs_on(*arch, number));
         let Some(module) = module else { continue };
         let texts: Vec<(&String, &String)> = modules[module].1.iter().collect();
@@ -281,7 +277,7 @@ fn assemble(modules: &[(NvvmArch, Texts)]) -> Vec<(i32, usize, BTreeMap<String, 
     assembled
 }
 
-/// What the program holds: blocks of text, and where everything is in them, as Rust expressions.
+/// The contents of the program: blocks of text, and the places in them, as Rust expressions.
 struct Packed {
     out: PathBuf,
     is_compressed: bool,
@@ -294,7 +290,7 @@ struct Packed {
 }
 
 impl Packed {
-    /// A dev build saves the time that compressing takes.
+    /// A dev build does not compress, which saves time.
     fn new(out: &Path, is_compressed: bool) -> Packed {
         Packed {
             out: out.to_owned(),
@@ -308,7 +304,7 @@ impl Packed {
         }
     }
 
-    /// Adds bytes, and returns their place: the block, where they begin in it, and their number.
+    /// Adds bytes, and returns their place: the block, the offset in it, and their number.
     fn add(&mut self, bytes: &[u8]) -> io::Result<String> {
         let place = (self.blocks.len(), self.block.len(), bytes.len());
         self.block.extend_from_slice(bytes);
@@ -321,7 +317,7 @@ impl Packed {
     fn end_block(&mut self) -> io::Result<()> {
         let mut block = std::mem::take(&mut self.block);
         if self.is_compressed {
-            // Others take twice to ten times as long, for a quarter less at best.
+            // Higher presets take two to ten times as long, for a quarter less at best.
             let mut options = LzmaOptions::with_preset(1);
             options.dict_size = block.len().next_power_of_two() as u32;
             let length = block.len() as u64;

@@ -1,4 +1,4 @@
-//! The argument block of a launch: its fields as words, once addresses and scalars are known.
+//! The argument block of a launch: its fields as words, with addresses and scalars filled in.
 
 use cuda_std::tma::TensorMap;
 
@@ -6,7 +6,7 @@ use crate::error::DeviceError;
 use crate::launch::{Argument, Bindings, Launch, Map};
 
 impl Launch {
-    /// The kernel's argument block, with what `map` says in place of a tensor map.
+    /// The kernel's argument block. `map` encodes tensor maps.
     ///
     /// # Errors
     ///
@@ -24,7 +24,7 @@ impl Launch {
                 Argument::Beta => words.push(bindings.beta.bits()),
                 Argument::Slice(address, length) => {
                     let start = match bindings.pointer(*address) {
-                        // No slice is at null, not even an empty one.
+                        // A slice is never at null, not even an empty one.
                         null if null.is_null() => std::ptr::dangling_mut::<u64>().cast(),
                         start => start,
                     };
@@ -51,9 +51,9 @@ impl Launch {
     }
 }
 
-/// The argument block of a launch, as its kernel reads it: each field is a word of 8 bytes, a slice
-/// is two, an address and a length, and a tensor map is 16. Hosts of NVIDIA's GPUs are
-/// little-endian, so that a shorter number begins where its word begins.
+/// The argument block of a launch, as its kernel reads it: each field is a word of 8 bytes, a
+/// slice is two, an address and a length, and a tensor map is 16. Hosts of NVIDIA's GPUs are
+/// little-endian, so a shorter number is at the start of its word.
 #[derive(Debug, PartialEq, Eq)]
 pub struct ArgumentBlock(Vec<ArgumentLine>);
 

@@ -1,5 +1,5 @@
-//! What a device does: memory, copies, launches, and the time that they take. One trait, which a
-//! GPU's stream, a device of OpenCL and the simulator implement.
+//! The operations of a device: memory, copies, launches, and their times. A GPU's stream, an
+//! OpenCL device and the simulator implement one trait.
 
 use std::any::Any;
 use std::time::{Duration, Instant};
@@ -16,13 +16,13 @@ use crate::plan::Plan;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Space {
     Gpu,
-    /// A device of OpenCL, by the address of its context: another one cannot use its memory.
+    /// An OpenCL device, by the address of its context: another one cannot use its memory.
     OpenCl(usize),
     Host,
 }
 
 impl Space {
-    /// For messages.
+    /// The name for messages.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Space::Gpu => "the GPU's",
@@ -32,7 +32,7 @@ impl Space {
     }
 }
 
-/// Between which memories a copy goes: the host's and the device's, or the device's alone.
+/// The direction of a copy: between host and device, or within the device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Way {
     ToDevice,
@@ -46,13 +46,13 @@ pub struct Allocated {
     _owner: Box<dyn Any + Send + Sync>,
 }
 
-// SAFETY: the pointer leads into memory that moves along.
+// SAFETY: the pointer is to memory that the owner keeps.
 unsafe impl Send for Allocated {}
-// SAFETY: the pointer is an address; each use of it says what it needs.
+// SAFETY: the pointer is an address; each use of it states its requirements.
 unsafe impl Sync for Allocated {}
 
 impl Allocated {
-    /// Memory that begins at `start` and is there as long as its owner.
+    /// Memory at `start`, which lives as long as `owner`.
     pub(crate) fn new(start: *mut u8, owner: impl Any + Send + Sync) -> Allocated {
         Allocated {
             start,
@@ -66,30 +66,30 @@ impl Allocated {
     }
 }
 
-/// What is known of a device's memory, in bytes.
+/// The sizes of a device's memory, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Capacity {
     /// The cache that all launches share.
     pub cache: usize,
-    /// Memory that is free.
+    /// The free memory.
     pub free: usize,
 }
 
-/// A point among what a device does, which it reaches when it has done all that was launched
-/// before: on a GPU an event, elsewhere the time at which the host had waited for it.
+/// A point in a device's work, which it reaches when it has done everything launched before: on a
+/// GPU an event, elsewhere the time after the host has waited.
 pub struct Mark {
     event: Option<Event>,
     at: Instant,
 }
 
 impl Mark {
-    /// A point that a GPU's stream reaches with this event, or that has been reached now.
+    /// A point that a GPU's stream reaches with this event, or, for `None`, that is reached now.
     pub(crate) fn new(event: Option<Event>) -> Mark {
         let at = Instant::now();
         Mark { event, at }
     }
 
-    /// Waits until the device gets there.
+    /// Waits until the device reaches it.
     ///
     /// # Errors
     ///
@@ -99,7 +99,7 @@ impl Mark {
         waited.map_err(during("Waiting for the GPU"))
     }
 
-    /// Whether the device has got there.
+    /// Whether the device has reached it.
     ///
     /// # Errors
     ///
@@ -132,16 +132,16 @@ impl Mark {
 ///
 /// # Safety
 ///
-/// Safe code relies on what the methods say: that memory is as large as was asked for, and that
-/// two devices which cannot use each other's memory differ in their [`Space`].
+/// Safe code relies on the methods: memory is as large as requested, and two devices that cannot
+/// use each other's memory differ in their [`Space`].
 pub unsafe trait Backend: Send + Sync {
-    /// What plans need to know about it.
+    /// The facts that plans need.
     fn facts(&self) -> DeviceFacts;
 
-    /// Whose memory it uses.
+    /// The memory that it uses.
     fn space(&self) -> Space;
 
-    /// Makes a GPU's context the calling thread's, which all else that a GPU does requires.
+    /// Makes a GPU's context current in the calling thread, which its other methods require.
     ///
     /// # Errors
     ///
@@ -150,15 +150,15 @@ pub unsafe trait Backend: Send + Sync {
         Ok(())
     }
 
-    /// Memory of at least `bytes` bytes, with unspecified contents. It begins where the device's
-    /// allocations do: at a multiple of 128 bytes or more.
+    /// Memory of at least `bytes` bytes, with unspecified contents. It has the alignment of the
+    /// device's allocations: at least 128 bytes.
     ///
     /// # Errors
     ///
     /// There is not enough memory.
     fn allocate(&self, bytes: usize) -> Result<Allocated, DeviceError>;
 
-    /// How large its memory is, as far as that limits anything.
+    /// The size of its memory, as far as it is a limit.
     ///
     /// # Errors
     ///
@@ -170,7 +170,7 @@ pub unsafe trait Backend: Send + Sync {
         })
     }
 
-    /// Copies `bytes` bytes, and waits for it.
+    /// Copies `bytes` bytes, and waits for the copy.
     ///
     /// # Errors
     ///
@@ -179,7 +179,7 @@ pub unsafe trait Backend: Send + Sync {
     /// # Safety
     ///
     /// Both sides are at least as long, in the memories that `way` names, and do not overlap;
-    /// nothing writes the source or touches the target meanwhile.
+    /// until the end nothing writes the source or touches the target.
     unsafe fn copy(
         &self,
         from: *const u8,
@@ -188,7 +188,7 @@ pub unsafe trait Backend: Send + Sync {
         way: Way,
     ) -> Result<(), DeviceError>;
 
-    /// Compiles a plan's kernels that have not been compiled.
+    /// Compiles those kernels of a plan that are not compiled yet.
     ///
     /// # Errors
     ///
@@ -211,15 +211,14 @@ pub unsafe trait Backend: Send + Sync {
     /// context is current.
     unsafe fn launch(&self, launch: &Launch, bindings: &Bindings) -> Result<(), DeviceError>;
 
-    /// Waits for all that has been launched.
+    /// Waits for everything launched so far.
     ///
     /// # Errors
     ///
     /// The device fails, or a kernel crashed.
     fn synchronize(&self) -> Result<(), DeviceError>;
 
-    /// The same, where `kernel` was launched last: if a kernel crashed, that is the one that is
-    /// named.
+    /// The same after a launch of `kernel`: if a kernel crashed, the error names this one.
     ///
     /// # Errors
     ///
@@ -228,7 +227,7 @@ pub unsafe trait Backend: Send + Sync {
         self.synchronize()
     }
 
-    /// Marks the point after all that has been launched. A GPU does not wait for it.
+    /// Marks the end of everything launched so far. On a GPU this does not wait.
     ///
     /// # Errors
     ///
@@ -238,12 +237,12 @@ pub unsafe trait Backend: Send + Sync {
         Ok(Mark::new(None))
     }
 
-    /// How long launches of `kernel` take from the start of the first to the end of the last. It
+    /// The time of launches of `kernel`, from the start of the first to the end of the last. It
     /// waits for them even if one could not be started.
     ///
     /// # Errors
     ///
-    /// A launch fails; if one crashed, that is the kernel that is named.
+    /// A launch fails; if one crashed, the error names `kernel`.
     fn time(
         &self,
         kernel: &str,
@@ -258,7 +257,7 @@ pub unsafe trait Backend: Send + Sync {
     }
 }
 
-/// Runs the launches of a plan, in order; on a GPU it does not wait for them.
+/// Runs the launches of a plan in order; on a GPU it does not wait for them.
 ///
 /// # Errors
 ///
@@ -275,8 +274,8 @@ pub unsafe fn run(
     for product in 0..plan.repeats() {
         let bindings = plan.bindings_of(product, bindings);
         for launch in plan.launches() {
-            // SAFETY: as the caller vouches; later launches do not overwrite what an earlier one
-            // leaves in the workspace for them.
+            // SAFETY: as the caller vouches; launches do not overwrite data in the workspace that
+            // later ones need.
             unsafe { backend.launch(launch, &bindings)? };
         }
     }

@@ -1,4 +1,4 @@
-//! Elements in the memory of a device: a GPU's, that of a device of OpenCL, or the host's for the
+//! Elements in the memory of a device: of a GPU, of an OpenCL device, or of the host for the
 //! simulator.
 
 use std::marker::PhantomData;
@@ -7,7 +7,7 @@ use crate::backend::{Allocated, Backend, Space, Way};
 use crate::error::DeviceError;
 use crate::launch::Element;
 
-/// Elements in the memory of the device that made it.
+/// Elements in the memory of the device that allocated it.
 pub struct Buffer<T: Element> {
     memory: Allocated,
     length: usize,
@@ -45,8 +45,8 @@ impl<T: Element> Buffer<T> {
         self.memory.start().cast()
     }
 
-    /// Copies elements to its own from number `first` on. `backend` made it, a GPU's context is
-    /// current, and nothing that was launched uses the buffer any longer.
+    /// Copies elements to the buffer, from index `first` on. `backend` allocated the buffer, a
+    /// GPU's context is current, and no running launch uses the buffer.
     ///
     /// # Errors
     ///
@@ -63,7 +63,7 @@ impl<T: Element> Buffer<T> {
     ) -> Result<(), DeviceError> {
         self.check(backend, first, elements.len());
         let to = self.start().wrapping_add(first).cast();
-        // SAFETY: both sides are as long as `elements`, whose every pattern of bits is a value.
+        // SAFETY: both sides are as long as `elements`, and any bits are valid elements.
         unsafe {
             backend.copy(
                 elements.as_ptr().cast(),
@@ -74,7 +74,7 @@ impl<T: Element> Buffer<T> {
         }
     }
 
-    /// Copies its elements from number `first` on, on the same conditions.
+    /// Copies its elements from index `first` on, on the same conditions.
     ///
     /// # Errors
     ///
@@ -98,7 +98,7 @@ impl<T: Element> Buffer<T> {
         Ok(elements)
     }
 
-    /// A copy in memory of its own, on the same conditions.
+    /// A copy in new memory, on the same conditions.
     ///
     /// # Errors
     ///

@@ -22,11 +22,10 @@ use crate::product::{Product, Stored};
 /// matrix, and for partial sums.
 pub const WORKSPACE: usize = 320 << 20;
 
-/// The bytes of the smallest workspace: enough for the smallest part that a product is split
-/// into.
+/// The bytes of the smallest workspace: enough for the smallest part of a product.
 const SMALLEST: usize = 1 << 20;
 
-/// What [`gemm`] runs on: a GPU's stream, a device of OpenCL or the simulator, the chooser of
+/// The context of [`gemm`]: a GPU's stream, an OpenCL device or the simulator, the chooser of
 /// kernels, and a workspace for operand copies and partial sums.
 ///
 /// Products of one context share its workspace, so they run one after the other, in the order of
@@ -34,21 +33,21 @@ const SMALLEST: usize = 1 << 20;
 pub struct Context<'device> {
     backend: Box<dyn Backend + 'device>,
     chooser: Chooser,
-    /// Floats, so that they are aligned.
+    /// The elements are floats for alignment.
     workspace: Buffer<f32>,
-    /// The kernel that was launched last, which an error that crashes the GPU is said of.
+    /// The kernel that was launched last, which the error names if the GPU crashes.
     last: Cell<Option<&'static str>>,
-    /// One thread at a time launches what uses the workspace.
+    /// Only one thread at a time may launch work that uses the workspace.
     not_sync: PhantomData<Cell<()>>,
 }
 
 impl<'device> Context<'device> {
-    /// A context on the simulator, a device of OpenCL, or the GPU's own stream, with a workspace of
+    /// A context on the simulator, an OpenCL device, or the GPU's own stream, with a workspace of
     /// this many bytes, such as [`WORKSPACE`], and of at least one MiB. If the best plan for a
-    /// product needs a larger workspace, the product runs by a plan that needs less, or in parts:
-    /// slower and with different rounding. Elements of 16 bits need workspace where rows of A or B
-    /// do not begin at multiples of 16 bytes. Products with a C of 16 bits are not cut along K,
-    /// since each part would round C once more, so that [`gemm`] may refuse one with a long K.
+    /// product needs a larger workspace, the product runs with a plan that needs less, or in
+    /// parts: slower and with different rounding. Elements of 16 bits need workspace if rows of A
+    /// or B do not begin at multiples of 16 bytes. Products with a C of 16 bits are not cut along
+    /// K, since each part would round C once more, so that [`gemm`] may refuse one with a long K.
     ///
     /// # Errors
     ///
@@ -95,8 +94,8 @@ impl<'device> Context<'device> {
         })
     }
 
-    /// The same context where f32 may be split into two f16 ([`Chooser::allowing_split`]). The split
-    /// copies need as much workspace as A and B, and [`Context::prepare`] provides it.
+    /// The same context, but f32 may be split into two f16 ([`Chooser::allowing_split`]). The
+    /// split copies need as much workspace as A and B, and [`Context::prepare`] provides it.
     ///
     /// ```
     /// # use gpu_gemm::{Context, Device};
@@ -109,13 +108,13 @@ impl<'device> Context<'device> {
         self
     }
 
-    /// The same context where f32 may be rounded to tf32 or split ([`Chooser::allowing_tf32`]).
+    /// The same context, but f32 may be rounded to tf32 or split ([`Chooser::allowing_tf32`]).
     pub fn allowing_tf32(mut self) -> Context<'device> {
         self.chooser.allow(choose::TF32);
         self
     }
 
-    /// The same context, which multiplies matrices of the types of this kernel with nothing else.
+    /// The same context, but it uses only this kernel for matrices of the kernel's types.
     ///
     /// ```
     /// use gpu_gemm::gpu_kernels::naive;
@@ -132,8 +131,8 @@ impl<'device> Context<'device> {
         self
     }
 
-    /// The chooser of its kernels: it uses what `rust-gemm tune` measured on this GPU, if anything,
-    /// and otherwise a model.
+    /// The chooser of its kernels: it uses the measurements of `rust-gemm tune` on this GPU, if
+    /// there are any, and otherwise a model.
     pub fn chooser(&self) -> &Chooser {
         &self.chooser
     }
@@ -143,9 +142,9 @@ impl<'device> Context<'device> {
         self.workspace.len() * size_of::<f32>()
     }
 
-    /// Prepares for products of a shape, of matrices of `data_type`: makes the driver compile their
-    /// kernels, which otherwise happens at the first call, and enlarges the workspace to what the
-    /// fastest plan needs. It waits for running work. A and B are assumed to begin at multiples of
+    /// Prepares for products of a shape, of matrices of `data_type`: makes the driver compile
+    /// their kernels, which otherwise happens at the first call, and enlarges the workspace for
+    /// the fastest plan. It waits for running work. A and B are assumed to begin at multiples of
     /// 16 bytes and to have no gaps between rows.
     ///
     /// ```
@@ -170,7 +169,7 @@ impl<'device> Context<'device> {
         self.prepare_batch(data_type, shape, transpose_a, transpose_b, 1)
     }
 
-    /// [`Context::prepare`] for batches of `batch` products of a shape, whose matrices are assumed
+    /// [`Context::prepare`] for batches of `batch` products of a shape. Their matrices are assumed
     /// to follow each other.
     ///
     /// # Errors
@@ -190,8 +189,8 @@ impl<'device> Context<'device> {
         Ok(())
     }
 
-    /// The fastest plan of a call, with its kernels compiled and a workspace that is large enough
-    /// for it; `None` if no product of this size can exist.
+    /// The fastest plan of a call, with its kernels compiled and a large enough workspace; `None`
+    /// if no product of this size can exist.
     ///
     /// # Errors
     ///
@@ -219,7 +218,7 @@ impl<'device> Context<'device> {
     ///
     /// # Errors
     ///
-    /// A kernel crashed: the one that was launched last is named.
+    /// A kernel crashed: the error names the one that was launched last.
     pub fn synchronize(&self) -> Result<(), DeviceError> {
         match self.last.get() {
             Some(kernel) => self.backend.finish(kernel),
@@ -273,7 +272,7 @@ impl<'device> Context<'device> {
     ///
     /// # Errors
     ///
-    /// The workspace is too small for any plan: the call is done in parts.
+    /// The workspace is too small for any plan: the call runs in parts.
     pub fn plan(&self, data_type: impl Into<DataType>, call: Call) -> Result<Arc<Plan>, GemmError> {
         let data_type = data_type.into();
         let plan = self.chooser.plan(data_type, call, self.workspace_bytes());
@@ -284,7 +283,7 @@ impl<'device> Context<'device> {
         })
     }
 
-    /// Whether the device has the tensor cores that a plan's kernel is for.
+    /// Checks that the device has the tensor cores that a plan's kernel needs.
     fn check(&self, plan: &Plan) -> Result<(), DeviceError> {
         match DeviceError::lacks_tensor_cores(self.chooser.facts(), plan.variant()) {
             Some(error) => Err(error),
@@ -292,7 +291,7 @@ impl<'device> Context<'device> {
         }
     }
 
-    /// Launches a product by the best plan that fits the workspace; if none fits, in parts.
+    /// Launches a product with the best plan that fits the workspace; if none fits, in parts.
     ///
     /// # Safety
     ///
@@ -302,14 +301,14 @@ impl<'device> Context<'device> {
             Ok(plan) => plan,
             Err(error) => {
                 let Some([first, second]) = product.halves() else {
-                    // Where no kernel runs, more workspace would not help.
+                    // If no kernel runs at all, that is the error, not the workspace.
                     let call = product.call();
                     if let Ok(plan) = self.chooser.plan(product.data_type, call, usize::MAX) {
                         self.check(&plan)?;
                     }
                     return Err(error);
                 };
-                // SAFETY: they are parts of the product, one after the other.
+                // SAFETY: they are parts of the product, launched one after the other.
                 return unsafe {
                     self.enqueue(&first)?;
                     self.enqueue(&second)
@@ -322,7 +321,7 @@ impl<'device> Context<'device> {
         Ok(())
     }
 
-    /// Launches a product by its plan.
+    /// Launches a product with its plan.
     ///
     /// # Errors
     ///
@@ -330,35 +329,35 @@ impl<'device> Context<'device> {
     ///
     /// # Safety
     ///
-    /// As for [`gemm`], and the plan is that of the product: of its types, and by this context
-    /// ([`Context::reserve`]), whose workspace is large enough for it.
+    /// As for [`gemm`], and the plan belongs to the product: it has its types, and is from this
+    /// context ([`Context::reserve`]), so that the workspace is large enough.
     pub(crate) unsafe fn launch(&self, plan: &Plan, product: &Product) -> Result<(), DeviceError> {
         self.backend.enter()?;
         self.last.set(Some(plan.variant().name));
         let bindings = product.bindings(self.workspace.start().cast());
         // SAFETY: the caller vouches for the matrices; the workspace is as large as the plan
-        // requires, and its users run one after the other.
+        // requires, and launches use it one after the other.
         unsafe { run(&*self.backend, plan, &bindings) }
     }
 }
 
 impl Drop for Context<'_> {
-    /// Waits, so that no kernel loses its workspace while it runs.
+    /// Waits, so that no running kernel loses its workspace.
     fn drop(&mut self) {
-        // After a crash nothing can still be running.
+        // After a crash nothing is running.
         let _ = self.backend.enter().and_then(|()| self.synchronize());
     }
 }
 
-/// `C = alpha * op(A) * op(B) + beta * C`, on matrices in the memory of the context's device. On
-/// a GPU it only launches, on the context's stream, and returns at once: it neither waits nor
+/// `C = alpha * op(A) * op(B) + beta * C`, on matrices in the memory of the context's device. On a
+/// GPU it only launches, on the context's stream, and returns at once: it neither waits nor
 /// allocates nor copies between host and GPU. Only the first call that uses a kernel also makes
-/// the driver compile it, unless [`Context::prepare`] already has. On the simulator it returns
-/// when C has been computed, and by OpenCL it waits for kernels that may panic.
+/// the driver compile it, unless [`Context::prepare`] already did. On the simulator it returns
+/// when C has been computed, and with OpenCL it waits for kernels that may panic.
 ///
-/// All matrices are row-major. op(A) is `m x k`, op(B) is `k x n`, C is `m x n`; a matrix is
-/// transposed by [`Input::transposed`]. A leading dimension is the number of elements from the
-/// start of a row *as stored* to the start of the next:
+/// All matrices are row-major. op(A) is `m x k`, op(B) is `k x n`, C is `m x n`;
+/// [`Input::transposed`] transposes a matrix. A leading dimension is the number of elements from
+/// the start of a row *as stored* to the start of the next:
 ///
 /// | | stored as | leading dimension |
 /// | --- | --- | --- |
@@ -369,20 +368,20 @@ impl Drop for Context<'_> {
 /// | `c` | `m x n` | `ldc >= n` |
 ///
 /// Any m, n and k, 0 included; any leading dimension and any alignment. As in BLAS, C is not read
-/// if `beta` is 0 (it may hold NaNs), nor are A and B if `alpha` is 0. The same call of a context
-/// gives the same result, bit for bit.
+/// if `beta` is 0 (it may hold NaNs), nor are A and B if `alpha` is 0. Repeating a call on a
+/// context gives a bit-identical result.
 ///
-/// The buffers say what `T`, the type of A and B, and `C` are:
+/// The buffers determine `T`, the type of A and B, and `C`:
 ///
 /// | `T` | `C` | `alpha`, `beta` and sums | devices |
 /// | --- | --- | --- | --- |
 /// | `f32` | `f32` | `f32` | all |
-/// | `f64` | `f64` | `f64` | all, but those of OpenCL that have no `f64` |
+/// | `f64` | `f64` | `f64` | all except OpenCL devices without `f64` |
 /// | `i32` | `i32` | `i32`, and wrap | all |
-/// | [`Bf16`], [`F16`] | the same, or `f32` | `f32` | GPUs from 8.0 on, the simulator |
+/// | [`Bf16`], [`F16`] | the same, or `f32` | `f32` | GPUs since 8.0, the simulator |
 ///
-/// Elements of 16 bits are multiplied on tensor cores. A C of 16 bits is rounded once, as it is
-/// written; a C of `f32` holds the sums as they are, so that products can be added up in it.
+/// Elements of 16 bits are multiplied on tensor cores. A C of 16 bits is rounded once, when it is
+/// written; a C of `f32` holds the sums without rounding, so that products can be added up in it.
 ///
 /// [`Bf16`]: crate::Bf16
 /// [`F16`]: crate::F16
@@ -398,7 +397,7 @@ impl Drop for Context<'_> {
 /// unsafe { gemm(&context, 0.25, &a, 16, &b, 16, 1.0, &mut c, 16, 16, 16, 16)? };
 /// assert_eq!(context.download(&c)?, [Bf16::from_f32(18.0); 16 * 16]);
 ///
-/// // bf16 has no 257, f32 has.
+/// // 257 is representable in f32, but not in bf16.
 /// let mut c = context.upload(&[1.0f32; 16 * 16])?;
 /// // SAFETY: as above.
 /// unsafe { gemm(&context, 4.0, &a, 16, &b, 16, 1.0, &mut c, 16, 16, 16, 16)? };
@@ -409,15 +408,15 @@ impl Drop for Context<'_> {
 /// # Errors
 ///
 /// A leading dimension is too small, a matrix does not fit into its memory or is in another
-/// device's, the device has no kernel for `T`, the workspace is too small for a C of 16 bits,
-/// unaligned rows and a long K, or the GPU fails. Only in the last case may anything have been
-/// launched.
+/// device's memory, the device has no kernel for `T`, the workspace is too small for a C of 16
+/// bits, unaligned rows and a long K, or the GPU fails. In all cases but the last, nothing has
+/// been launched.
 ///
 /// # Safety
 ///
 /// A, B and C are memory of the context's device that stays allocated until the stream has
 /// completed this call. Nothing else writes A or B, or touches C, before that; C overlaps neither
-/// A nor B. If the GPU or another kernel crashes, what C holds is undefined.
+/// A nor B. If the GPU or another kernel crashes, the contents of C are undefined.
 #[allow(clippy::too_many_arguments)] // BLAS's own
 pub unsafe fn gemm<'a, 'b, 'c, T: MultipliesInto<C>, C: Element>(
     context: &Context<'_>,
@@ -441,18 +440,18 @@ pub unsafe fn gemm<'a, 'b, 'c, T: MultipliesInto<C>, C: Element>(
     }
 }
 
-/// [`gemm`] of `batch` products of one shape. The first product's matrices begin where A, B and C
-/// do; the next one's begin `stride_a`, `stride_b` and `stride_c` elements after them, and so on.
-/// Strides of A and B may be anything, also 0: then all products read the same matrix. The matrices
-/// C may follow each other, or be side by side within `ldc`.
+/// [`gemm`] of `batch` products of one shape. The first product's matrices are at the start of A,
+/// B and C; the next product's are `stride_a`, `stride_b` and `stride_c` elements further on, and
+/// so on. Strides of A and B may be any number, even 0: then all products read the same matrix.
+/// The matrices C may follow each other, or be side by side within `ldc`.
 ///
-/// They are one launch, unless A or B has to be copied first, or a few products have too few tiles
-/// to fill the GPU and are split along K: then each is launched after the one before it, without
+/// They are one launch, unless A or B must be copied first, or a few products have too few tiles
+/// to fill the GPU and are split along K: then they are launched one after the other, without
 /// waiting on the host.
 ///
 /// # Errors
 ///
-/// As for [`gemm`], of all products' matrices together, and if those of C overlap.
+/// As for [`gemm`], for all products' matrices together, and if the matrices C overlap.
 ///
 /// # Safety
 ///
@@ -515,7 +514,7 @@ pub unsafe fn gemm_strided_batched<'a, 'b, 'c, T: MultipliesInto<C>, C: Element>
             strides: [stride_a, stride_b, stride_c],
         },
     };
-    // SAFETY: the caller vouches for the matrices, whose extents have been checked.
+    // SAFETY: the caller vouches for the matrices, and their extents have been checked.
     unsafe { context.enqueue(&product) }
 }
 

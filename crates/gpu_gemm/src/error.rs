@@ -1,4 +1,4 @@
-//! Errors on a device, each with what to do about it.
+//! Errors of a device, each with advice.
 
 use cuda_std::simulator::Fault;
 use cust::error::CudaError;
@@ -9,7 +9,7 @@ use crate::gpu::DeviceFacts;
 use crate::plan::PlanError;
 use crate::text::plural;
 
-/// The advice that ends errors of a GPU where the simulator would do as well.
+/// The advice at the end of a GPU's errors that the simulator would avoid.
 const OR_SIMULATE: &str = ", or use `--device sim`";
 
 /// Why a device could not be opened, or why a kernel could not run on it.
@@ -73,7 +73,7 @@ pub enum DeviceError {
     Crashed {
         kernel: String,
         error: CudaError,
-        /// What the kernel's panic has recorded, if it was one.
+        /// The record of the kernel's panic, if there was one.
         panic: Option<Box<Fault>>,
     },
     #[error(
@@ -185,7 +185,7 @@ pub enum DeviceError {
 }
 
 impl DeviceError {
-    /// The error that a kernel for tensor cores is on a device without them.
+    /// The error for a kernel for tensor cores on a device without them.
     pub(crate) fn lacks_tensor_cores(facts: &DeviceFacts, variant: &Variant) -> Option<Self> {
         let needs_them = variant.unit != Unit::CudaCores;
         let lacks_them = needs_them && !facts.runs(variant);
@@ -195,20 +195,20 @@ impl DeviceError {
         })
     }
 
-    /// Adds which of several devices failed.
+    /// Adds to an error which of several devices failed.
     pub(super) fn of_device(index: usize, name: String, error: DeviceError) -> DeviceError {
         let error = Box::new(error);
         DeviceError::OfDevice { index, name, error }
     }
 
-    /// Adds what was being done when OpenCL failed.
+    /// Adds to an error what was being done when OpenCL failed.
     #[cfg(feature = "opencl")]
     pub(super) fn opencl(doing: &'static str, error: opencl3::error_codes::ClError) -> DeviceError {
         let error = format!("{} ({error})", error.0);
         DeviceError::OpenCl { doing, error }
     }
 
-    /// What an error says, `text`, to somebody for whom the simulator will not do.
+    /// The message `text` of an error without the advice to use the simulator.
     pub fn without_simulator(text: &str) -> String {
         text.replace(OR_SIMULATE, "")
     }

@@ -4,7 +4,7 @@ use std::fmt;
 
 use cust::memory::DeviceCopy;
 
-/// Defines a type by one of the crate `half`, whose own a GPU's buffer cannot hold.
+/// Defines a type from one of the crate `half`, which a GPU's buffer cannot hold itself.
 macro_rules! half {
     ($($(#[$about:meta])* $name:ident, $half:ty, $smallest:expr;)*) => {
         $(
@@ -13,14 +13,14 @@ macro_rules! half {
             #[repr(transparent)]
             pub struct $name(pub $half);
 
-            // SAFETY: it is 16 bits, of which every pattern is a value.
+            // SAFETY: it is 16 bits, and any bits are a valid value.
             unsafe impl DeviceCopy for $name {}
 
             impl $name {
                 /// The smallest positive number.
                 pub const SMALLEST: f64 = $smallest;
 
-                /// The nearest to `value`, or of two that are as near the even one.
+                /// The nearest to `value`; ties go to even.
                 pub fn from_f32(value: f32) -> $name {
                     $name(<$half>::from_f32(value))
                 }

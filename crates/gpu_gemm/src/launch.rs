@@ -15,13 +15,13 @@ pub struct Launch {
     pub kernel: EntryPoint,
     /// CTAs along x and y.
     pub grid: (u32, u32),
-    /// CTAs along z: products of a batch.
+    /// CTAs along z: the products of a batch.
     pub products: u32,
     /// Threads of a CTA along x and y.
     pub block: (u32, u32),
     /// Dynamic shared memory of a CTA, in bytes.
     pub dynamic_shared_bytes: u32,
-    /// What the slices among the arguments hold.
+    /// The element type of the slices among the arguments.
     pub element: ElementType,
     /// The fields of the kernel's argument block, in order.
     pub arguments: Vec<Argument>,
@@ -48,11 +48,11 @@ pub enum Argument {
     Slice(Address, usize),
     /// A pointer.
     Pointer(Address),
-    /// A tensor map by value: what the copy engine (TMA) needs to know of a matrix.
+    /// A tensor map by value: the description of a matrix for the copy engine (TMA).
     Map(Map),
 }
 
-/// A matrix and the boxes in which the copy engine moves it, with rows of 128 bytes at most,
+/// A matrix and the boxes in which the copy engine moves it, with rows of up to 128 bytes,
 /// swizzled by 128 bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Map {
@@ -82,13 +82,13 @@ impl Map {
         batch.extent(extent((self.rows, self.columns), self.leading), self.stride)
     }
 
-    /// The same for the copy engine, at an address. `None` where it cannot move the matrix: where
-    /// that has no elements, or rows that begin at no multiple of 16 bytes. Kernels that get such
-    /// a map do not read it.
+    /// The same for the copy engine, at an address. `None` if it cannot move the matrix, because
+    /// there are no elements, or rows do not begin at multiples of 16 bytes. Kernels do not read
+    /// the map of such a matrix.
     pub fn tiles(&self, address: *mut u8) -> Option<Tiles> {
         let row_bytes = self.leading.checked_mul(self.element.bytes())?;
         let planes = match (self.count, self.stride) {
-            // The distance of one matrix from the next is not used, but must be possible.
+            // The stride between matrices is not used, but must be valid.
             (0 | 1, _) | (_, 0) => Planes {
                 count: 1,
                 bytes: row_bytes,
@@ -125,7 +125,7 @@ pub struct Address {
 }
 
 impl Address {
-    /// The place `bytes` further on.
+    /// The address `bytes` further on.
     pub fn after(self, bytes: usize) -> Address {
         Address {
             offset_bytes: self.offset_bytes.wrapping_add(bytes),
@@ -144,7 +144,7 @@ pub enum Memory {
 }
 
 impl Memory {
-    /// Where this memory begins.
+    /// The start of this memory.
     pub const fn start(self) -> Address {
         Address {
             memory: self,
@@ -163,7 +163,7 @@ pub enum Waits {
     InTheKernel,
 }
 
-/// The values that a launch list leaves open: the scalars, and where the memories begin.
+/// The values that are not part of a launch: the scalars, and the addresses of the memories.
 ///
 /// The pointers are addresses of the backend's own memory. A host that launches on a GPU never
 /// dereferences them.
@@ -178,7 +178,7 @@ pub struct Bindings {
 }
 
 impl Bindings {
-    /// Where an address points.
+    /// The pointer of an address.
     pub fn pointer(&self, address: Address) -> *mut u8 {
         let start = match address.memory {
             Memory::A => self.a,
@@ -230,7 +230,7 @@ impl Scalar {
     }
 }
 
-/// Numbers of which every pattern of bits is a value. No other crate can implement it.
+/// Numbers for which any bits are a valid value. No other crate can implement it.
 pub trait Plain: sealed::Sealed + DeviceCopy {}
 
 mod sealed {
@@ -251,23 +251,23 @@ plain!(f32, f64, i32, u8, u16, u32, u64, Bf16, F16);
 
 /// A Rust type that matrix elements may have.
 pub trait Element: Plain + Default + PartialEq + Send + Sync + 'static {
-    /// The element type that this Rust type stands for.
+    /// The element type of this Rust type.
     const TYPE: ElementType;
 
-    /// The type of alpha and beta: that in which sums are computed, which is the element's own, but
-    /// f32 for elements of 16 bits.
+    /// The type of alpha and beta, in which sums are computed: the element's own, except f32 for
+    /// elements of 16 bits.
     type Scalar: Element;
 
-    /// The value in the form that a launch takes.
+    /// The value as a launch takes it.
     fn scalar(self) -> Scalar;
 
     /// The value, if the scalar is of this type.
     fn of(scalar: Scalar) -> Option<Self>;
 }
 
-/// A type of A and B whose products there are kernels to write into a C of type `C`: the same type,
-/// or `f32` for elements of 16 bits. Each type but `f32` is a feature of this crate, which has them
-/// all by default. No other crate can implement it.
+/// A type of A and B with kernels for a C of type `C`: the same type, or `f32` for elements of 16
+/// bits. Each type but `f32` is a feature of this crate; all are enabled by default. No other
+/// crate can implement it.
 #[diagnostic::on_unimplemented(
     message = "no kernel multiplies `{Self}` into `{C}`",
     note = "there are kernels of f32, f64, i32, bf16 and f16 into their own type, and of bf16 and f16 into f32; \
@@ -295,7 +295,7 @@ impl MultipliesInto<F16> for F16 {}
 #[cfg(feature = "f16")]
 impl MultipliesInto<f32> for F16 {}
 
-/// Elements, their scalars, and how a value becomes one and the reverse.
+/// Implements [`Element`], with its scalar and the conversions between them.
 macro_rules! element {
     ($($type:ident as $variant:ident, $scalar:ident as $of:ident: $to:expr, $from:expr;)*) => {
         $(

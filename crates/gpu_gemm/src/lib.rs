@@ -1,10 +1,10 @@
-//! Matrix products on NVIDIA GPUs by kernels written in Rust; without a GPU, the same kernels by
-//! OpenCL or on a simulator of one.
+//! Matrix products on NVIDIA GPUs with kernels written in Rust; without a GPU, the same kernels
+//! run through OpenCL or on a simulator.
 //!
-//! [`gemm`] multiplies row-major matrices of `f32`, `f64`, `i32`, [`Bf16`] or [`F16`], the last two
-//! also into a C of `f32`, in a device's memory: any shape, leading dimensions, alignment and
-//! transposes, by the kernel that was measured, or is predicted, to be the fastest.
-//! [`gemm_strided_batched`] does many products of one shape.
+//! [`gemm`] multiplies row-major matrices of `f32`, `f64`, `i32`, [`Bf16`] or [`F16`], the last
+//! two also into a C of `f32`, in a device's memory: any shape, leading dimensions, alignment and
+//! transposes, with the kernel that was measured, or is predicted, to be the fastest.
+//! [`gemm_strided_batched`] computes many products of one shape.
 //!
 //! ```
 //! use gpu_gemm::{Context, Device, DeviceChoice, gemm};
@@ -25,22 +25,22 @@
 //!
 //! ```text
 //!  Call ----> Chooser ----> Plan ----> [Launch] ----> Backend
-//!  what lies   tuned, or     one or     data: entry    CudaStream: the driver
-//!  where       predicted     two        point, grid,   OpenClDevice: OpenCL
+//!  shape and   tuned, or     one or     data: entry    CudaStream: the driver
+//!  layouts     predicted     two        point, grid,   OpenClDevice: OpenCL
 //!              by a model    panels     arguments      Simulator: coroutines on the CPU
 //! ```
 //!
-//! | module | what it is about |
+//! | module | content |
 //! | --- | --- |
-//! | `context`, `several` | [`gemm`] and its kin, on one device and on several |
-//! | `matrix`, `product` | their arguments, checked, and as one value |
+//! | `context`, `several` | [`gemm`] and its variants, on one device and on several |
+//! | `matrix`, `product` | their arguments: checks, and a value for all of them |
 //! | [`call`] | the operands, and their layout in memory |
-//! | [`choose`] | which kernel is the fastest for it, here |
-//! | [`plan`] | the launches for it: operand copies, the kernel, a fix-up |
+//! | [`choose`] | the choice of the fastest kernel for a call |
+//! | [`plan`] | the launches of a call: operand copies, the kernel, a fix-up |
 //! | [`split`] | the work of each of several devices |
 //! | [`launch`], `argument_block` | a launch as data, and the arguments of its kernel |
 //! | `backend`, `buffer` | the operations of a device, and its memory |
-//! | [`device`] | where launches run: a GPU, a device of OpenCL, the simulator, or several |
+//! | [`device`] | where launches run: a GPU, an OpenCL device, the simulator, or several |
 //! | [`gpu`] | the properties of GPUs |
 
 mod argument_block;

@@ -1,4 +1,4 @@
-//! Matrices as a caller of [`gemm`](crate::gemm) passes them, and the errors that they can cause.
+//! Matrices as callers of [`gemm`](crate::gemm) pass them, and their errors.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -90,7 +90,7 @@ impl<T: Element> Input<'_, T> {
     }
 }
 
-/// C, row-major, of elements of type `T`, in memory as for an [`Input`].
+/// C, row-major, with elements of type `T`, in the same kinds of memory as an [`Input`].
 #[derive(Debug)]
 pub struct Output<'a, T: Element = f32> {
     pub(crate) span: Span,
@@ -122,7 +122,7 @@ impl<T: Element> Output<'_, T> {
     }
 }
 
-/// What an [`Input`] can be made of, and, where it is exclusive, an [`Output`].
+/// Conversions to an [`Input`] and, from exclusive references, to an [`Output`].
 macro_rules! memories {
     ($($memory:ty, |$of:ident| $start:expr, $length:expr, $space:expr;)*) => {
         $(
@@ -168,8 +168,8 @@ pub struct StoredMatrix {
     pub columns: usize,
     /// The leading dimension.
     pub leading: usize,
-    /// The matrices of a batch, and the elements from the first of one to the first of the next; 1
-    /// and 0 for one matrix.
+    /// The matrices of a batch, and the elements from one matrix to the next; 1 and 0 for one
+    /// matrix.
     pub count: usize,
     pub stride: usize,
 }
@@ -227,7 +227,7 @@ pub enum GemmError {
         .found.name(),
         .expected.name()
     )]
-    #[allow(private_interfaces)] // told by the message alone
+    #[allow(private_interfaces)] // only for the message
     WrongMemory {
         matrix: char,
         found: Space,
@@ -311,8 +311,7 @@ impl StoredMatrix {
 mod tests {
     use super::*;
 
-    /// The elements from the first to the last, or the error, for three matrices, or one, in memory
-    /// of f32.
+    /// The elements from the first to the last, or the error, for matrices in memory of f32.
     fn said(
         name: char,
         sizes: (usize, usize, usize),

@@ -1,17 +1,16 @@
-//! A product in memory, or a part of one if the workspace is too small for all of it.
+//! A product in memory, or a part of one if the workspace is too small for the whole.
 
 use gpu_kernels::spec::{DataType, ElementType};
 
 use crate::call::{Batch, Call, Operand, Shape, Transpose};
 use crate::launch::{Bindings, Scalar};
 
-/// The sizes of the parts into which a product is split if it must be: multiples of the tile
-/// sizes.
+/// The sizes of the parts into which a product is split if necessary: multiples of the tile sizes.
 const PART_K: usize = 64;
 const PART: usize = 128;
 
-/// A product of matrices in the backend's memory, or a batch of them, of which `a`, `b` and `c` are
-/// the first product's. If alpha is 0, so is k.
+/// A product of matrices in the backend's memory, or a batch of products, with the first product's
+/// `a`, `b` and `c`. If alpha is 0, so is k.
 #[derive(Clone, Copy)]
 pub struct Product {
     pub data_type: DataType,
@@ -33,7 +32,7 @@ pub struct Stored {
 }
 
 impl Stored {
-    /// The submatrix that begins at this row and column of the matrix as it is multiplied.
+    /// The submatrix that begins at this row and column of the matrix as multiplied.
     fn starting_at(self, element: ElementType, (row, column): (usize, usize)) -> Stored {
         let (row, column) = self.transpose.of((row, column));
         let skipped = row * self.leading + column;
@@ -49,7 +48,7 @@ impl Stored {
 }
 
 impl Product {
-    /// What plans need to know about it.
+    /// The call, for plans.
     pub fn call(&self) -> Call {
         Call {
             shape: self.shape,
@@ -61,7 +60,7 @@ impl Product {
         .batched(self.batch, self.data_type.inputs)
     }
 
-    /// What launches need to know about it.
+    /// The bindings, for launches.
     pub fn bindings(&self, workspace: *mut u8) -> Bindings {
         Bindings {
             alpha: self.alpha,
@@ -76,9 +75,9 @@ impl Product {
     /// Two parts to compute one after the other: half of the k-range each or, if k is small, half
     /// of C. `None` if the product is small.
     ///
-    /// K is not cut for a C of 16 bits: each part would round it to 16 bits once more. Of elements
-    /// of 16 bits, only operands whose rows are not aligned need workspace, for copies, and so the
-    /// longer of the sides of C that such copies have is cut.
+    /// K is not cut for a C of 16 bits: each part would round it to 16 bits once more. With
+    /// elements of 16 bits, only operands with unaligned rows need workspace, for copies. So C is
+    /// cut along a side of such an operand, the longer one if both are unaligned.
     pub fn halves(&self) -> Option<[Product; 2]> {
         let Shape { m, n, k } = self.shape;
         let along_m = || half(m, PART).map(Cut::Rows);
@@ -122,7 +121,7 @@ impl Product {
     }
 }
 
-/// Where a product is cut in two: before this k, this row or this column of C.
+/// The cut of a product in two: before this k, this row or this column of C.
 enum Cut {
     Sums(usize),
     Rows(usize),
@@ -159,8 +158,7 @@ mod tests {
         }
     }
 
-    /// Where A, B and C of a part begin, in elements from where those of the complete product
-    /// begin.
+    /// The offsets of a part's A, B and C in those of the complete product, in elements.
     fn starts(complete: &Product, part: &Product) -> [usize; 3] {
         let DataType { inputs, c } = complete.data_type;
         let bytes = [inputs, inputs, c].map(ElementType::bytes);
@@ -200,7 +198,7 @@ mod tests {
         assert_eq!(cut(999, 1001), columns(999, 1001, 512));
         assert_eq!(cut(999, 2000), rows(999, 2000, 512));
         assert_eq!(cut(2000, 999), columns(2000, 999, 512));
-        // What is left over is too small to cut.
+        // The remaining side is too small to cut.
         assert_eq!(cut(301, 255), rows(301, 255, 256));
         assert_eq!(cut(255, 1001), columns(255, 1001, 512));
         assert_eq!(cut(255, 255), None);

@@ -9,9 +9,8 @@ use crate::matrix::{GemmError, Input, Output, StoredMatrix};
 impl Devices {
     /// `C = alpha * op(A) * op(B) + beta * C` on row-major matrices in host memory, of one of the
     /// element types of [`gemm`](crate::gemm), each given with its leading dimension, and A and B
-    /// with whether they are stored transposed, as the table there says. They are spread over the
-    /// devices, each computes its part of C while it receives what the others have, and C comes
-    /// back.
+    /// also with their transposes, as in the table there. They are spread over the devices, each
+    /// computes its part of C while it receives panels from the others, and C is copied back.
     ///
     /// ```
     /// use gpu_gemm::{Device, DeviceChoice, Shape, Transpose};
@@ -32,8 +31,8 @@ impl Devices {
     /// # Errors
     ///
     /// A leading dimension is too small, a matrix does not fit into its slice, a device has no
-    /// kernel for the type, or one fails, which is named; in that case C is as it was, or
-    /// incomplete.
+    /// kernel for the type, or a device, which the error names, fails; in that case C is unchanged
+    /// or incomplete.
     pub fn gemm<T: MultipliesInto<C>, C: Element>(
         &self,
         alpha: T::Scalar,
@@ -80,7 +79,7 @@ mod tests {
         Devices::of(members.collect()).unwrap()
     }
 
-    /// Small integers in `T` and `C`, A stored as k x m, and elements between the rows of all.
+    /// Multiplies small integers in `T` and `C`, with A stored as k x m, and with padded rows.
     fn multiplies<T: MultipliesInto<C>, C: Element + std::fmt::Debug>(
         of: impl Fn(i32) -> T,
         of_c: impl Fn(i32) -> C,

@@ -1,5 +1,5 @@
-//! How one product is divided among several devices: a pure function of its shape and of how
-//! many there are.
+//! How one product is divided among several devices: a pure function of its shape and their
+//! number.
 //!
 //! ```text
 //!                     B, by columns             p x q = 2 x 2 devices, 0 1 in the first row
@@ -12,37 +12,37 @@
 //!         | a3 | |    2    ||    3    |         is computed once, with all of k.
 //! ```
 //!
-//! Elements that the device receives in row i and column j of the grid, of even panels:
-//! `m * k / p * (q - 1) / q` of A, and `k * n / q * (p - 1) / p` of B. In row panels (q = 1) that
-//! is `k * n * (p - 1) / p`, which hardly falls with the number of devices; in a square grid it
-//! falls with the square root of their number.
+//! The elements that the device in row i and column j of the grid receives, with even panels: `m *
+//! k / p * (q - 1) / q` of A, and `k * n / q * (p - 1) / p` of B. In row panels (q = 1) that is `k
+//! * n * (p - 1) / p`, which hardly falls with the number of devices; in a square grid it falls
+//! with the square root of their number.
 
 use std::ops::Range;
 
 use crate::call::Shape;
 
-/// The unit in which matrices are cut, if they are large: a multiple of kernels' tiles.
+/// The unit in which large matrices are cut: a multiple of kernels' tiles.
 const UNIT: usize = 128;
 
-/// The fewest units of a panel: with fewer, panels would differ too much.
+/// The fewest units in a panel: with fewer, panels would differ too much in size.
 const MIN_UNITS: usize = 8;
 
-/// A product, divided.
+/// The division of a product.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Split {
     shape: Shape,
     /// The grid: devices along the rows of C, and along its columns.
     grid: (usize, usize),
-    /// Where the panels of A begin, in rows, and the last one's end.
+    /// The first row of each panel of A, and the end of the last.
     rows: Vec<usize>,
-    /// Where the panels of B begin, in columns, and the last one's end.
+    /// The first column of each panel of B, and the end of the last.
     columns: Vec<usize>,
 }
 
 /// A part of a device's block of C: the product of one panel of A and one of B.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Block {
-    /// Which panels: each is named by the device that begins with it.
+    /// The panels, each given by the device that begins with it.
     pub a: usize,
     pub b: usize,
     /// The rows and columns of C.
@@ -50,16 +50,16 @@ pub struct Block {
     pub columns: Range<usize>,
 }
 
-/// A step of a device whose own panels arrive from elsewhere.
+/// A step of a device while its own panels arrive.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Piece {
-    /// The part of a panel that arrives: rows of A, or columns of B.
+    /// The arriving part of a panel: rows of A, or columns of B.
     pub arrives: Option<(Panel, Range<usize>)>,
-    /// What can be multiplied then, and not before; none if it is empty.
+    /// The block that can be computed after it; `None` if the block is empty.
     pub block: Option<Block>,
 }
 
-/// What is sent between devices.
+/// A panel, which is sent between devices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Panel {
     /// The rows of A that a device begins with.
@@ -69,16 +69,16 @@ pub enum Panel {
 }
 
 impl Split {
-    /// The grid of this many devices, at least one, whose busiest device receives the fewest
-    /// elements; of equal ones, that with more rows. For up to three devices these are panels of
-    /// rows or columns.
+    /// The split for this many devices, at least one, with the grid that minimises the most
+    /// elements that a device receives; of equal ones, the grid with more rows. Up to three
+    /// devices have panels of rows or columns.
     pub fn of(shape: Shape, devices: usize) -> Split {
         let devices = devices.max(1);
         let heights = (1..=devices).rev();
         let grids = heights.filter(|height| devices.is_multiple_of(*height));
         let splits = grids.map(|height| Split::with_grid(shape, (height, devices / height)));
         let cost = |split: &Split| {
-            // A device without work is worse than any number of elements.
+            // An idle device is worse than any number of elements.
             let idle = (0..devices).filter(|&device| split.block(device).2);
             (idle.count(), split.most_received())
         };
@@ -87,7 +87,7 @@ impl Split {
             .unwrap_or_else(|| Split::with_grid(shape, (devices, 1)))
     }
 
-    /// The split by a grid of devices, `p` along the rows of C and `q` along its columns; neither
+    /// The split for a grid of devices, `p` along the rows of C and `q` along its columns; neither
     /// is 0.
     pub fn with_grid(shape: Shape, (p, q): (usize, usize)) -> Split {
         Split {
@@ -107,7 +107,7 @@ impl Split {
         self.grid
     }
 
-    /// How many devices there are.
+    /// The number of devices.
     pub fn devices(&self) -> usize {
         self.grid.0 * self.grid.1
     }
@@ -141,9 +141,9 @@ impl Split {
         (rows, columns, is_empty)
     }
 
-    /// What a device multiplies, in order, without what is empty. It begins with its own panels,
-    /// while others travel; and every device takes the others' panels in another order, so that
-    /// none is read by all at once.
+    /// The blocks that a device computes, in order, without empty ones. It begins with its own
+    /// panels, while others are in flight; and every device takes the others' panels in another
+    /// order, so that no panel is read by all at once.
     pub fn blocks(&self, device: usize) -> Vec<Block> {
         let (p, q) = self.grid;
         let (row, column) = (device / q, device % q);
@@ -163,8 +163,8 @@ impl Split {
             .collect()
     }
 
-    /// The pieces in which a device's own panels arrive, in order, A's and B's alternating; each
-    /// has at least `least_lines` lines, if the panel has.
+    /// The pieces in which a device's own panels arrive, in order, A and B alternating; each has
+    /// at least `least_lines` lines, if the panel has.
     ///
     /// ```text
     ///              b0   b1   b2
@@ -251,7 +251,7 @@ impl Split {
         panels.map(|panel| self.elements(panel)).sum()
     }
 
-    /// The elements that the device receives that receives the most.
+    /// The most elements that a device receives.
     pub fn most_received(&self) -> usize {
         let devices = 0..self.devices();
         devices
@@ -260,16 +260,16 @@ impl Split {
             .unwrap_or(0)
     }
 
-    /// The bytes a second at which panels must arrive, so that no device waits for one that
-    /// multiplies at `flops_per_s`: while it multiplies one panel the next one travels. `None` if
-    /// nothing is sent.
+    /// The bandwidth in bytes a second at which no device that multiplies at `flops_per_s` waits
+    /// for a panel: while it multiplies one panel the next one is in flight. `None` if nothing is
+    /// sent.
     ///
-    /// A panel of B with `w` columns travels in `k * w * bytes / bandwidth`, and is multiplied
-    /// with `h` rows of A in `2 * h * w * k / flops_per_s`.
+    /// A panel of B with `w` columns takes `k * w * bytes / bandwidth` to send, and its product
+    /// with `h` rows of A takes `2 * h * w * k / flops_per_s`.
     pub fn bandwidth_that_hides(&self, flops_per_s: f64, element_bytes: usize) -> Option<f64> {
         let needed = (0..self.devices()).flat_map(|device| {
             let blocks = self.blocks(device);
-            // What travels while a block is multiplied is what the next one needs.
+            // While a block is computed, the panels of the next one are sent.
             let mut known = vec![Panel::A(device), Panel::B(device)];
             let pairs: Vec<f64> = blocks
                 .windows(2)
@@ -291,8 +291,8 @@ impl Split {
     }
 }
 
-/// Where `size` lines are cut for `parts` panels: almost evenly, at multiples of a power of two
-/// that grows with the panels.
+/// The cuts of `size` lines for `parts` panels: almost even, at multiples of a power of two that
+/// grows with the panels.
 fn cuts(size: usize, parts: usize) -> Vec<usize> {
     let mut unit = UNIT;
     while unit > 1 && size / unit < MIN_UNITS * parts {
@@ -304,7 +304,7 @@ fn cuts(size: usize, parts: usize) -> Vec<usize> {
         .collect()
 }
 
-/// The most pieces of a panel: smaller ones are too small to be multiplied fast.
+/// The most pieces of a panel: smaller pieces would be multiplied too slowly.
 const MOST_PIECES: usize = 4;
 
 /// Parts of these lines, of at least `least_lines` each, or all of them; at most [`MOST_PIECES`].
@@ -366,7 +366,7 @@ mod tests {
                     assert!(corners.insert((block.rows.start, block.columns.start)));
                 }
             }
-            // Panels do not overlap, so that as many elements are all of them.
+            // Panels do not overlap, so this number of elements is all of them.
             assert_eq!(elements, m * n, "{split:?}");
         }
     }
@@ -377,7 +377,7 @@ mod tests {
             for device in 0..split.devices() {
                 let blocks = split.blocks(device);
                 let own = |block: &&Block| block.a == device && block.b == device;
-                // Its own panels may be empty.
+                // The device's own panels may be empty.
                 let has_own = blocks.iter().any(|block| own(&block));
                 assert!(!has_own || own(&&blocks[0]), "{split:?}");
                 let received = split.receives(device);
@@ -468,10 +468,10 @@ mod tests {
         assert_eq!(grid(4096, 4096, 3), (3, 1));
         assert_eq!(grid(4096, 4096, 4), (2, 2));
         assert_eq!(grid(4096, 4096, 8), (4, 2));
-        // A is the smaller one, and so A travels.
+        // A is smaller, so A is sent.
         assert_eq!(grid(512, 16384, 2), (1, 2));
         assert_eq!(grid(16384, 512, 4), (4, 1));
-        // No device without work, whatever it costs.
+        // No device is idle, whatever it costs.
         assert_eq!(grid(1, 4096, 2), (1, 2));
     }
 

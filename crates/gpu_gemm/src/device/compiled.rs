@@ -1,5 +1,5 @@
-//! The kernels compiled for devices. The program holds them compressed, by kernel; or, in a dev
-//! build with the feature `on-demand`, they are compiled when they are asked for.
+//! The kernels compiled for devices. The program holds them compressed, by kernel. In a dev build
+//! with the feature `on-demand` they are compiled on first use.
 
 #![cfg_attr(not(feature = "opencl"), allow(dead_code))]
 
@@ -13,24 +13,24 @@ use lzma_rust2::LzmaReader;
 use super::cuda::ptx::{self, Version};
 use crate::error::DeviceError;
 
-/// What the build script has packed.
+/// The contents that the build script packed.
 struct Compiled {
     /// Whether the blocks are compressed.
     is_compressed: bool,
-    /// What each module is for, the version of its PTX, and its kernels: the oldest architecture
+    /// The target of each module, the version of its PTX, and its kernels: the oldest architecture
     /// first.
     modules: &'static [(&'static str, &'static str, Places)],
-    /// For each GPU of the machine that this was built on, the number of its architecture, and the
-    /// machine code of the kernels of a module.
+    /// For each GPU of the build machine, the number of its architecture, and the machine code of
+    /// the kernels of a module.
     machine_code: &'static [(i32, usize, Places)],
-    /// In the order of their names; or why there is no OpenCL C.
+    /// The kernels in OpenCL C, in the order of their names; or why there is none.
     opencl: &'static [(&'static str, Result<Place, &'static str>)],
-    /// The Rust files that all came from, with names as in line tables.
+    /// The Rust files of all kernels, with names as in line tables.
     sources: Places,
     blocks: &'static [&'static [u8]],
 }
 
-/// The number of a block, and where in it something begins and how long it is.
+/// The number of a block, and the offset and the length of a text in it.
 type Place = (usize, usize, usize);
 
 /// Places by name, in the order of the names.
@@ -38,9 +38,9 @@ type Places = &'static [(&'static str, Place)];
 
 static COMPILED: Compiled = include!(concat!(env!("OUT_DIR"), "/compiled.rs"));
 
-/// What is at a place.
+/// The bytes at a place.
 fn unpack((block, start, length): Place) -> Vec<u8> {
-    /// Kernels that are asked for one after the other are mostly of one block.
+    /// Kernels requested one after the other are mostly in the same block.
     static LAST: Mutex<Option<(usize, Arc<[u8]>)>> = Mutex::new(None);
     let mut last = LAST.lock().unwrap_or_else(PoisonError::into_inner);
     let bytes = match &*last {
@@ -51,7 +51,7 @@ fn unpack((block, start, length): Place) -> Vec<u8> {
             match COMPILED.is_compressed {
                 true => {
                     let reader = LzmaReader::new_mem_limit(packed, u32::MAX, None);
-                    // Only a damaged program cannot be read; then kernels are missing.
+                    // Reading fails only in a damaged program; then kernels are missing.
                     let _ = reader.and_then(|mut reader| reader.read_to_end(&mut bytes));
                 }
                 false => bytes.extend_from_slice(packed),
@@ -74,7 +74,7 @@ fn find(places: Places, name: &str) -> Option<Place> {
     Some(places[found.ok()?].1)
 }
 
-/// Texts that were asked for before, by name: at most one for each kernel and file. They live as
+/// Texts that were requested before, by name: at most one for each kernel and file. They live as
 /// long as the program.
 type Kept<T> = Mutex<BTreeMap<String, T>>;
 
@@ -88,7 +88,7 @@ pub fn source(file: &str) -> Option<&'static str> {
     static TEXTS: Kept<Option<&str>> = Mutex::new(BTreeMap::new());
     kept(&TEXTS, file, || {
         let text = match cfg!(kernels_on_demand) {
-            // A name is relative to the kernels' folder, or to the one above it.
+            // A name is relative to the kernels' folder, or to its parent.
             true => {
                 let mut folders = Path::new(env!("GPU_KERNELS")).ancestors().take(2);
                 let is_relative = Path::new(file).is_relative();
@@ -101,7 +101,7 @@ pub fn source(file: &str) -> Option<&'static str> {
     })
 }
 
-/// Tells one set of kernels from another, for what was measured with them.
+/// Distinguishes sets of kernels, for measurements made with them.
 pub fn fingerprint(hasher: &mut impl std::hash::Hasher) {
     use std::hash::Hash;
     COMPILED.blocks.hash(hasher);
@@ -141,12 +141,12 @@ pub struct Module {
 
 #[derive(Clone, Copy, Debug)]
 enum From {
-    /// The program holds it, under this index.
+    /// Stored in the program, at this index.
     #[cfg_attr(kernels_on_demand, allow(dead_code))]
     Program(usize),
     /// One module of all kernels.
     Text(&'static str),
-    /// It is compiled kernel by kernel.
+    /// Compiled kernel by kernel.
     #[cfg(kernels_on_demand)]
     Demand,
 }
@@ -168,9 +168,9 @@ pub fn modules() -> Vec<Module> {
     }
 }
 
-/// From modules in ascending order, the newest for a GPU of this architecture (ten times its
+/// The newest of `modules`, in ascending order, for a GPU of this architecture (ten times its
 /// compute capability) and a driver that supports this version of CUDA (any, if not given). If
-/// there is none, it returns the oldest, so that the driver says why it rejects it.
+/// there is none, the oldest, so that the driver gives the reason for rejecting it.
 pub fn newest_for(
     modules: &[Module],
     architecture: i32,
@@ -210,7 +210,7 @@ impl Module {
         }
     }
 
-    /// What it is for, such as `sm_90a`.
+    /// Its target, such as `sm_90a`.
     pub fn target(&self) -> &'static str {
         self.target
     }
@@ -230,7 +230,7 @@ impl Module {
         }
     }
 
-    /// A text whose last lines say what each panic means. The kernels of the library have none.
+    /// A text with the meaning of each panic at its end. The library's kernels have none.
     pub fn panics(&self) -> &'static str {
         match self.from {
             From::Text(ptx) => ptx,
@@ -255,7 +255,7 @@ impl Module {
         })
     }
 
-    /// Compiles kernels that will be asked for, which takes less time together.
+    /// Compiles kernels that will be needed, which takes less time together.
     ///
     /// # Errors
     ///
@@ -269,8 +269,7 @@ impl Module {
         Ok(())
     }
 
-    /// The machine code of a kernel for this very architecture, if the build had a reason to make
-    /// it.
+    /// The machine code of a kernel for exactly this architecture, if the build assembled it.
     pub fn machine_code(&self, entry: &str, architecture: i32) -> Option<Vec<u8>> {
         let From::Program(index) = self.from else {
             return None;
@@ -289,7 +288,7 @@ pub fn assembled() -> impl Iterator<Item = i32> {
         .map(|(architecture, ..)| *architecture)
 }
 
-/// A kernel in OpenCL C; or why it has none, which is a clause. `None` if there is no such kernel.
+/// A kernel in OpenCL C, or a clause that says why not. `None` if there is no such kernel.
 ///
 /// # Errors
 ///
@@ -312,7 +311,7 @@ pub(super) fn opencl(
     }
 }
 
-/// Compiles these kernels to OpenCL C, which takes less time together than when each is asked for.
+/// Compiles these kernels to OpenCL C, which takes less time together than one by one.
 ///
 /// # Errors
 ///
@@ -324,7 +323,7 @@ pub fn prepare_opencl(entries: &[&str]) -> Result<(), DeviceError> {
     Ok(())
 }
 
-/// How many kernels this build has in OpenCL C, if that is known before they are compiled.
+/// The number of kernels in OpenCL C, if that is known before they are compiled.
 pub(super) fn opencl_count() -> Option<usize> {
     let are_there = COMPILED.opencl.iter().filter(|(_, text)| text.is_ok());
     (!cfg!(kernels_on_demand)).then(|| are_there.count())
@@ -336,7 +335,7 @@ mod on_demand {
 
     use super::*;
 
-    /// Those that the build script compiles for, the oldest first.
+    /// The targets for which the build script compiles, the oldest first.
     fn targets() -> impl Iterator<Item = &'static str> {
         env!("GPU_KERNELS_ARCHITECTURES").split(' ')
     }
@@ -363,7 +362,7 @@ mod on_demand {
         targets().map(module).collect()
     }
 
-    /// Looks for libNVVM once, and fetches it if it is nowhere.
+    /// Looks for libNVVM once, and downloads it if there is none.
     pub(super) fn why_absent() -> Option<&'static str> {
         static REASON: Kept<Option<&str>> = Mutex::new(BTreeMap::new());
         kept(&REASON, "", || {
@@ -400,7 +399,7 @@ mod on_demand {
     pub(super) fn compile_opencl(
         entries: &[&str],
     ) -> Result<BTreeMap<String, Result<String, String>>, DeviceError> {
-        // The oldest has the least that OpenCL lacks.
+        // The oldest uses the fewest features that OpenCL lacks.
         let oldest = targets().next().unwrap_or_default();
         let compiled = builder(oldest).opencl(entries, Path::new(env!("OUT_DIR")));
         compiled.map_err(not_compiled)
@@ -425,11 +424,11 @@ mod tests {
             (80, None, "sm_80"),
             (89, Some((13, 0)), "sm_80"),
             (90, Some((12, 9)), "sm_90a"),
-            (90, Some((12, 8)), "sm_80"),  // it does not read 8.8
-            (100, Some((12, 9)), "sm_80"), // nor 9.0, and sm_90a is for 90 alone
+            (90, Some((12, 8)), "sm_80"), // the driver does not read 8.8
+            (100, Some((12, 9)), "sm_80"), // nor 9.0, and sm_90a is only for 90
             (100, Some((13, 1)), "sm_100"),
-            (70, None, "sm_75"),          // too old for all
-            (90, Some((11, 8)), "sm_75"), // the driver is
+            (70, None, "sm_75"),          // too old a GPU for all
+            (90, Some((11, 8)), "sm_75"), // too old a driver for all
         ] {
             let chosen = newest_for(&modules, architecture, driver).unwrap();
             assert_eq!(chosen.target(), expected, "{architecture}, {driver:?}");

@@ -1,5 +1,5 @@
-//! Copies of rows between memory of the host and of a device: on a GPU beside what is launched
-//! there, on a stream of their own and by several threads ([`Stage`]).
+//! Copies of rows between memory of the host and of a device: on a GPU they run beside launches,
+//! on a separate stream and by several threads ([`Stage`]).
 
 use std::sync::{Mutex, PoisonError};
 
@@ -10,16 +10,16 @@ use super::cuda::status::during;
 use super::cuda::{CudaDevice, Stage, Staging, Transfer};
 use crate::error::DeviceError;
 
-/// What copies rows between memory of the host and of one device. It is dropped before the device,
-/// whose context is then current.
+/// Copies rows between memory of the host and of one device. It is dropped before the device, with
+/// the device's context current.
 pub struct Copies {
-    /// Of a GPU.
+    /// The stream, on a GPU.
     stream: Option<Stream>,
     stage: Mutex<Stage>,
 }
 
 impl Copies {
-    /// For a device.
+    /// The copies of a device.
     ///
     /// # Errors
     ///
@@ -35,7 +35,7 @@ impl Copies {
         })
     }
 
-    /// Stages copies in this way from now on.
+    /// Stages copies as `staging` says from now on.
     pub(super) fn stage_as(&mut self, staging: Staging) {
         self.stage = Mutex::new(Stage::new(staging));
     }
@@ -45,8 +45,8 @@ impl Copies {
         self.stream.as_ref()
     }
 
-    /// Copies rows. A copy to the host is done when it returns; one to a GPU when the stream gets
-    /// there ([`Copies::wait`]).
+    /// Copies rows. A copy to the host is done when it returns; one to a GPU when the stream
+    /// reaches it ([`Copies::wait`]).
     ///
     /// # Errors
     ///
@@ -54,11 +54,11 @@ impl Copies {
     ///
     /// # Safety
     ///
-    /// `device` is the one that this was made for. Both sides have these rows until the copy is
-    /// done, and meanwhile nothing writes the source or touches the target.
+    /// `device` is the device of these copies. Both sides have these rows until the copy is done,
+    /// and until then nothing writes the source or touches the target.
     pub unsafe fn copy(&self, device: &Device, transfer: Transfer) -> Result<(), DeviceError> {
         if let (Some(gpu), Some(stream)) = (device.one_gpu(), &self.stream) {
-            // Buffers are as good as before even if a thread that held the lock panicked.
+            // The buffers are usable even if a thread that held the lock panicked.
             let mut stage = self.stage.lock().unwrap_or_else(PoisonError::into_inner);
             // SAFETY: as the caller vouches.
             return unsafe { stage.copy((gpu, stream), transfer) };

@@ -1,5 +1,5 @@
-//! Where kernels run: a GPU, a device of OpenCL, the simulator on this machine's CPU, or several of
-//! these.
+//! Devices that run kernels: a GPU, an OpenCL device, the simulator on this machine's CPU, or
+//! several of these.
 
 pub mod compiled;
 mod copies;
@@ -30,19 +30,19 @@ use crate::gpu::DeviceFacts;
 pub enum DeviceChoice {
     /// The first GPU if it can be used, otherwise the simulator.
     Auto,
-    /// The GPU of this number.
+    /// The GPU with this number.
     Cuda(u32),
-    /// The device of OpenCL of this number.
+    /// The OpenCL device with this number.
     OpenCl(u32),
     /// The simulator.
     Simulator,
     /// All GPUs, joined into one device.
     AllGpus,
-    /// GPUs, or simulators, joined into one device; a GPU may be several of them.
+    /// GPUs, or simulators, joined into one device; a GPU may count several times.
     Joined(Vec<DeviceChoice>),
 }
 
-/// How devices are spelled.
+/// The spellings of devices, for errors.
 const SPELLINGS: &str = "a device is auto, sim, cuda, cuda:NUMBER, cuda:all, opencl or \
                          opencl:NUMBER; several are joined into one by +, as in cuda:0+1 or sim+sim";
 
@@ -74,8 +74,8 @@ impl FromStr for DeviceChoice {
     }
 }
 
-/// Devices that are joined: the first, and the others with `+` between them, where a number
-/// stands for the GPU of that number. `None` if they are not of one kind, GPUs or simulators.
+/// Devices that are joined: the first, and the others separated by `+`; a number alone is a GPU.
+/// `None` if they are not of one kind, GPUs or simulators.
 fn joined(first: &str, others: &str) -> Option<DeviceChoice> {
     let first: DeviceChoice = first.parse().ok()?;
     let mut choices = vec![first];
@@ -115,8 +115,8 @@ impl fmt::Display for DeviceChoice {
     }
 }
 
-/// Where kernels run: the simulator, a GPU, a device of OpenCL, or several of these. Which one it
-/// is only its methods know.
+/// A device that runs kernels: the simulator, a GPU, an OpenCL device, or several of these. Only
+/// its methods know which one.
 pub struct Device(Kind);
 
 enum Kind {
@@ -124,7 +124,7 @@ enum Kind {
     Simulator(Simulator),
     /// On an NVIDIA GPU, through its driver.
     Cuda(Box<CudaDevice>),
-    /// On any device of OpenCL.
+    /// On any OpenCL device.
     #[cfg(feature = "opencl")]
     OpenCl(Box<OpenClDevice>),
     /// On several GPUs or simulators, each of which computes a part of C.
@@ -156,7 +156,7 @@ impl From<Devices> for Device {
     }
 }
 
-/// A device, and why it was chosen.
+/// A device, and the reason why it was chosen.
 pub struct Opened {
     pub device: Device,
     /// A clause such as `chosen with --device`, or a sentence.
@@ -222,7 +222,7 @@ impl Device {
     ///
     /// # Errors
     ///
-    /// One cannot be used, which is named; or they are not of one kind.
+    /// A device, which the error names, cannot be used; or they are not of one kind.
     pub fn join(choices: &[DeviceChoice]) -> Result<Device, DeviceError> {
         let mut members = Vec::with_capacity(choices.len());
         for (index, choice) in choices.iter().enumerate() {
@@ -233,12 +233,12 @@ impl Device {
         Ok(Devices::of(members)?.into())
     }
 
-    /// What allocates, copies and launches on it; a GPU on its own stream. `cta_done` is called
-    /// after each CTA on the simulator, from any thread.
+    /// The backend that allocates, copies and launches on it; for a GPU, on the device's own
+    /// stream. `cta_done` is called after each CTA on the simulator, from any thread.
     ///
     /// # Errors
     ///
-    /// There are several.
+    /// There are several devices.
     pub fn as_backend<'a>(
         &'a self,
         cta_done: &'a (dyn Fn() + Sync),
@@ -252,17 +252,17 @@ impl Device {
         }
     }
 
-    /// The device itself; of several, the first.
+    /// The device itself, or the first of several.
     pub fn first(&self) -> &Device {
         self.several().map_or(self, |devices| devices.device(0))
     }
 
-    /// The GPU; of several, the first. `None` for other devices.
+    /// The GPU, or the first of several; `None` for other devices.
     pub fn gpu(&self) -> Option<&CudaDevice> {
         self.first().one_gpu()
     }
 
-    /// The GPU, if it is one alone.
+    /// The GPU, if it is a single one.
     pub fn one_gpu(&self) -> Option<&CudaDevice> {
         match &self.0 {
             Kind::Cuda(gpu) => Some(gpu),
@@ -270,7 +270,7 @@ impl Device {
         }
     }
 
-    /// The devices that are joined in it, if it is several.
+    /// The joined devices, if there are several.
     pub fn several(&self) -> Option<&Devices> {
         match &self.0 {
             Kind::Several(devices) => Some(devices),
@@ -278,7 +278,7 @@ impl Device {
         }
     }
 
-    /// Whether it is the simulator, alone.
+    /// Whether it is a single simulator.
     pub fn is_simulator(&self) -> bool {
         matches!(self.0, Kind::Simulator(_))
     }
@@ -318,13 +318,13 @@ impl Device {
         }
     }
 
-    /// The error that a kernel for tensor cores is on a device without them. Other kernels run on
-    /// all devices, if not always as they were meant to.
+    /// The error for a kernel for tensor cores on a device without them. Other kernels run on all
+    /// devices, if not always as intended.
     pub fn lacks_tensor_cores(&self, variant: &Variant) -> Option<DeviceError> {
         DeviceError::lacks_tensor_cores(&self.facts(), variant)
     }
 
-    /// What plans and predictions need to know about it; of several devices, about the first.
+    /// The facts for plans and predictions; for several devices, those of the first.
     pub fn facts(&self) -> DeviceFacts {
         match &self.0 {
             Kind::Several(devices) => devices.device(0).facts(),

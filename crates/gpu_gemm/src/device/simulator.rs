@@ -15,7 +15,7 @@ type Configure = dyn Fn(simulator::Launch) -> simulator::Launch + Send + Sync;
 /// A callback that receives the report of a launch.
 type Observe = dyn Fn(&Report) + Send + Sync;
 
-/// The simulator, and how it is to run CTAs.
+/// The simulator, with its configuration.
 pub struct Simulator {
     configure: Box<Configure>,
     report: Box<Observe>,
@@ -36,8 +36,8 @@ impl Simulator {
     ///
     /// # Safety
     ///
-    /// The changed launches of what runs on it stay within their buffers: grid, block and shared
-    /// memory remain, and no address comes from what a barrier or a wait that is left out protects.
+    /// The changed launches stay within their buffers: grid, block and shared memory are
+    /// unchanged, and no address depends on data that an omitted barrier or wait protects.
     pub unsafe fn configured(
         configure: impl Fn(simulator::Launch) -> simulator::Launch + Send + Sync + 'static,
     ) -> Self {
@@ -47,7 +47,7 @@ impl Simulator {
         }
     }
 
-    /// The same, and reports what each launch did.
+    /// The same, with a callback for the report of each launch.
     pub fn reporting(self, report: impl Fn(&Report) + Send + Sync + 'static) -> Self {
         Simulator {
             report: Box::new(report),
@@ -55,7 +55,7 @@ impl Simulator {
         }
     }
 
-    /// What it runs on.
+    /// Its description for people.
     pub fn description(&self) -> String {
         match simulator::cpu_threads() {
             1 => "simulator on 1 CPU thread".to_string(),
@@ -72,14 +72,14 @@ impl Simulator {
     }
 }
 
-/// A simulator that somebody watches.
+/// A simulator with a callback after each CTA.
 pub struct Observed<'a> {
     simulator: &'a Simulator,
     cta_done: &'a (dyn Fn() + Sync),
 }
 
-/// Memory of the simulated GPU: kernels are chosen by alignment, and a GPU's allocations begin at
-/// multiples of 256 bytes.
+/// A unit of the simulated GPU's memory, aligned as a GPU's allocations, to 256 bytes: the choice
+/// of kernels depends on alignment.
 #[derive(Clone)]
 #[repr(align(256))]
 struct Line {
@@ -96,7 +96,7 @@ unsafe impl Backend for Observed<'_> {
         Space::Host
     }
 
-    /// They hold NaNs.
+    /// Allocations are filled with NaNs.
     fn allocate(&self, bytes: usize) -> Result<Allocated, DeviceError> {
         let mut lines = vec![
             Line {
@@ -119,7 +119,7 @@ unsafe impl Backend for Observed<'_> {
         Ok(())
     }
 
-    /// Nothing runs any longer when a launch returns.
+    /// Nothing is running when a launch has returned.
     fn synchronize(&self) -> Result<(), DeviceError> {
         Ok(())
     }
@@ -131,7 +131,7 @@ unsafe impl Backend for Observed<'_> {
             Ok(map.unwrap_or(NO_MAP))
         })?;
         let block = Shared(block.as_ptr());
-        // SAFETY: the launch is a plan's, of the shape that the kernel requires. Slices and maps
+        // SAFETY: the launch is a plan's, with the shape that the kernel requires. Slices and maps
         // cover exactly the matrices and copies that it reads, and pointers are valid for C, for
         // copies and for partial sums, until the launch has ended, below, as the caller vouches.
         let thread = || unsafe { (kernel.function)(block.get()) };
@@ -151,7 +151,7 @@ unsafe impl Backend for Observed<'_> {
     }
 }
 
-/// The memory that copies to shared memory may read: slices, and what maps describe.
+/// The memory that copies to shared memory may read: slices, and matrices of tensor maps.
 fn readable(launch: &Launch, bindings: &Bindings) -> Vec<Range<*const u8>> {
     let range =
         |start: *mut u8, bytes: usize| start.cast_const()..start.wrapping_add(bytes).cast_const();
@@ -171,7 +171,7 @@ fn readable(launch: &Launch, bindings: &Bindings) -> Vec<Range<*const u8>> {
     launch.arguments.iter().filter_map(of).collect()
 }
 
-/// What the threads of a launch share, as they do on a GPU.
+/// The argument block, which the threads of a launch share, as on a GPU.
 struct Shared(*const u8);
 
 // SAFETY: threads only read an argument block; the kernels that write through a pointer in it

@@ -6,8 +6,8 @@ use gpu_kernels::spec::{ElementType, Unit, Variant};
 ///
 /// From the CUDA C++ Programming Guide 12.9: the tables "Technical Specifications per Compute
 /// Capability" (limits) and "Throughput of Native Arithmetic Instructions" (lanes: results of a
-/// multiply-add per cycle). Those of tensor cores follow from peaks of data sheets: of A100, RTX
-/// 3090, Jetson AGX Orin, RTX 4090, H100, B200 and RTX 5090.
+/// multiply-add per cycle). The rates of tensor cores follow from the peaks in data sheets: of
+/// A100, RTX 3090, Jetson AGX Orin, RTX 4090, H100, B200 and RTX 5090.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Capability {
     pub major: i32,
@@ -73,14 +73,14 @@ impl Capability {
         match element {
             ElementType::F32 => self.fp32_lanes,
             ElementType::F64 => self.fp64_lanes,
-            // The same in every column of the table.
+            // It is the same in every column of the table.
             ElementType::I32 => 64,
-            // Twice as many, two to an instruction.
+            // Twice as many, with two in an instruction.
             ElementType::Bf16 | ElementType::F16 => 2 * self.fp32_lanes,
         }
     }
 
-    /// Multiply-adds of a kernel that an SM starts per cycle at most.
+    /// The largest number of a kernel's multiply-adds that an SM starts per cycle.
     pub fn multiply_adds(&self, variant: &Variant) -> u32 {
         match (variant.unit, variant.types.a) {
             (Unit::CudaCores, _) => self.lanes(variant.types.accumulator),

@@ -1,10 +1,10 @@
-//! What plans and predictions need to know about a device: the numbers that the kernels' rates do
-//! not already contain.
+//! The facts about a device for plans and predictions: the numbers that are not part of the
+//! kernels' rates.
 //!
 //! Kernels were measured on one H200 (132 streaming multiprocessors, SMs, at 1980 MHz), see
-//! [`Rate`]. Other GPUs are assumed to differ in their multiply-add
-//! rate, in their memory bandwidth, and in how many CTAs an SM holds; tensor cores to be kept as
-//! busy a clock, up to their peak.
+//! [`Rate`]. Other GPUs are assumed to differ in their multiply-add rate, in their memory
+//! bandwidth, and in the number of CTAs on an SM; their tensor cores are assumed to do as much per
+//! clock, up to their peak.
 
 use gpu_kernels::spec::{ElementType, Rate, Staging, Unit, Variant};
 
@@ -42,7 +42,7 @@ impl DeviceFacts {
         }
     }
 
-    /// A GPU that is known only from its data sheet.
+    /// The facts of a GPU from its data sheet.
     pub fn of_gpu(gpu: &Gpu) -> DeviceFacts {
         let capability = gpu.capability;
         DeviceFacts {
@@ -70,9 +70,8 @@ impl DeviceFacts {
         *self == DeviceFacts::simulator()
     }
 
-    /// A device of OpenCL. Its kernels are those for the oldest GPUs, whose copies to shared
-    /// memory are loads and stores; of its speed nothing is known, and no plan depends on it but
-    /// that of `auto`.
+    /// An OpenCL device. Its kernels are those for the oldest GPUs, with loads and stores as
+    /// copies to shared memory. Its speed is not known, and only the plan of `auto` depends on it.
     pub fn opencl(compute_units: u32) -> DeviceFacts {
         DeviceFacts {
             capability: 75,
@@ -102,13 +101,13 @@ impl DeviceFacts {
     }
 
     /// The number of CTAs of a kernel that an SM holds at once: as many as on the GPU where its
-    /// rate was measured, unless this GPU has room for fewer. Of a kernel without a rate one, or, of
-    /// one with a ring of stages, as many as have room for that.
+    /// rate was measured, unless this GPU has room for fewer. For a kernel without a rate: one,
+    /// or, with a ring of stages, as many as fit in shared memory.
     pub fn resident(&self, variant: &Variant) -> u32 {
         let needs = Needs {
             threads: variant.block.threads(),
-            // Registers set no further limit: the compiler was held to what the measured number
-            // of CTAs leaves.
+            // Registers set no further limit: the compiler limits them to fit the measured number
+            // of CTAs.
             registers: 0,
             shared_bytes: variant.static_shared_bytes + variant.ring_bytes(),
         };
@@ -146,7 +145,7 @@ impl DeviceFacts {
     }
 }
 
-/// How fast a GPU is, relative to the GPU that was measured.
+/// The speed of a GPU relative to the measured GPU.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Speeds {
     /// The multiply-adds a second of an SM's CUDA cores, relative to those of an H200's.
@@ -166,7 +165,7 @@ const SHEET_BYTES_PER_S: f64 = 4.8e12;
 const SMS: f64 = 132.0;
 
 impl Speeds {
-    /// As measured.
+    /// The measured speeds.
     pub const H200: Speeds = Speeds {
         sm: 1.0,
         clock: 1.0,
@@ -224,7 +223,7 @@ mod tests {
             let of_sm = facts.flops_of_sm(variant, &variant.rate.unwrap());
             (of_sm * f64::from(sms) / 1e12).round()
         };
-        // TFLOP/s. The first of this name rounds to tf32; its rate is 150.
+        // TFLOP/s. The first variant of this name rounds to tf32; its rate is 150.
         let (h200, a100) = (((9, 0), 132, 1980), ((8, 0), 108, 1410));
         assert_eq!(
             [h200, a100].map(|gpu| flops("tensor-core", gpu)),
@@ -241,7 +240,7 @@ mod tests {
     fn an_sm_holds_what_it_held_where_it_was_measured_or_what_there_is_room_for() {
         let small = variant("async-pipeline-64x64");
         assert_eq!(h200().resident(small), 6);
-        // 64 KiB of shared memory: three times 16 KiB, plus what is declared besides.
+        // 64 KiB of shared memory: three times 16 KiB, plus the static arrays.
         assert_eq!(t4().resident(small), 4);
         assert_eq!(DeviceFacts::simulator().resident(small), 1);
         assert!(!t4().runs(small) && h200().runs(small));

@@ -1,5 +1,5 @@
-//! What is known about a GPU: its compute capability, how many CTAs a streaming multiprocessor
-//! (SM) holds, and how fast it is.
+//! Properties of a GPU: its compute capability, the number of CTAs on a streaming multiprocessor
+//! (SM), and its speed.
 
 mod capability;
 pub mod facts;

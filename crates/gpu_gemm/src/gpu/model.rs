@@ -35,7 +35,7 @@ impl Gpu {
         self.operations(self.capability.lanes(element))
     }
 
-    /// The same on the unit that a kernel multiplies on.
+    /// The same on the unit on which a kernel multiplies.
     pub fn peak_of(&self, variant: &Variant) -> f64 {
         self.operations(self.capability.multiply_adds(variant))
     }

@@ -1,12 +1,11 @@
-//! How many CTAs of a kernel a streaming multiprocessor (SM) holds at once, and what limits that
-//! number.
+//! The number of CTAs of a kernel on a streaming multiprocessor (SM), and what limits it.
 //!
 //! The rules are those of NVIDIA's occupancy calculator (`cuda_occupancy.h` of CUDA 12.9):
 //!
 //! - Registers are allocated to warps, 256 at a time, from four partitions of an SM that hold
 //!   16384 each.
 //! - Shared memory is allocated to CTAs, 128 bytes at a time (256 before compute capability 8.0);
-//!   from 8.0 on, the system reserves 1 KiB more for each CTA.
+//!   since 8.0, the system reserves 1 KiB more for each CTA.
 //! - The numbers of CTAs and warps that reside on an SM are limited.
 
 use super::capability::Capability;
@@ -30,7 +29,7 @@ pub struct Needs {
     pub shared_bytes: u32,
 }
 
-/// The number of CTAs that each resource of an SM suffices for.
+/// The number of CTAs that each resource of an SM allows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     pub warps: u32,
@@ -92,7 +91,7 @@ impl Occupancy {
     }
 }
 
-/// The number of CTAs that the shared memory of an SM suffices for; `None` if it is no limit.
+/// The number of CTAs that the shared memory of an SM allows; `None` if it is no limit.
 fn blocks_with_shared_memory(capability: &Capability, bytes: u32) -> Option<u32> {
     let (reserved, unit) = match capability.major {
         8.. => (1024, 128),
@@ -160,7 +159,7 @@ mod tests {
     fn thirty_two_registers_are_the_most_for_all_warps_of_a_large_sm() {
         assert_eq!(occupancy((9, 0), 256, 32, 0).occupancy, 1.0);
         assert_eq!(occupancy((9, 0), 256, 33, 0).occupancy, 0.75);
-        // A smaller SM has enough registers for its fewer warps: 40 a thread, in units of 256 a
+        // A smaller SM, with fewer warps, has enough registers: 40 a thread, in units of 256 a
         // warp.
         assert_eq!(occupancy((8, 9), 256, 40, 0).occupancy, 1.0);
     }

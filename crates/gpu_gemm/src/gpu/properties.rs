@@ -4,7 +4,7 @@ use std::fmt;
 
 use crate::text::plural;
 
-/// What the driver reports about a GPU.
+/// The driver's description of a GPU.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Properties {
     pub ordinal: u32,

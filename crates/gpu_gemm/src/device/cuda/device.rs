@@ -24,11 +24,10 @@ use crate::gpu::Properties;
 use crate::launch::Plain;
 use crate::plan::Plan;
 
-/// A GPU with the kernels of this build. Where that has assembled no machine code for it, the
-/// driver compiles each kernel when it is first launched or looked up.
+/// A GPU with the kernels of this build. If the build has no machine code for it, the driver
+/// compiles each kernel when it is first launched or looked up.
 pub struct CudaDevice {
-    // Fields are dropped in this order: what belongs to the context is dropped before the
-    // context.
+    // Fields are dropped in this order: everything in the context is dropped before the context.
     stream: Stream,
     loaded: Mutex<HashMap<String, Kernel>>,
     /// Where a panic of a kernel is recorded.
@@ -49,7 +48,7 @@ struct Kernel {
     function: CUfunction,
 }
 
-// SAFETY: a function handle is a number to the driver, which may be called from any thread.
+// SAFETY: a function handle is a number for the driver, which may be called from any thread.
 unsafe impl Send for Kernel {}
 // SAFETY: as above.
 unsafe impl Sync for Kernel {}
@@ -79,7 +78,7 @@ impl CudaDevice {
         let kernels = kernels.ok_or_else(|| DeviceError::NoPtx {
             reason: String::new(),
         })?;
-        // SAFETY: these are the kernels of the table.
+        // SAFETY: the modules contain the kernels of the table.
         unsafe { CudaDevice::open_with(properties, kernels) }
     }
 
@@ -87,12 +86,12 @@ impl CudaDevice {
     ///
     /// # Errors
     ///
-    /// The GPU or the driver does not accept their PTX, as far as its head says so.
+    /// The GPU or the driver does not accept their PTX, as far as its head shows.
     ///
     /// # Safety
     ///
-    /// Their entry points that have the name of a kernel of `gpu_kernels` are that kernel: they
-    /// take its argument block, and read and write what it does.
+    /// An entry point with the name of a kernel of `gpu_kernels` is that kernel: it takes its
+    /// argument block, and accesses the same memory.
     pub unsafe fn open_with(
         properties: Properties,
         kernels: Kernels,
@@ -101,8 +100,8 @@ impl CudaDevice {
         let context = Context::new(device).map_err(during("Opening the GPU"))?;
         let driver = Driver::load()?;
         if let Some(isa) = kernels.isa() {
-            // Without kernels it compiles almost instantly, and shows what the driver does not
-            // accept.
+            // A module without kernels compiles almost instantly, and shows whether the driver
+            // accepts it.
             let head = format!(
                 ".version {isa}\n.target {}\n.address_size 64\n",
                 kernels.target()
@@ -131,12 +130,12 @@ impl CudaDevice {
         &self.properties
     }
 
-    /// The stream that everything is launched on, unless the caller provides one.
+    /// The stream for all launches, unless the caller provides one.
     pub fn stream(&self) -> &Stream {
         &self.stream
     }
 
-    /// Makes this device's context the calling thread's.
+    /// Makes this device's context current in the calling thread.
     ///
     /// # Errors
     ///
@@ -159,8 +158,7 @@ impl CudaDevice {
         mem_get_info().map_err(during("Asking for free memory"))
     }
 
-    /// Looks a kernel up; the first time, the driver compiles it. The device's context is
-    /// current.
+    /// Looks up a kernel; the first time, the driver compiles it. The device's context is current.
     ///
     /// # Errors
     ///
@@ -190,9 +188,8 @@ impl CudaDevice {
         Ok(function)
     }
 
-    /// The first panic of a kernel on this device, if there was one: what, where, and in which
-    /// thread. To be called once a call of the driver has failed with
-    /// [`CudaError::LaunchFailed`].
+    /// The first panic of a kernel on this device, if there was one: its message, its place, and
+    /// its thread. To be called after a driver call failed with [`CudaError::LaunchFailed`].
     pub fn panic(&self) -> Option<Fault> {
         let start = self.panic_record.as_ptr();
         // SAFETY: the buffer has `WORDS` words. A kernel may write them at any time.
@@ -215,7 +212,7 @@ impl CudaDevice {
     }
 
     /// Makes the driver compile the kernels of a plan now, so that its launches need not wait for
-    /// that. Makes the device's context the calling thread's.
+    /// that. Makes the device's context current in the calling thread.
     ///
     /// # Errors
     ///
@@ -240,7 +237,7 @@ impl CudaDevice {
     ///
     /// There is not enough memory for them.
     pub fn allocate<T: Plain>(&self, length: usize) -> Result<DeviceBuffer<T>, DeviceError> {
-        // SAFETY: whatever the memory holds is a number.
+        // SAFETY: any bits in the memory are a valid number.
         unsafe { DeviceBuffer::uninitialized(length) }.map_err(|error| match error {
             CudaError::OutOfMemory => self.out_of_memory(length.saturating_mul(size_of::<T>())),
             error => during("Allocating the GPU's memory")(error),
@@ -254,7 +251,7 @@ impl CudaDevice {
     }
 }
 
-/// Tells the module that was made of `ptx` where to record a panic.
+/// Tells the module compiled from `ptx` where to record a panic.
 fn record_panics(
     ptx: &str,
     module: &Module,

@@ -10,7 +10,7 @@ use super::ptx;
 use crate::error::DeviceError;
 use crate::gpu::Properties;
 
-/// What the driver reports about a GPU.
+/// The driver's description of a GPU.
 fn properties(ordinal: u32) -> CudaResult<Properties> {
     let device = Device::get_device(ordinal)?;
     let attribute = |attribute| device.get_attribute(attribute);
@@ -52,8 +52,8 @@ pub fn release() -> Option<String> {
 ///
 /// There is no driver, the driver does not start, or it finds no GPU.
 pub fn probe() -> Result<Vec<Properties>, DeviceError> {
-    // `cust` starts without a driver and then behaves as if there were no device, so look for the
-    // driver first.
+    // `cust` starts without a driver and then behaves as if there were no device, so this looks
+    // for the driver first.
     Driver::load()?;
     cust::init(CudaFlags::empty()).map_err(|error| match error {
         CudaError::NoDevice => DeviceError::NoDevice,

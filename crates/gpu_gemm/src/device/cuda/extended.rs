@@ -1,4 +1,4 @@
-//! `cuLaunchKernelEx`, the driver's launch with attributes, which `cust` does not have.
+//! `cuLaunchKernelEx`, the driver's launch with attributes, which `cust` lacks.
 
 use std::ffi::{c_int, c_void};
 
@@ -15,8 +15,7 @@ pub(super) struct Config {
     pub attribute_count: u32,
 }
 
-/// `CUlaunchAttribute`: its kind, and 64 bytes for its value, of which these attributes use at
-/// most 12.
+/// `CUlaunchAttribute`: its kind, and 64 bytes for its value; these attributes use at most 12.
 #[repr(C, align(8))]
 pub(super) struct Attribute {
     id: u32,
@@ -53,7 +52,7 @@ pub(super) struct LaunchKernelEx(
 );
 
 impl LaunchKernelEx {
-    /// `None` if the driver does not have it: drivers from CUDA 11.8 on do.
+    /// `None` if the driver lacks it: drivers have it since CUDA 11.8.
     pub fn find(driver: &Driver) -> Option<LaunchKernelEx> {
         // SAFETY: the type is that of the driver API since CUDA 11.8.
         unsafe { driver.symbol(b"cuLaunchKernelEx\0") }.map(LaunchKernelEx)

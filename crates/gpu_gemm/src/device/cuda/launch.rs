@@ -41,7 +41,7 @@ impl<'a> CudaStream<'a> {
     }
 }
 
-// SAFETY: allocations are the driver's, and with unified addressing all GPUs have one space.
+// SAFETY: allocations are the driver's, and with unified addressing all GPUs share one space.
 unsafe impl Backend for CudaStream<'_> {
     fn facts(&self) -> DeviceFacts {
         DeviceFacts::of(self.device.properties())
@@ -125,16 +125,16 @@ unsafe impl Backend for CudaStream<'_> {
         let function = self.device.function(launch.kernel.name)?;
         let block = launch.block(bindings, |map, address| self.encoded(map, address))?;
         let mut parameters = [block.as_ptr().cast_mut().cast::<c_void>()];
-        // Beyond 48 KiB, of which static arrays are a part, a kernel has to ask.
+        // A kernel must opt in to more than 48 KiB, static arrays included.
         if launch.dynamic_shared_bytes > 0 {
             let bytes = launch.dynamic_shared_bytes.cast_signed();
             let most = CUfunction_attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
-            // SAFETY: the function is one of a module that the device keeps.
+            // SAFETY: the function belongs to a module that the device keeps.
             checked(unsafe { cuFuncSetAttribute(function, most, bytes) as u32 })
                 .map_err(during("Asking for shared memory"))?;
         }
         let stream = self.stream.as_inner();
-        // SAFETY: this is the kernel's one parameter; the caller vouches for the memory.
+        // SAFETY: this is the kernel's only parameter; the caller vouches for the memory.
         let launched = unsafe { self.start(launch, function, stream, &mut parameters) };
         launched.map_err(|error| match is_sticky(error) {
             true => DeviceError::ContextLost(error),
@@ -148,7 +148,7 @@ unsafe impl Backend for CudaStream<'_> {
 }
 
 impl CudaStream<'_> {
-    /// A tensor map, or none where the copy engine cannot move the matrix.
+    /// A tensor map, or an empty one if the copy engine cannot move the matrix.
     fn encoded(&self, map: &Map, address: *mut u8) -> Result<TensorMap, DeviceError> {
         let Some(tiles) = map.tiles(address) else {
             return Ok(NO_MAP);
@@ -185,8 +185,8 @@ impl CudaStream<'_> {
                     attributes: &raw mut attribute,
                     attribute_count: 1,
                 };
-                // SAFETY: all pointers outlive the call; the caller vouches for the kernel and
-                // its parameters. A kernel that begins early itself waits for the one before it.
+                // SAFETY: all pointers outlive the call; the caller vouches for the kernel and its
+                // parameters. A kernel that begins early waits for the previous one itself.
                 checked(unsafe {
                     (extended.0)(
                         &config,

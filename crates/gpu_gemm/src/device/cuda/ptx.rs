@@ -7,7 +7,7 @@ pub fn entries(ptx: &str) -> impl Iterator<Item = &str> {
 
 /// The name in `.visible .entry name(`.
 pub fn entry_name(line: &str) -> Option<&str> {
-    // What a panic says, at the end, may be anything.
+    // The panic messages at the end may hold any text.
     let (_, name) = line
         .split_once(".entry ")
         .filter(|_| !line.starts_with("//"))?;
@@ -44,9 +44,9 @@ pub fn with_one_kernel(ptx: &str, entry: &str) -> Option<String> {
     found.then_some(text)
 }
 
-/// A module without its line tables and comments: only what is executed.
+/// A module without its line tables and comments.
 pub fn without_lines(ptx: &str) -> String {
-    // Files and sections come last.
+    // Files and sections are at the end.
     let is_table = |line: &str| {
         let line = line.trim_start();
         line.starts_with(".file") || line.starts_with(".section")
@@ -83,15 +83,15 @@ pub fn lines_of<'a>(ptx: &'a str, entry: &str) -> impl Iterator<Item = &'a str> 
     })
 }
 
-/// The braces of a kernel that are open: the text of an `asm!` may have some of its own, at the
-/// beginning of a line, too.
+/// The open braces of a kernel: the text of an `asm!` may also have braces, even at the beginning
+/// of a line.
 #[derive(Default)]
 struct Braces {
     open: usize,
 }
 
 impl Braces {
-    /// Reads a line; whether it closes the last brace.
+    /// Reads a line. Returns whether it closes the last brace.
     fn close(&mut self, line: &str) -> bool {
         let code = line.split("//").next().unwrap_or_default();
         let count = |brace| code.matches(brace).count();
@@ -108,19 +108,19 @@ pub fn architecture(name: &str) -> Option<i32> {
     number.trim_end_matches(char::is_alphabetic).parse().ok()
 }
 
-/// What the header of a PTX module says.
+/// The header of a PTX module.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Header<'a> {
     /// The version of the instruction set, such as `8.8`.
     pub isa: &'a str,
-    /// The oldest architecture that the module runs on, such as `sm_75`.
+    /// The oldest architecture on which the module runs, such as `sm_75`.
     pub target: &'a str,
     /// The number of kernels.
     pub entries: usize,
 }
 
 /// Whether a GPU of this architecture runs PTX for this target: PTX for `sm_90a` runs only on 90,
-/// PTX for `sm_100f` on 100 and 103, which are of one family, and PTX for `sm_80` on every
+/// PTX for `sm_100f` on 100 and 103, which are one family, and PTX for `sm_80` on every
 /// architecture from 80 on.
 pub fn runs_on(target: &str, gpu: i32) -> bool {
     architecture(target).is_some_and(|number| {

@@ -1,6 +1,5 @@
-//! Copies of rectangles: rows of one width, each a fixed number of bytes after the one before it,
-//! between host and GPU, within a GPU, and from one GPU to another. `cust` has none of these, so
-//! this calls the driver itself.
+//! Copies of rectangles: rows of one width at a fixed stride in bytes, between host and GPU,
+//! within a GPU, and from one GPU to another. `cust` lacks these, so this calls the driver itself.
 
 use cust::device::Device;
 use cust::stream::Stream;
@@ -15,11 +14,11 @@ use super::status::{checked, during};
 use crate::backend::Way;
 use crate::error::DeviceError;
 
-/// One side of a copy: where its first row begins, and the bytes from there to the next.
+/// One side of a copy: the address of its first row, and the bytes from a row to the next.
 pub type Side = (*mut u8, usize);
 
-/// Starts to copy `height` rows of `width` bytes on a stream. From or to memory of the host that is not page-locked, it returns when the copy is done
-/// or staged.
+/// Starts to copy `height` rows of `width` bytes on a stream. With host memory that is not
+/// page-locked, it returns when the copy is done or staged.
 ///
 /// # Errors
 ///
@@ -27,8 +26,8 @@ pub type Side = (*mut u8, usize);
 ///
 /// # Safety
 ///
-/// Both sides have that much until the stream has done it, nothing writes the source or touches
-/// the target meanwhile, and the context of the device's side, which is the stream's, is current.
+/// Both sides have these rows until the stream has copied them, until then nothing writes the
+/// source or touches the target, and the context of the device and the stream is current.
 pub unsafe fn copy_on(
     stream: &Stream,
     from: Side,
@@ -41,8 +40,8 @@ pub unsafe fn copy_on(
     }
     let is_contiguous = height == 1 || (from.1 == width && to.1 == width);
     let status = match way {
-        // A plain copy, which copy engines do. Whether they do rectangles is the driver's choice.
-        // SAFETY: the caller vouches for both sides.
+        // A plain copy uses a copy engine; for rectangles that is the driver's choice. SAFETY: the
+        // caller vouches for both sides.
         Way::Within if is_contiguous => unsafe {
             let (from, to) = (from.0 as CUdeviceptr, to.0 as CUdeviceptr);
             cuMemcpyDtoDAsync_v2(to, from, width * height, stream.as_inner())
@@ -56,8 +55,8 @@ pub unsafe fn copy_on(
     checked(status as u32).map_err(during("Copying rows from, to or within the GPU"))
 }
 
-/// Starts to copy `height` rows of `width` bytes from one GPU's memory to another's, or within
-/// that of one, on a stream of the target.
+/// Starts to copy `height` rows of `width` bytes from one GPU's memory to another's, or within one
+/// GPU's, on a stream of the target.
 ///
 /// # Errors
 ///
@@ -65,7 +64,7 @@ pub unsafe fn copy_on(
 ///
 /// # Safety
 ///
-/// Both sides have that much until the stream has done it, and the target's context is current.
+/// Both sides have these rows until they are copied, and the target's context is current.
 pub(crate) unsafe fn copy_between(
     (from, source): (&CudaDevice, Side),
     (to, target): (&CudaDevice, Side),
@@ -128,7 +127,7 @@ fn rectangle(from: Side, to: Side, way: Way, (width, height): (usize, usize)) ->
     }
 }
 
-/// A rectangle as a block of depth 1: between two contexts the driver has rectangles only so.
+/// A rectangle as a block of depth 1, the only form that the driver copies between two contexts.
 fn block(
     contexts: (CUcontext, CUcontext),
     (source, source_pitch): Side,
@@ -164,19 +163,19 @@ fn block(
     }
 }
 
-/// How matrices travel from one GPU to another.
+/// How matrices are copied from one GPU to another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Link {
     /// Both are the same GPU.
     Within,
     /// Each reads the other's memory itself, over NVLink or PCIe.
     PeerToPeer,
-    /// They cannot: the driver copies through page-locked memory of the host.
+    /// They cannot: the driver copies through page-locked host memory.
     ThroughHost,
 }
 
 impl Link {
-    /// Lets each of two GPUs read the other's memory, if they can, and says how copies travel.
+    /// Lets two GPUs read each other's memory, if they can. Returns how copies are made.
     ///
     /// # Errors
     ///
@@ -211,7 +210,7 @@ fn enable(device: &CudaDevice, peer: &CudaDevice) -> Result<bool, DeviceError> {
         return Ok(false);
     }
     device.enter()?;
-    // SAFETY: the device keeps its context.
+    // SAFETY: the devices keep their contexts.
     match unsafe { cuCtxEnablePeerAccess(peer.raw_context(), 0) } as u32 {
         ALREADY_ENABLED => Ok(true),
         TOO_MANY_PEERS => Ok(false),

@@ -1,8 +1,8 @@
 //! Copies between a GPU and memory of the host that is not page-locked, by several threads.
 //!
-//! A GPU reads and writes only page-locked memory at the speed of the bus. Of other memory the
-//! driver makes page-locked copies itself, on one thread, which a bus outruns several times.
-//! [`Stage::copy`] carries out one such copy.
+//! A GPU reads and writes only page-locked memory at the speed of the bus. Other memory the driver
+//! copies to page-locked memory itself, on one thread, several times slower than the bus.
+//! [`Stage::copy`] uses several threads.
 //!
 //! ```text
 //!     host memory            page-locked                  GPU
@@ -12,10 +12,10 @@
 //!                             | buffer 1 | on its way -->
 //! ```
 //!
-//! Each thread has two buffers, and takes the next rows that nobody has taken. All copies of a GPU
-//! are on one stream. An event tells when a buffer's copy is done: until then its thread does not
-//! touch the buffer. The memory of the caller is read and written by these threads alone, so that
-//! nothing uses it after a call has returned.
+//! Each thread has two buffers, and takes the next rows that no thread has taken. All copies of a
+//! GPU are on one stream. An event tells when a buffer's copy is done: until then its thread does
+//! not touch the buffer. Only these threads read and write the caller's memory, so that nothing
+//! uses it after a call has returned.
 
 use std::num::NonZero;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -37,11 +37,11 @@ use crate::error::DeviceError;
 pub struct Staging {
     /// Threads of each device; at least one.
     pub threads: usize,
-    /// Bytes of a page-locked buffer, of which each thread has two. In much smaller ones the calls
-    /// of the driver, some microseconds each, show beside the copies; much larger ones leave the
-    /// processor's caches before the GPU reads them.
+    /// Bytes of a page-locked buffer; each thread has two. With much smaller buffers the driver
+    /// calls, some microseconds each, cost as much as the copies; much larger ones are evicted
+    /// from the processor's caches before the GPU reads them.
     pub buffer_bytes: usize,
-    /// Copies of fewer bytes are left to the driver.
+    /// The driver makes copies of fewer bytes.
     pub least_bytes: usize,
     /// A product of matrices in host memory begins when this many rows of A and columns of B have
     /// arrived, or all of them.
@@ -49,8 +49,8 @@ pub struct Staging {
 }
 
 impl Staging {
-    /// For `devices` devices that copy at the same time on this machine: together they have as
-    /// many threads as it has cores, up to eight each, which fill a bus of 50 GB/s.
+    /// The staging for `devices` devices that copy at the same time on this machine: together they
+    /// have as many threads as it has cores, up to eight each, which fill a bus of 50 GB/s.
     pub fn of(devices: usize) -> Staging {
         let cores = thread::available_parallelism().map_or(1, NonZero::get);
         Staging {
@@ -62,9 +62,9 @@ impl Staging {
     }
 }
 
-/// The page-locked buffers of a device, through which copies go between its memory and ordinary
-/// memory of the host. They are allocated for the first copy that needs them, and are dropped while
-/// the device's context is current.
+/// The page-locked buffers of a device, for copies between its memory and ordinary host memory.
+/// They are allocated for the first copy that needs them, and are dropped with the device's
+/// context current.
 ///
 /// ```no_run
 /// use cust::stream::{Stream, StreamFlags};
@@ -94,7 +94,7 @@ impl Staging {
 /// ```
 pub struct Stage {
     staging: Staging,
-    /// Of each thread; none before the first copy.
+    /// The buffers of each thread; none before the first copy.
     lanes: Vec<Lane>,
 }
 
@@ -104,12 +104,12 @@ struct Lane([Slot; 2]);
 struct Slot {
     memory: LockedBuffer<u8>,
     copied: Event,
-    /// Whether `copied` has been recorded and not been waited for.
+    /// Whether `copied` has been recorded, but not waited for.
     is_travelling: bool,
 }
 
-/// A copy of rows between host and device. That both sides have these rows is for the caller of
-/// [`Stage::copy`] to see to.
+/// A copy of rows between host and device. The caller of [`Stage::copy`] guarantees that both
+/// sides have these rows.
 #[derive(Clone, Copy, Debug)]
 pub struct Transfer {
     /// To the device, or to the host.
@@ -122,13 +122,13 @@ pub struct Transfer {
     pub height: usize,
 }
 
-// SAFETY: the pointers are addresses; `Stage::copy` says what their uses need.
+// SAFETY: the pointers are addresses; `Stage::copy` states the requirements of their uses.
 unsafe impl Send for Transfer {}
 // SAFETY: as above.
 unsafe impl Sync for Transfer {}
 
-/// Rows of a copy, or a part of one row, that fit into a buffer: the first row and byte, and how
-/// many of each.
+/// Rows of a copy, or a part of one row, that fit into a buffer: the first row and byte, and the
+/// numbers of both.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Rows {
     first: (usize, usize),
@@ -136,19 +136,19 @@ struct Rows {
     width: usize,
 }
 
-/// A copy that several threads work at.
+/// A copy by several threads.
 struct Job<'a> {
     gpu: &'a CudaDevice,
     stream: &'a Stream,
     transfer: Transfer,
     buffer_bytes: usize,
-    /// The first rows that nobody has taken.
+    /// The first part that no thread has taken.
     next: AtomicUsize,
     error: Mutex<Option<DeviceError>>,
 }
 
 impl Stage {
-    /// Without buffers yet.
+    /// A stage without buffers yet.
     pub fn new(staging: Staging) -> Stage {
         Stage {
             staging,
@@ -156,9 +156,9 @@ impl Stage {
         }
     }
 
-    /// Copies rows on a stream of the device, whose context it makes the calling thread's: small
-    /// copies by the driver alone, others by several threads. One to the host is done when it
-    /// returns; one to the device when the stream gets there.
+    /// Copies rows on a stream of the device, and makes the device's context current in the
+    /// calling thread. The driver makes small copies, several threads make others. A copy to the
+    /// host is done when this returns; one to the device when the stream reaches it.
     ///
     /// # Errors
     ///
@@ -166,8 +166,8 @@ impl Stage {
     ///
     /// # Safety
     ///
-    /// Both sides have these rows until the stream has done it, and meanwhile nothing writes the
-    /// source or touches the target. The buffers have served no other device.
+    /// Both sides have these rows until the stream has copied them, and until then nothing writes
+    /// the source or touches the target. The buffers were not used for another device.
     pub unsafe fn copy(
         &mut self,
         (gpu, stream): (&CudaDevice, &Stream),
@@ -202,11 +202,11 @@ impl Stage {
             error: Mutex::new(None),
         };
         thread::scope(|scope| {
-            // More threads than parts would find nothing to do.
+            // More threads than parts would be idle.
             let mut lanes = self.lanes.iter_mut().take(transfer.parts(job.buffer_bytes));
             let own = lanes.next();
             for lane in lanes {
-                // If there can be no more threads, those that there are do the work.
+                // If a thread cannot be started, the others do the work.
                 let _ = thread::Builder::new().spawn_scoped(scope, || job.work(lane));
             }
             if let Some(lane) = own {
@@ -220,14 +220,14 @@ impl Stage {
         error.map_or(Ok(()), Err)
     }
 
-    /// Allocates the buffers, unless they are there.
+    /// Allocates the buffers, unless they exist.
     fn prepare(&mut self, gpu: &CudaDevice) -> Result<(), DeviceError> {
         if !self.lanes.is_empty() {
             return Ok(());
         }
         gpu.enter()?;
         let slot = || -> Result<Slot, DeviceError> {
-            // SAFETY: whatever the memory holds are bytes, which are written before they are read.
+            // SAFETY: any memory is valid bytes, and these are written before they are read.
             let memory = unsafe { LockedBuffer::uninitialized(self.buffer_bytes()) };
             Ok(Slot {
                 memory: memory.map_err(during("Allocating page-locked memory"))?,
@@ -247,7 +247,7 @@ impl Stage {
 }
 
 impl Transfer {
-    /// From where, and to where.
+    /// The source and the target.
     pub(crate) fn sides(&self) -> (Side, Side) {
         match self.way == Way::ToHost {
             false => (self.host, self.device),
@@ -255,19 +255,19 @@ impl Transfer {
         }
     }
 
-    /// Bytes of a row, or of a part of it, and rows, in a buffer.
+    /// The size of a part in a buffer: bytes of a row, or of a part of it, and rows.
     fn in_buffer(&self, buffer_bytes: usize) -> (usize, usize) {
         let width = self.width.min(buffer_bytes).max(1);
         (width, (buffer_bytes / width).clamp(1, self.height.max(1)))
     }
 
-    /// How many buffers it fills.
+    /// The number of buffers that it fills.
     fn parts(&self, buffer_bytes: usize) -> usize {
         let (width, height) = self.in_buffer(buffer_bytes);
         self.width.div_ceil(width) * self.height.div_ceil(height)
     }
 
-    /// What goes into one of these buffers; `None` after the last.
+    /// The rows for one of these buffers; `None` after the last.
     fn part(&self, index: usize, buffer_bytes: usize) -> Option<Rows> {
         if index >= self.parts(buffer_bytes) {
             return None;
@@ -294,7 +294,7 @@ impl Job<'_> {
                 true => self.receive(lane),
             });
         if let Err(error) = worked {
-            // The others end, too.
+            // Makes the other threads end, too.
             self.next.store(usize::MAX / 2, Ordering::Relaxed);
             let mut first = self.error.lock().unwrap_or_else(PoisonError::into_inner);
             first.get_or_insert(error);
@@ -310,7 +310,7 @@ impl Job<'_> {
         let mut index = 0;
         while let Some(rows) = self.take() {
             let slot = &mut slots[index];
-            slot.wait()?; // what was in the buffer has left it
+            slot.wait()?; // the buffer's last copy is done
             for row in 0..rows.height {
                 let source = self.host(rows, row);
                 let target = slot.memory[row * rows.width..][..rows.width].as_mut_ptr();
@@ -319,7 +319,7 @@ impl Job<'_> {
             }
             let (from, to) = (slot.side(rows), self.device(rows));
             let size = (rows.width, rows.height);
-            // SAFETY: the buffer is not touched before its event, and lives as long as the device;
+            // SAFETY: the buffer is not touched until its event, and lives as long as the device;
             // the caller vouches for the target; the context is current.
             unsafe { copy_on(self.stream, from, to, Way::ToDevice, size)? };
             slot.record(self.stream)?;
@@ -333,13 +333,13 @@ impl Job<'_> {
         let mut index = 0;
         loop {
             let slot = &mut slots[index];
-            slot.wait()?; // what arrives in the buffer is there, or what was in it has left it
+            slot.wait()?; // the buffer's last copy is done
             if let Some(rows) = arriving[index].take() {
                 for row in 0..rows.height {
                     let source = slot.memory[row * rows.width..][..rows.width].as_ptr();
                     let target = self.host(rows, row);
-                    // SAFETY: the caller of `copy` vouches for the target, and each of its
-                    // rows is one thread's.
+                    // SAFETY: the caller of `copy` vouches for the target, and each of its rows
+                    // belongs to one thread.
                     unsafe { std::ptr::copy_nonoverlapping(source, target, rows.width) };
                 }
             }
@@ -358,7 +358,7 @@ impl Job<'_> {
         }
     }
 
-    /// Where a row begins in the host's memory.
+    /// The address of a row in host memory.
     fn host(&self, rows: Rows, row: usize) -> *mut u8 {
         let (start, pitch) = self.transfer.host;
         start.wrapping_add((rows.first.0 + row) * pitch + rows.first.1)
@@ -378,7 +378,7 @@ impl Slot {
         (self.memory.as_mut_ptr(), rows.width)
     }
 
-    /// The copy that was started last has this buffer until the event.
+    /// The copy that was started last uses this buffer until the event.
     fn record(&mut self, stream: &Stream) -> Result<(), DeviceError> {
         let recorded = self.copied.record(stream);
         recorded.map_err(during("Recording an event"))?;
@@ -386,7 +386,7 @@ impl Slot {
         Ok(())
     }
 
-    /// Waits for the copy that has this buffer.
+    /// Waits for the copy that uses this buffer.
     fn wait(&mut self) -> Result<(), DeviceError> {
         if std::mem::take(&mut self.is_travelling) {
             let waited = self.copied.synchronize();
@@ -399,7 +399,7 @@ impl Slot {
 impl Drop for Slot {
     /// The GPU may still be copying from the buffer.
     fn drop(&mut self) {
-        // A GPU that has failed copies nothing.
+        // A failed GPU copies nothing.
         let _ = self.wait();
     }
 }

@@ -1,11 +1,11 @@
-//! What the driver's numbers mean: errors from which a caller can continue, and errors that lose
-//! the context.
+//! The meaning of the driver's error numbers: some lose the context, after others a caller can
+//! continue.
 
 use cust::error::CudaError;
 
 use crate::error::DeviceError;
 
-/// Adds what was being done when the driver failed.
+/// Adds to an error what was being done when the driver failed.
 pub fn during(doing: &'static str) -> impl Fn(CudaError) -> DeviceError {
     move |error| match is_sticky(error) {
         true => DeviceError::ContextLost(error),
@@ -27,8 +27,8 @@ const STICKY: [CudaError; 10] = [
     CudaError::EccUncorrectable,
 ];
 
-/// Errors of a launch, an allocation, or memory that processes share, that leave the context as it
-/// was.
+/// Errors of a launch, an allocation, or memory shared between processes that leave the context
+/// intact.
 const OTHERS: [CudaError; 12] = [
     CudaError::InvalidValue,
     CudaError::OutOfMemory,

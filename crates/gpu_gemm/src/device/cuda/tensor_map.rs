@@ -1,5 +1,5 @@
 //! `cuTensorMapEncodeTiled`, by which the driver describes a matrix to the copy engine (TMA);
-//! `cust` does not have it.
+//! `cust` lacks it.
 
 use std::ffi::{c_int, c_void};
 
@@ -28,23 +28,23 @@ pub(super) struct EncodeMap(
     ) -> u32,
 );
 
-/// `CU_TENSOR_MAP_L2_PROMOTION_L2_128B`: a miss brings 128 bytes.
+/// `CU_TENSOR_MAP_L2_PROMOTION_L2_128B`: a miss loads 128 bytes.
 const L2_128_BYTES: c_int = 2;
 
 impl EncodeMap {
-    /// `None` if the driver does not have it: drivers from CUDA 12.0 on do.
+    /// `None` if the driver lacks it: drivers have it since CUDA 12.0.
     pub fn find(driver: &Driver) -> Option<EncodeMap> {
         // SAFETY: the type is that of the driver API since CUDA 12.0.
         unsafe { driver.symbol(b"cuTensorMapEncodeTiled\0") }.map(EncodeMap)
     }
 
-    /// The map of tiles that have no [`Tiles::problem`].
+    /// The map for tiles without a [`Tiles::problem`].
     ///
     /// # Errors
     ///
     /// The driver refuses them.
     pub fn map(&self, tiles: &Tiles) -> Result<TensorMap, CudaError> {
-        // `CU_TENSOR_MAP_DATA_TYPE_UINT8` and those after it: bits are copied, and zeros are zeros.
+        // `CU_TENSOR_MAP_DATA_TYPE_UINT8` and the next ones copy bits, and zero-fill;
         // `CU_TENSOR_MAP_DATA_TYPE_TFLOAT32` is the type that rounds.
         let data_type = match tiles.element_bytes {
             4 if tiles.rounds_to_tf32 => 11,
@@ -59,15 +59,14 @@ impl EncodeMap {
             Swizzle::Bytes64 => 2,
             Swizzle::Bytes128 => 3,
         };
-        // The third dimension is not read without planes.
+        // Without planes the third dimension is not read.
         let (rank, planes) = match tiles.planes {
             Some(planes) => (3, planes),
             None => (2, Planes { count: 1, bytes: 0 }),
         };
         let mut map = TensorMap([0; 16]);
-        // SAFETY: each pointer is to as many numbers as the function reads for three dimensions,
-        // the distances of rows and of planes being those of `strides`; the map is 128 bytes at a
-        // multiple of 64.
+        // SAFETY: each pointer is to as many numbers as the function reads for three dimensions;
+        // `strides` has those of rows and of planes; the map is 128 bytes at a multiple of 64.
         checked(unsafe {
             (self.0)(
                 &mut map,

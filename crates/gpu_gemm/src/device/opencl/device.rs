@@ -1,4 +1,4 @@
-//! A device of OpenCL, with its kernels compiled as they are first needed.
+//! An OpenCL device. Its kernels are compiled when they are first needed.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -18,29 +18,29 @@ use gpu_kernels::spec::Variant;
 use super::source::{self, Absent};
 use crate::error::DeviceError;
 
-/// What PoCL calls itself.
+/// The name of PoCL's platform.
 const POCL: &str = "Portable Computing Language";
 
-/// A kernel with a barrier in only one side of a branch, and a return of some work-items behind it.
-/// There PoCL 3.1 lets all work-items of a group take the side of the first one, so that it writes
-/// outside of C. No plan for PoCL has it ([`OpenClDevice::facts`]).
+/// A kernel with a barrier in only one side of a branch, followed by a return of some work-items.
+/// PoCL 3.1 makes all work-items of a group take the first one's side, so that it writes outside
+/// of C. No plan for PoCL has this kernel ([`OpenClDevice::facts`]).
 const MISCOMPILED_BY_POCL: &str = "fix_up";
 
 /// The properties of a device.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OpenClProperties {
     pub name: String,
-    /// Whose OpenCL it is, such as `Portable Computing Language`.
+    /// The OpenCL implementation, such as `Portable Computing Language`.
     pub platform: String,
-    /// The version of OpenCL, as the device says it: `OpenCL 3.0 PoCL ...`.
+    /// The version of OpenCL, as the device reports it: `OpenCL 3.0 PoCL ...`.
     pub version: String,
     pub compute_units: u32,
     pub memory_bytes: usize,
-    /// The cache of that memory, as far as the device says; 0 if it has none.
+    /// The cache of that memory, as the device reports it; 0 if it has none.
     pub cache_bytes: usize,
     /// Local memory of a work-group.
     pub local_bytes: usize,
-    /// The most work-items of a work-group.
+    /// The largest number of work-items in a work-group.
     pub work_group: usize,
     pub has_doubles: bool,
     /// Whether f32 division can be rounded correctly.
@@ -71,7 +71,7 @@ impl OpenClProperties {
         Ok(OpenClProperties {
             name: device.name()?.trim().to_owned(),
             platform: platform.trim().to_owned(),
-            // What follows the number says how it was built.
+            // The text after the number tells how it was built.
             version: device
                 .version()?
                 .split(' ')
@@ -92,7 +92,7 @@ impl OpenClProperties {
     }
 }
 
-/// What a work-group of a kernel takes.
+/// The resources of a kernel's work-group.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct WorkGroup {
     pub(super) threads: usize,
@@ -100,7 +100,7 @@ pub(super) struct WorkGroup {
 }
 
 impl OpenClProperties {
-    /// The error that a program is on a device without what it computes with.
+    /// The error for a program on a device without a feature that it needs.
     fn lacks(&self, entry: &str, source: &str) -> Option<DeviceError> {
         let (kernel, device) = (entry.to_owned(), self.name.clone());
         if source::needs_doubles(source) && !self.has_doubles {
@@ -111,7 +111,7 @@ impl OpenClProperties {
         lacks_division.then_some(DeviceError::NoCorrectDivision { kernel, device })
     }
 
-    /// The error that a kernel is on a device without room for a work-group of it.
+    /// The error for a kernel on a device without room for one of its work-groups.
     pub(super) fn no_room(&self, entry: &str, group: WorkGroup) -> Option<DeviceError> {
         let (kernel, device) = (entry.to_owned(), self.name.clone());
         if group.threads > self.work_group {
@@ -149,7 +149,7 @@ fn devices() -> Result<Vec<(Device, OpenClProperties)>, DeviceError> {
     let mut found = Vec::new();
     for platform in platforms {
         let name = platform.name().unwrap_or_default();
-        // A platform without devices says so by an error.
+        // A platform without devices returns an error.
         for id in platform.get_devices(CL_DEVICE_TYPE_ALL).unwrap_or_default() {
             let device = Device::new(id);
             let properties = OpenClProperties::of(&device, &name);
@@ -173,32 +173,32 @@ fn without_platforms(error: ClError) -> DeviceError {
     }
 }
 
-/// A kernel of a device. Its arguments are its state, so that one launch at a time sets them.
+/// A kernel of a device. Its arguments are its state, so only one launch at a time may set them.
 pub(super) struct Compiled {
     pub(super) kernel: Mutex<Kernel>,
     pub(super) source: &'static str,
     /// Its first parameters: the fields of the argument block that it reads.
     pub(super) fields: Vec<Field>,
-    /// The parameters behind those.
+    /// The parameters after those.
     pub(super) has_dynamic_local: bool,
     pub(super) has_panic_record: bool,
     /// Local memory that is declared in the kernel.
     pub(super) local_bytes: usize,
-    /// The most work-items of a work-group that runs it.
+    /// The largest number of work-items in a work-group that runs it.
     pub(super) work_group: usize,
 }
 
 /// A parameter that is a field of the argument block.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Field {
-    /// Where it begins in the block.
+    /// Its offset in the block.
     pub(super) byte: usize,
-    /// The size of a number; `None` is a pointer.
+    /// The size of a number; `None` for a pointer.
     pub(super) bytes: Option<usize>,
 }
 
 impl Field {
-    /// The field that a parameter's name and type say, such as `ulong gemm_at_16`.
+    /// The field that a parameter's type and name give, such as `ulong gemm_at_16`.
     fn of(name: &str, ty: &str) -> Option<Field> {
         let (_, place) = name.rsplit_once("_at_")?;
         let digits = place.split('_').next()?;
@@ -216,7 +216,7 @@ impl Field {
     }
 }
 
-/// What OpenCL needs to know where memory belongs and in which order things are done.
+/// The context, to which memory belongs, and the queue, which orders operations.
 pub(super) struct Session {
     context: Context,
     queue: CommandQueue,
@@ -232,21 +232,21 @@ impl Session {
     }
 }
 
-/// A device of OpenCL.
+/// An OpenCL device.
 pub struct OpenClDevice {
     device: Device,
     properties: OpenClProperties,
-    /// Buffers keep it, too, so that they may outlive the device.
+    /// Buffers also hold it, so that they may outlive the device.
     session: Arc<Session>,
     kernels: Mutex<HashMap<&'static str, Arc<Compiled>>>,
 }
 
 impl OpenClDevice {
-    /// Opens the device of this number.
+    /// Opens the device with this number.
     ///
     /// # Errors
     ///
-    /// There is no OpenCL, no such device, or it lacks what all kernels need.
+    /// There is no OpenCL, no such device, or it lacks a feature that all kernels need.
     pub fn open(ordinal: u32) -> Result<OpenClDevice, DeviceError> {
         let found = devices()?;
         let count = found.len();
@@ -266,7 +266,7 @@ impl OpenClDevice {
         }
         let failed = |error| DeviceError::opencl("Opening the OpenCL device", error);
         let context = Context::from_device(&device).map_err(failed)?;
-        // SAFETY: the device is the context's, and the properties are none.
+        // SAFETY: the device belongs to the context, and there are no properties.
         let queue = unsafe { CommandQueue::create_with_properties(&context, device.id(), 0, 0) }
             .map_err(failed)?;
         Ok(OpenClDevice {
@@ -318,7 +318,7 @@ impl OpenClDevice {
         Ok(compiled)
     }
 
-    /// The program of a kernel, if the device has what it needs.
+    /// The program of a kernel, if the device has the features that it needs.
     fn source(&self, entry: &str) -> Result<&'static str, DeviceError> {
         let kernel = || entry.to_owned();
         let source = source::of(entry).map_err(|absent| match absent {
@@ -335,7 +335,7 @@ impl OpenClDevice {
         }
     }
 
-    /// What the device's compiler makes of a kernel: PTX by NVIDIA's, machine code by others.
+    /// A kernel's binary from the device's compiler: PTX from NVIDIA's, else machine code.
     ///
     /// # Errors
     ///
@@ -400,7 +400,7 @@ impl OpenClDevice {
             .clone()
             .filter_map(|(name, ty)| Field::of(name, ty));
         let local = made.get_local_mem_size(self.device.id()).map_err(failed)?;
-        // What a kernel requires, it has: NVIDIA's compiler says 256 of any other.
+        // A kernel with a required size allows that: NVIDIA's compiler reports 256 otherwise.
         let required = made.get_compile_work_group_size(self.device.id());
         let required: usize = required.map_err(failed)?.iter().product();
         let most = made.get_work_group_size(self.device.id()).map_err(failed)?;
@@ -420,7 +420,7 @@ impl OpenClDevice {
 mod tests {
     use super::*;
 
-    /// A device with all that any kernel needs.
+    /// A device with everything that kernels need.
     fn able() -> OpenClProperties {
         OpenClProperties {
             name: "small".into(),

@@ -1,4 +1,4 @@
-//! Launches on a device of OpenCL.
+//! Launches on an OpenCL device.
 
 use cuda_std::panic_record;
 use opencl3::error_codes::{CL_INVALID_VALUE, ClError};
@@ -13,10 +13,10 @@ use crate::gpu::DeviceFacts;
 use crate::launch::{Bindings, Launch, Map, NO_MAP};
 use crate::plan::Plan;
 
-// SAFETY: allocations are those of OpenCL, which belong to a context.
+// SAFETY: allocations are OpenCL's, and belong to a context.
 unsafe impl Backend for &OpenClDevice {
-    /// On PoCL one CTA has all tiles of a stream-K kernel, so that no tile is split: it miscompiles
-    /// the kernel that adds the segments.
+    /// On PoCL one CTA has all tiles of a stream-K kernel, so that no tile is split: PoCL
+    /// miscompiles the kernel that adds the segments.
     fn facts(&self) -> DeviceFacts {
         DeviceFacts::opencl(match self.is_pocl() {
             true => 1,
@@ -113,7 +113,7 @@ impl OpenClDevice {
             threads: launch.block.0 as usize * launch.block.1 as usize,
             local_bytes: compiled.local_bytes + launch.dynamic_shared_bytes as usize,
         };
-        // The compiler knows how many work-items have registers enough.
+        // The compiler knows for how many work-items there are enough registers.
         let of_kernel = OpenClProperties {
             work_group: compiled.work_group.min(self.properties().work_group),
             ..self.properties().clone()
@@ -155,7 +155,7 @@ impl OpenClDevice {
         compiled: &Compiled,
         record: Option<*mut u8>,
     ) -> Result<(), ClError> {
-        // Kernels that take a map have no text in OpenCL C.
+        // Kernels with tensor maps do not exist in OpenCL C.
         let no_map = |_: &Map, _| Ok(NO_MAP);
         let block = launch.block(bindings, no_map);
         let block = block.map_err(|_| ClError(CL_INVALID_VALUE))?;
@@ -165,7 +165,7 @@ impl OpenClDevice {
             parameters.field(field, &words)?;
         }
         if compiled.has_dynamic_local {
-            // An argument in local memory is never empty.
+            // An argument in local memory must not be empty.
             parameters.local(launch.dynamic_shared_bytes.max(16) as usize)?;
         }
         if let Some(record) = record {
@@ -194,14 +194,14 @@ impl OpenClDevice {
     }
 }
 
-/// Sets the parameters of a kernel in order. OpenCL refuses one of a wrong size.
+/// Sets the parameters of a kernel in order. OpenCL refuses one with a wrong size.
 struct Parameters<'k> {
     kernel: &'k Kernel,
     next: cl_uint,
 }
 
 impl Parameters<'_> {
-    /// A field of the argument block, at its place.
+    /// Sets a field of the argument block.
     fn field(&mut self, field: &Field, words: &[u64]) -> Result<(), ClError> {
         let word = words.get(field.byte / 8);
         let word = word.copied().ok_or(ClError(CL_INVALID_VALUE))?;
@@ -216,13 +216,13 @@ impl Parameters<'_> {
     }
 
     fn number<T>(&mut self, value: &T) -> Result<(), ClError> {
-        // SAFETY: the value is of the size that is given, which OpenCL checks.
+        // SAFETY: the value has the given size, which OpenCL checks.
         unsafe { self.kernel.set_arg(self.advance(), value) }
     }
 
     fn pointer(&mut self, pointer: *mut u8) -> Result<(), ClError> {
         let index = self.advance();
-        // SAFETY: it is an address of memory that kernels and the host share, or null.
+        // SAFETY: it is an address in memory that kernels and the host share, or null.
         unsafe {
             self.kernel
                 .set_arg_svm_pointer(index, pointer.cast_const().cast())
@@ -231,7 +231,7 @@ impl Parameters<'_> {
 
     fn local(&mut self, bytes: usize) -> Result<(), ClError> {
         let index = self.advance();
-        // SAFETY: the parameter is in local memory, by its name; OpenCL checks that it is.
+        // SAFETY: by its name the parameter is in local memory, which OpenCL checks.
         unsafe { self.kernel.set_arg_local_buffer(index, bytes) }
     }
 

@@ -1,5 +1,5 @@
-//! Memory that kernels and the host know by the same addresses: shared virtual memory (SVM) of
-//! OpenCL 2.0. A launch list has addresses, with offsets; a buffer of OpenCL 1.2 has none.
+//! Memory with the same addresses in kernels and on the host: shared virtual memory (SVM) of
+//! OpenCL 2.0. Launches need addresses with offsets; a buffer of OpenCL 1.2 has none.
 
 use std::ffi::c_void;
 use std::ptr::NonNull;
@@ -11,7 +11,7 @@ use super::device::{OpenClDevice, Session};
 use crate::backend::Allocated;
 use crate::error::DeviceError;
 
-/// Bytes that every allocation starts at a multiple of at least: the widest vector of OpenCL C.
+/// The least alignment of allocations, in bytes: the widest vector of OpenCL C.
 const ALIGNMENT: u32 = 128;
 
 /// Memory of a device.
@@ -23,22 +23,21 @@ struct Shared {
 
 // SAFETY: it owns its memory, and OpenCL lets any thread use a context and a queue.
 unsafe impl Send for Shared {}
-// SAFETY: as above; nothing is done through a shared one.
+// SAFETY: as above; a shared reference allows no operation.
 unsafe impl Sync for Shared {}
 
 impl Drop for Shared {
     fn drop(&mut self) {
-        // If the device fails, there is nobody to tell.
+        // If the device fails, there is no caller to tell.
         let _ = self.session.queue().finish();
         let context = self.session.context();
-        // SAFETY: it was allocated in this context, and nothing that was started uses it any
-        // longer.
+        // SAFETY: it was allocated in this context, and nothing that was started still uses it.
         let _ = unsafe { svm_free(context, self.start.as_ptr()) };
     }
 }
 
 impl OpenClDevice {
-    /// So many bytes, whose values are left open.
+    /// Allocates `bytes` bytes with unspecified values.
     pub(super) fn room(&self, bytes: usize) -> Result<Allocated, DeviceError> {
         let out_of_memory = || DeviceError::OpenClOutOfMemory {
             bytes,
@@ -47,8 +46,8 @@ impl OpenClDevice {
         if bytes > self.properties().memory_bytes {
             return Err(out_of_memory());
         }
-        // No allocation of OpenCL is empty. SAFETY: the flags are those of plain SVM, which the
-        // device has: it would not have been opened otherwise.
+        // An allocation of OpenCL must not be empty. SAFETY: the flags are those of plain SVM,
+        // which every opened device has.
         let start = unsafe {
             let context = self.session().context();
             svm_alloc(context, CL_MEM_READ_WRITE, bytes.max(1), ALIGNMENT)

@@ -1,5 +1,5 @@
-//! Devices that have OpenCL: GPUs of any vendor, and CPUs by PoCL. The loader of OpenCL is found
-//! when it is first called; nothing is linked.
+//! OpenCL devices: GPUs of any vendor, and CPUs through PoCL. The loader of OpenCL is found when
+//! it is first called; nothing is linked.
 
 mod device;
 mod launch;

@@ -10,13 +10,13 @@ use crate::error::DeviceError;
 pub enum Absent {
     /// The build made no device code, or has no such kernel.
     NotBuilt,
-    /// The kernel has no meaning in OpenCL C, for this reason.
+    /// The kernel cannot be expressed in OpenCL C, for this reason.
     Refused(&'static str),
     /// It does not compile.
     Failed(DeviceError),
 }
 
-/// The program that has this kernel alone.
+/// The program with only this kernel.
 ///
 /// # Errors
 ///
@@ -33,16 +33,15 @@ pub fn count() -> Option<usize> {
     compiled::opencl_count()
 }
 
-/// What the compiler of a program is to be given: the second line of its text.
+/// The compiler options of a program, from the second line of its text.
 pub fn options(source: &str) -> &str {
     let lines = source.lines().take(2);
     let mut options = lines.filter_map(|line| line.strip_prefix("// options: "));
     options.next().unwrap_or_default()
 }
 
-/// The program of a rung with the size of its work-groups, which its launches always have. Without
-/// it NVIDIA's compiler allots registers as if a work-group had 256 work-items, and refuses larger
-/// ones.
+/// The program of a rung with the fixed size of its work-groups. Without it NVIDIA's compiler
+/// allocates registers for work-groups of 256 work-items, and refuses larger ones.
 pub fn with_work_group(source: &str, entry: &str) -> String {
     let mut variants = gpu_kernels::variants();
     let is_its = |variant: &&Variant| variant.entry.name == entry;
@@ -60,7 +59,7 @@ pub fn needs_doubles(source: &str) -> bool {
     source.contains("#pragma OPENCL EXTENSION cl_khr_fp64")
 }
 
-/// A program whose products are not fused with sums. It may fuse them, and need not.
+/// The program without fusing of products and sums, which is optional.
 pub fn without_contraction(source: &str) -> String {
     let allowed = "#pragma OPENCL FP_CONTRACT ON\n";
     source.replacen(allowed, "#pragma OPENCL FP_CONTRACT OFF\n", 1)

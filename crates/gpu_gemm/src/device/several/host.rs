@@ -1,6 +1,6 @@
-//! Matrices in the host's memory: how they get to the devices and back, and a product of them that
-//! multiplies what has arrived while the next piece travels, and sends back what has been
-//! multiplied while the others are.
+//! Matrices in host memory: copies to the devices and back, and a product that multiplies each
+//! piece while the next one is copied, and copies finished parts of C back while the others are
+//! computed.
 //!
 //! ```text
 //!     host to GPU    | a0 | b0 | a1 | b1 |
@@ -10,8 +10,8 @@
 //!
 //! The host walks through these in order. A copy by several threads
 //! ([`Stage`](crate::device::cuda::Stage)) returns when it has read the host's memory, a launch at
-//! once. Panels of other devices, such as `b'`, come from their memory, when all that arrives from
-//! the host has arrived there.
+//! once. Panels of other devices, such as `b'`, are copied from these, when everything from the
+//! host has arrived there.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::panic::resume_unwind;
@@ -28,10 +28,10 @@ use crate::error::DeviceError;
 use crate::launch::{Element, Scalar};
 use crate::split::{Block, Panel, Piece, Split};
 
-/// A matrix in the host's memory: where it begins, and the bytes from a row to the next.
+/// A matrix in host memory: its address, and the bytes from a row to the next.
 type Host = (*mut u8, usize);
 
-/// A matrix that is read, with its rows and columns as stored.
+/// The address of a matrix to read, with its rows and columns as stored.
 ///
 /// # Panics
 ///
@@ -42,14 +42,14 @@ fn source<E>((elements, leading): (&[E], usize), size: (usize, usize)) -> Host {
     (start, leading * size_of::<E>())
 }
 
-/// The same of one that is written.
+/// The same for a matrix to write.
 fn target<E>((elements, leading): (&mut [E], usize), size: (usize, usize)) -> Host {
     assert!(extent(size, leading) <= elements.len());
     (elements.as_mut_ptr().cast(), leading * size_of::<E>())
 }
 
 impl<T: Element, S: Element> Product<'_, T, S> {
-    /// Copies A and B, as they are stored in host memory, each given with its leading dimension, to
+    /// Copies A and B from host memory, each given with its leading dimension, to the devices
     /// where they start.
     ///
     /// # Errors
@@ -61,7 +61,7 @@ impl<T: Element, S: Element> Product<'_, T, S> {
     /// If a matrix is shorter than the shape says.
     pub fn write(&mut self, a: (&[T], usize), b: (&[T], usize)) -> Result<(), DeviceError> {
         self.write_factors(a, b)?;
-        // A GPU may still be writing what it was sent, and the others do not wait for its stream.
+        // A GPU may still be receiving, and the others do not wait for its stream.
         self.finish()
     }
 
@@ -76,11 +76,11 @@ impl<T: Element, S: Element> Product<'_, T, S> {
             let host = hosts[area.matrix];
             (home, area, host)
         });
-        // SAFETY: the rows are in the slices, which nothing writes meanwhile.
+        // SAFETY: the rows are in the slices, which nothing writes until the copies are done.
         unsafe { self.exchange(copies.collect(), Way::ToDevice) }
     }
 
-    /// Copies a new C, as it is stored in host memory, to where it starts.
+    /// Copies a new C from host memory to the devices where it starts.
     ///
     /// # Errors
     ///
@@ -92,7 +92,7 @@ impl<T: Element, S: Element> Product<'_, T, S> {
     pub fn write_c(&mut self, c: &[S], ldc: usize) -> Result<(), DeviceError> {
         let Shape { m, n, .. } = self.split.shape();
         let copies = self.blocks_of_c(source((c, ldc), (m, n)));
-        // SAFETY: the rows are in the slice, which nothing writes meanwhile.
+        // SAFETY: the rows are in the slice, which nothing writes until the copies are done.
         unsafe { self.exchange(copies, Way::ToDevice)? };
         self.finish() // as in `write`
     }
@@ -105,7 +105,7 @@ impl<T: Element, S: Element> Product<'_, T, S> {
     ///
     /// # Panics
     ///
-    /// If there is less room than the shape needs.
+    /// If the slice is shorter than the shape needs.
     pub fn read_c(&self, c: &mut [S], ldc: usize) -> Result<(), DeviceError> {
         let Shape { m, n, .. } = self.split.shape();
         let copies = self.blocks_of_c(target((c, ldc), (m, n)));
@@ -130,14 +130,13 @@ impl<T: Element, S: Element> Product<'_, T, S> {
         [self.transposes[A].of((m, k)), self.transposes[B].of((k, n))]
     }
 
-    /// Copies areas from the host's memory to devices, or to it, on all devices at the same time.
-    /// To the host they are done when it returns.
+    /// Copies areas from host memory to devices, or the other way, on all devices at the same
+    /// time. Copies to the host are done when this returns.
     ///
     /// # Safety
     ///
-    /// The areas are in the host's matrices; nothing writes what is read, and for a copy to the
-    /// host no one else uses them. Sources of GPUs are complete, or the streams for copies wait
-    /// for them.
+    /// The areas are in the host's matrices; nothing writes the sources, and nothing else uses the
+    /// targets. Sources on GPUs are complete, or the streams for copies wait for them.
     unsafe fn exchange(
         &self,
         copies: Vec<(usize, Area, Host)>,
@@ -148,8 +147,8 @@ impl<T: Element, S: Element> Product<'_, T, S> {
             (device, transfer(on_device, in_host, way))
         });
         let transfers: Vec<_> = transfers.collect();
-        // SAFETY: the caller vouches for the host's rows; the memory of devices is this product's,
-        // which waits before it frees it.
+        // SAFETY: the caller vouches for the host's rows; the devices' memory belongs to this
+        // product, which waits before it frees it.
         unsafe { self.devices.stage(&transfers) }
     }
 }
@@ -166,14 +165,14 @@ fn transfer(device: Rows, host: Rows, way: Way) -> Transfer {
 }
 
 impl Devices {
-    /// Carries out copies between the host and devices, of all devices at the same time; those to
-    /// GPUs are on the streams for copies when it returns.
+    /// Makes copies between the host and devices, for all devices at the same time; those to GPUs
+    /// are on the streams for copies when this returns.
     ///
     /// # Safety
     ///
     /// As [`Copies::copy`](crate::device::Copies::copy), for each.
     unsafe fn stage(&self, transfers: &[(usize, Transfer)]) -> Result<(), DeviceError> {
-        // A device has one set of buffers, and so one copy after the other.
+        // A device has one set of buffers, so its copies run one after the other.
         let copy = |device: usize| {
             let part = &self.parts[device];
             let mut own = transfers.iter().filter(|(of, _)| *of == device);
@@ -195,9 +194,9 @@ impl Devices {
         })
     }
 
-    /// Prepares the product of matrices in memory of the host, A and B stored transposed or not,
-    /// on the first `count` devices: by the chosen kernel, or for `None` by the one that suits
-    /// each part.
+    /// Prepares the product of matrices in host memory, A and B stored transposed or not, on the
+    /// first `count` devices: with the chosen kernel, or for `None` with the one that suits each
+    /// part.
     ///
     /// # Errors
     ///
@@ -232,8 +231,8 @@ impl Devices {
     }
 }
 
-/// What each device does, in order, and how many pieces arrive from the host; before the others
-/// all panels have.
+/// The steps of each device, in order, and the number of pieces that arrive from the host; the
+/// steps after these need all panels.
 fn schedules(split: &Split, least_lines: usize) -> (Vec<Vec<Piece>>, usize) {
     let devices = 0..split.devices();
     let arriving = devices.map(|device| split.pieces(device, least_lines));
@@ -246,7 +245,7 @@ fn schedules(split: &Split, least_lines: usize) -> (Vec<Vec<Piece>>, usize) {
     (schedules, most)
 }
 
-/// A product of matrices in memory of the host, on several devices.
+/// A product of matrices in host memory, on several devices.
 pub struct Streamed<'devices, T: Element, S: Element> {
     product: Product<'devices, T, S>,
     /// `None` for small matrices and for simulators, which copy everything and then multiply.
@@ -254,17 +253,17 @@ pub struct Streamed<'devices, T: Element, S: Element> {
 }
 
 impl<T: Element, S: Element> Streamed<'_, T, S> {
-    /// How it is divided, and what is launched.
+    /// The product, with its split and its launches.
     pub fn product(&self) -> &Product<'_, T, S> {
         &self.product
     }
 
     /// Multiplies matrices, each given with its leading dimension, and waits. Elements between the
-    /// rows of C stay unchanged. The time is that of everything, copies included.
+    /// rows of C stay unchanged. The time includes the copies.
     ///
     /// # Errors
     ///
-    /// A device fails; it is named. Then C is as it was, or incomplete.
+    /// A device fails; it is named. Then C is unchanged or incomplete.
     ///
     /// # Panics
     ///
@@ -294,10 +293,10 @@ impl<T: Element, S: Element> Streamed<'_, T, S> {
                 let [size_of_a, size_of_b] = product.sizes_of_factors();
                 let factors = [source(a, size_of_a), source(b, size_of_b)];
                 let hosts = [factors[A], factors[B], target((c, ldc), (m, n))];
-                // SAFETY: these are the matrices, which nobody else uses meanwhile.
+                // SAFETY: the matrices are borrowed until the product has ended.
                 let streamed = unsafe { product.stream(schedules, *arriving, hosts) };
-                // Whatever happened, nothing may lose its memory while it is used; and a kernel
-                // that crashed is named, not the copy that found out.
+                // Even after an error, memory must not be freed while it is used; and the error
+                // names a crashed kernel, not the copy that failed because of it.
                 product.finish().and(streamed)?
             }
         };
@@ -307,12 +306,12 @@ impl<T: Element, S: Element> Streamed<'_, T, S> {
 }
 
 impl<T: Element, S: Element> Product<'_, T, S> {
-    /// Starts everything, and copies to the host what is complete. Returns the bytes that each
+    /// Starts everything, and copies finished blocks to the host. Returns the bytes that each
     /// device receives from others.
     ///
     /// # Safety
     ///
-    /// The host's A and B are not written meanwhile, nor is its C used.
+    /// Until the end nothing writes the host's A and B, or uses its C.
     unsafe fn stream(
         &self,
         schedules: &[Vec<Piece>],
@@ -330,13 +329,13 @@ impl<T: Element, S: Element> Product<'_, T, S> {
             (device, transfer(to, from, Way::ToDevice))
         };
         let of_c = |block: &Block| self.block((block.rows.clone(), block.columns.clone()));
-        // Blocks that are being computed, each with an event after that.
+        // Blocks in progress, each with an event at its end.
         let mut launched: Vec<VecDeque<_>> = (0..count).map(|_| VecDeque::new()).collect();
         let mut arrived = vec![Vec::new(); count];
         let mut received = vec![0; count];
         for index in 0..schedules.iter().map(Vec::len).max().unwrap_or(0) {
             if index == arriving {
-                // Panels travel from device to device when they have arrived from the host.
+                // Panels are sent from device to device after they have arrived from the host.
                 self.arrived_everywhere()?;
             }
             let now = schedules.iter().enumerate();
@@ -350,8 +349,8 @@ impl<T: Element, S: Element> Product<'_, T, S> {
                     copies.push(to_device(*device, of_c(block)));
                 }
             }
-            // SAFETY: the host's rows are in its matrices, which nothing writes meanwhile; the
-            // device's are this product's.
+            // SAFETY: the host's rows are in its matrices, which nothing writes; the device's rows
+            // belong to this product.
             unsafe { self.devices.stage(&copies)? };
             for (device, piece) in now {
                 parts[device].arrived().map_err(named(device))?;
@@ -363,7 +362,7 @@ impl<T: Element, S: Element> Product<'_, T, S> {
                 launched[device].push_back((block, ended));
             }
         }
-        // What is complete goes back, while the others are multiplied.
+        // Finished blocks are copied back while the others are computed.
         while launched.iter().any(|queue| !queue.is_empty()) {
             let mut transfers = Vec::new();
             for (device, queue) in launched.iter_mut().enumerate() {
@@ -383,7 +382,7 @@ impl<T: Element, S: Element> Product<'_, T, S> {
         Ok(received)
     }
 
-    /// Lets the streams for copies of all devices wait for each other.
+    /// Makes the streams for copies of all devices wait for each other.
     fn arrived_everywhere(&self) -> Result<(), DeviceError> {
         let parts = &self.devices.parts[..self.split.devices()];
         for (device, part) in parts.iter().enumerate() {

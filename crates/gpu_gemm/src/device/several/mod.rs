@@ -1,6 +1,5 @@
-//! Several devices that multiply one product: what each computes is the split's to say
-//! ([`Split`](crate::Split)), and each part of it is a product of a
-//! [`Context`](crate::Context) like any other.
+//! Several devices that compute one product: [`Split`](crate::Split) says what each computes, and
+//! each part is an ordinary product of a [`Context`](crate::Context).
 //!
 //! ```text
 //!     device 0   copies     |  b1 ->  |  b2 ->  |
@@ -9,13 +8,13 @@
 //!                launches   |  a1 b1  |  a1 b2  |  a1 b0  |
 //! ```
 //!
-//! Every device has two streams. On one, panels arrive from other devices, straight from the memory
-//! that has them; on the other, those that have arrived are multiplied. An event between the two is
-//! the only synchronization: a panel that is read is never written while the product runs.
+//! Every device has two streams. On one, panels arrive straight from other devices' memory; on the
+//! other, panels that have arrived are multiplied. An event between the two is the only
+//! synchronisation: a panel that is read is never written while the product runs.
 //!
-//! | file | what it is about |
+//! | file | content |
 //! | --- | --- |
-//! | `part.rs` | one of the devices: its streams, and what waits for what |
+//! | `part.rs` | one of the devices: its streams, and their waits |
 //! | `product.rs` | the place of each part, each device's launches, and the transfers between them
 //! |
 //! | `host.rs` | copies from and to the host's memory, beside a product or without |
@@ -40,7 +39,7 @@ pub use product::Product;
 /// several of them.
 pub struct Devices {
     parts: Vec<Part>,
-    /// How panels travel between GPUs; of all pairs, the slowest way.
+    /// How panels are copied between GPUs: the slowest way of all pairs.
     link: Option<Link>,
     staging: Staging,
 }
@@ -48,28 +47,28 @@ pub struct Devices {
 /// Where a matrix is before the product, and C also after it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Start {
-    /// On every device the panel of A or B, or the block of C, that the split gives it.
+    /// Each device has the panel of A or B, or the block of C, that the split assigns to it.
     Spread,
     /// All of it on the first device.
     First,
 }
 
-/// What a product did.
+/// The outcome of a product.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Done {
-    /// From before the first launch until every device has finished.
+    /// The time from before the first launch until every device has finished.
     pub time: Duration,
-    /// The bytes that each device received from others, and the first one also those of C that
-    /// came back to it.
+    /// The bytes that each device received from others; for the first one, with those of C that
+    /// were sent back.
     pub received: Vec<usize>,
 }
 
 impl Devices {
-    /// Connects devices that are open.
+    /// Connects open devices.
     ///
     /// # Errors
     ///
-    /// There is none, they are not of one kind, or the driver fails.
+    /// There are no devices, they are not of one kind, or the driver fails.
     pub fn of(devices: Vec<Device>) -> Result<Devices, DeviceError> {
         let staging = Staging::of(devices.len());
         let mut parts = Vec::with_capacity(devices.len());
@@ -99,7 +98,7 @@ impl Devices {
         })
     }
 
-    /// The same, with copies between GPUs and memory of the host staged in this way.
+    /// The same devices, with copies between GPUs and host memory staged as `staging` says.
     pub fn with_staging(mut self, staging: Staging) -> Devices {
         self.parts
             .iter_mut()
@@ -107,19 +106,19 @@ impl Devices {
         Devices { staging, ..self }
     }
 
-    /// How many there are; at least one.
+    /// The number of devices; at least one.
     pub fn count(&self) -> usize {
         self.parts.len()
     }
 
-    /// How many different GPUs they are; 0 if they are simulators.
+    /// The number of different GPUs; 0 for simulators.
     pub fn gpus(&self) -> usize {
         let gpus = self.parts.iter().filter_map(Part::gpu);
         let ordinals: BTreeSet<u32> = gpus.map(|gpu| gpu.properties().ordinal).collect();
         ordinals.len()
     }
 
-    /// The GPU of a number; `None` if they are simulators.
+    /// The GPU at this index; `None` for simulators.
     ///
     /// # Panics
     ///
@@ -128,7 +127,7 @@ impl Devices {
         self.parts[index].gpu()
     }
 
-    /// The device of a number.
+    /// The device at this index.
     ///
     /// # Panics
     ///
@@ -137,7 +136,7 @@ impl Devices {
         &self.parts[index].device
     }
 
-    /// All of them, and how panels travel between them.
+    /// All devices, and how panels are copied between them.
     pub fn description(&self) -> String {
         let names = self.parts.iter().map(|part| part.device.description());
         let names: Vec<String> = names.collect();
@@ -150,7 +149,7 @@ impl Devices {
         }
     }
 
-    /// How panels travel, and why so.
+    /// How panels are copied, and why.
     pub fn link_description(&self) -> &'static str {
         match self.link {
             None => "panels are copied in host memory",
@@ -163,7 +162,7 @@ impl Devices {
         }
     }
 
-    /// Adds which device failed.
+    /// Adds to an error which device failed.
     fn named(&self, index: usize) -> impl Fn(DeviceError) -> DeviceError {
         let name = self.parts[index].name();
         move |error| DeviceError::of_device(index, name.clone(), error)

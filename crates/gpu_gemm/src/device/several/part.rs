@@ -1,4 +1,4 @@
-//! One of several devices: its memory, its two streams, and what waits for what.
+//! One of several devices: its memory, its two streams, and their waits.
 
 use cust::context::CurrentContext;
 use cust::event::{Event, EventFlags};
@@ -12,7 +12,7 @@ use crate::error::DeviceError;
 
 /// One of the devices.
 pub(super) struct Part {
-    /// Between it and the host. Panels of other GPUs arrive on the same stream.
+    /// The copies between it and the host. Panels of other GPUs arrive on the same stream.
     pub(super) copies: Copies,
     pub(super) device: Device,
 }
@@ -22,7 +22,7 @@ impl Part {
         self.device.gpu()
     }
 
-    /// As `--device` spells it.
+    /// Its name, as `--device` spells it.
     pub(super) fn name(&self) -> String {
         match self.gpu() {
             Some(gpu) => format!("cuda:{}", gpu.properties().ordinal),
@@ -30,7 +30,7 @@ impl Part {
         }
     }
 
-    /// Bytes in the device's memory, whose content does not matter.
+    /// Allocates bytes with unspecified values in the device's memory.
     pub(super) fn allocate(&self, bytes: usize) -> Result<Allocated, DeviceError> {
         let backend = self.device.as_backend(&|| ())?;
         backend.enter()?;
@@ -42,7 +42,7 @@ impl Part {
         self.gpu().map_or(Ok(()), CudaDevice::enter)
     }
 
-    /// Waits for everything that the device does.
+    /// Waits for all work of the device.
     pub(super) fn synchronize(&self) -> Result<(), DeviceError> {
         if self.gpu().is_none() {
             return Ok(());
@@ -51,37 +51,37 @@ impl Part {
         CurrentContext::synchronize().map_err(during("Waiting for the GPU"))
     }
 
-    /// What is launched from now on waits for the copies that were started.
+    /// Makes later launches wait for the copies that were started.
     pub(super) fn arrived(&self) -> Result<(), DeviceError> {
         self.wait_on(self.launches(), self.after_copies()?)
     }
 
-    /// Copies that are started from now on wait for what was launched.
+    /// Makes later copies wait for everything launched so far.
     pub(super) fn computed(&self) -> Result<(), DeviceError> {
         self.copies_wait_for(self.after_launches()?)
     }
 
-    /// Copies that are started from now on wait for an event, of this device or another.
+    /// Makes later copies wait for an event of this device or another.
     pub(super) fn copies_wait_for(&self, event: Option<Event>) -> Result<(), DeviceError> {
         self.wait_on(self.copies.stream(), event)
     }
 
-    /// An event after what has been launched; none on a simulator, where that has ended.
+    /// An event after everything launched so far; none on a simulator, where launches have ended.
     pub(super) fn after_launches(&self) -> Result<Option<Event>, DeviceError> {
         self.event_on(self.launches())
     }
 
-    /// The same after the copies that were started.
+    /// An event after the copies started so far.
     pub(super) fn after_copies(&self) -> Result<Option<Event>, DeviceError> {
         self.event_on(self.copies.stream())
     }
 
-    /// The stream of launches, of a GPU.
+    /// The stream of launches, on a GPU.
     fn launches(&self) -> Option<&Stream> {
         self.gpu().map(CudaDevice::stream)
     }
 
-    /// An event after what is on a stream of this device now.
+    /// An event after everything on a stream of this device.
     fn event_on(&self, stream: Option<&Stream>) -> Result<Option<Event>, DeviceError> {
         let Some(stream) = stream else {
             return Ok(None);
@@ -93,7 +93,7 @@ impl Part {
         Ok(Some(event))
     }
 
-    /// What a stream of this device gets from now on waits for an event.
+    /// Makes later work on a stream of this device wait for an event.
     fn wait_on(&self, stream: Option<&Stream>, event: Option<Event>) -> Result<(), DeviceError> {
         let (Some(stream), Some(event)) = (stream, event) else {
             return Ok(());
@@ -105,7 +105,7 @@ impl Part {
 }
 
 impl Drop for Part {
-    /// Page-locked memory is freed in the context that it was allocated in.
+    /// Page-locked memory must be freed in the context in which it was allocated.
     fn drop(&mut self) {
         let _ = self.enter();
     }

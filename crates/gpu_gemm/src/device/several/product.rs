@@ -20,12 +20,12 @@ use crate::plan::{Plan, PlanError};
 use crate::product::{self, Stored};
 use crate::split::{Block, Panel, Split};
 
-/// The place of A, of B and of C in arrays of three.
+/// The indices of A, B and C in arrays of three.
 pub(super) const A: usize = 0;
 pub(super) const B: usize = 1;
 pub(super) const C: usize = 2;
 
-/// Bytes that rows of a device's matrices begin at multiples of: the vectors of kernels.
+/// The alignment of rows in a device's matrices, in bytes: that of kernels' vector accesses.
 const ROW_ALIGNMENT: usize = 16;
 
 /// A product on several devices: the matrices in place, and each device's launches. A and B are of
@@ -37,10 +37,10 @@ pub struct Product<'devices, T: Element, S: Element> {
     pub(super) transposes: [Transpose; 3],
     alpha: Scalar,
     pub(super) beta: Scalar,
-    /// For each device, room for its rows of A, its columns of B and its block of C; on the first,
-    /// for all of a matrix that starts there.
+    /// The memory of each device for its rows of A, its columns of B and its block of C; on the
+    /// first, for the whole of a matrix that starts there.
     memory: Vec<[Allocated; 3]>,
-    /// What each device launches, and the context that launches it.
+    /// The launches of each device, and the context that launches them.
     pub(super) work: Vec<(Vec<Step>, Context<'devices>)>,
     types: PhantomData<(T, S)>,
 }
@@ -52,7 +52,7 @@ pub(super) struct Step {
     product: product::Product,
 }
 
-/// A rectangle of a matrix, with rows and columns as they are multiplied.
+/// A rectangle of a matrix, with rows and columns as multiplied, not as stored.
 #[derive(Clone, Debug)]
 pub(super) struct Area {
     pub(super) matrix: usize,
@@ -60,8 +60,8 @@ pub(super) struct Area {
     columns: Range<usize>,
 }
 
-/// Rows in the memory of a device or of the host: where the first begins, the bytes of each, and
-/// those from one to the next.
+/// Rows in the memory of a device or of the host: the address of the first, the bytes of each, and
+/// the bytes from one to the next.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Rows {
     pub(super) start: *mut u8,
@@ -78,8 +78,8 @@ impl Rows {
 
 impl Devices {
     /// Prepares a product of this shape, A and B stored transposed or not, on the first `count`
-    /// devices: by the chosen kernel, or for `None` by the one that suits each part. What its
-    /// matrices hold is undefined ([`Product::write`]).
+    /// devices: with the chosen kernel, or for `None` with the one that suits each part. The
+    /// contents of its matrices are undefined ([`Product::write`]).
     ///
     /// # Errors
     ///
@@ -112,7 +112,7 @@ impl<'devices, T: Element, S: Element> Product<'devices, T, S> {
         (alpha, beta): (Scalar, Scalar),
     ) -> Result<Product<'devices, T, S>, DeviceError> {
         assert!((1..=devices.count()).contains(&count));
-        // What must not be read does not travel.
+        // Matrices that must not be read are not sent.
         let shape = match alpha.is_zero() {
             true => Shape { k: 0, ..shape },
             false => shape,
@@ -141,12 +141,12 @@ impl<'devices, T: Element, S: Element> Product<'devices, T, S> {
         Ok(product)
     }
 
-    /// How it is divided.
+    /// The split of the product.
     pub fn split(&self) -> &Split {
         &self.split
     }
 
-    /// What the first device multiplies first, unless C is empty.
+    /// The plan of the first product on the first device, unless C is empty.
     pub fn first_plan(&self) -> Option<&Arc<Plan>> {
         let (steps, _) = self.work.first()?;
         Some(&steps.first()?.plan)
@@ -166,7 +166,7 @@ impl<'devices, T: Element, S: Element> Product<'devices, T, S> {
         }
     }
 
-    /// The rows and columns of a matrix that a device has room for.
+    /// The rows and columns of a matrix for which a device has memory.
     fn held(&self, device: usize, matrix: usize) -> (Range<usize>, Range<usize>) {
         let Shape { m, n, k } = self.split.shape();
         let (rows, columns) = match device == 0 && self.starts[matrix] == Start::First {
@@ -187,7 +187,7 @@ impl<'devices, T: Element, S: Element> Product<'devices, T, S> {
         (columns * self.element(matrix).bytes()).next_multiple_of(ROW_ALIGNMENT)
     }
 
-    /// The address of an area in rows `pitch` bytes apart, whose first element is that at `origin`.
+    /// The address of an area in rows `pitch` bytes apart that begin with the element at `origin`.
     fn rows(&self, area: &Area, start: *mut u8, pitch: usize, origin: (usize, usize)) -> Rows {
         let transpose = self.transposes[area.matrix];
         let bytes = self.element(area.matrix).bytes();
@@ -210,12 +210,12 @@ impl<'devices, T: Element, S: Element> Product<'devices, T, S> {
         self.rows(area, start, pitch, (rows.start, columns.start))
     }
 
-    /// The address of an area in the host's memory, where the matrix begins at `start`.
+    /// The address of an area in host memory, for a matrix at `start`.
     pub(super) fn in_host(&self, area: &Area, (start, pitch): (*mut u8, usize)) -> Rows {
         self.rows(area, start, pitch, (0, 0))
     }
 
-    /// All of a panel, and the device on which it starts.
+    /// The area of a panel, and the device on which it starts.
     pub(super) fn panel(&self, panel: Panel) -> (usize, Area) {
         let (of, lines) = match panel {
             Panel::A(of) => (of, self.split.rows_of_a(of)),
@@ -225,7 +225,7 @@ impl<'devices, T: Element, S: Element> Product<'devices, T, S> {
         (self.home(area.matrix, of), area)
     }
 
-    /// Rows of A, or columns of B.
+    /// An area of rows of A, or of columns of B.
     pub(super) fn lines(&self, panel: Panel, lines: Range<usize>) -> Area {
         let k = self.split.shape().k;
         let (matrix, rows, columns) = match panel {
@@ -239,7 +239,7 @@ impl<'devices, T: Element, S: Element> Product<'devices, T, S> {
         }
     }
 
-    /// A block of C.
+    /// The area of a block of C.
     pub(super) fn block(&self, (rows, columns): (Range<usize>, Range<usize>)) -> Area {
         Area {
             matrix: C,
@@ -248,7 +248,7 @@ impl<'devices, T: Element, S: Element> Product<'devices, T, S> {
         }
     }
 
-    /// The device that has a device's part of a matrix before the product, and that of C also after
+    /// The device that holds a device's part of a matrix before the product, and for C also after
     /// it.
     pub(super) fn home(&self, matrix: usize, device: usize) -> usize {
         match self.starts[matrix] {
@@ -257,8 +257,8 @@ impl<'devices, T: Element, S: Element> Product<'devices, T, S> {
         }
     }
 
-    /// Chooses a plan for every block that a device multiplies, makes room for their workspaces,
-    /// and has their kernels compiled.
+    /// Chooses a plan for every block that a device multiplies, enlarges the workspaces, and has
+    /// the kernels compiled.
     pub(super) fn plan(
         &mut self,
         choice: Option<Choice>,
@@ -320,8 +320,7 @@ impl<'devices, T: Element, S: Element> Product<'devices, T, S> {
         Ok((steps, context))
     }
 
-    /// Runs the product, and waits for it. It may run again: then it starts from the C that it
-    /// left.
+    /// Runs the product, and waits for it. It may run again: then it starts from the resulting C.
     ///
     /// # Errors
     ///
@@ -329,15 +328,15 @@ impl<'devices, T: Element, S: Element> Product<'devices, T, S> {
     pub fn multiply(&mut self) -> Result<Done, DeviceError> {
         let began = Instant::now();
         let enqueued = self.enqueue();
-        // Whatever happened, nothing may lose its memory while it is used.
+        // Even after an error, memory must not be freed while it is used.
         let ended = self.finish();
         let time = began.elapsed();
         let received = enqueued?;
         ended.map(|()| Done { time, received })
     }
 
-    /// Starts everything, on all devices in turn: what is launched is short beside what it
-    /// computes. Returns the bytes that each device receives.
+    /// Starts everything, on all devices in turn: launching takes little time beside computing.
+    /// Returns the bytes that each device receives.
     fn enqueue(&self) -> Result<Vec<usize>, DeviceError> {
         let count = self.split.devices();
         let mut received = vec![0; count];
@@ -372,7 +371,7 @@ impl<'devices, T: Element, S: Element> Product<'devices, T, S> {
         Ok(received)
     }
 
-    /// Starts to copy the panels that a block needs and that are not on their way yet, and the
+    /// Starts to copy the panels that a block needs and that are not in flight yet, and the
     /// launches that wait for them. Returns the bytes that are copied.
     pub(super) fn multiply_block(
         &self,
@@ -388,18 +387,18 @@ impl<'devices, T: Element, S: Element> Product<'devices, T, S> {
                 continue;
             }
             received += self.send((home, device), &area, device)?;
-            part.arrived()?; // launches from here on wait for this copy
+            part.arrived()?; // later launches wait for this copy
             arrived.push(panel);
         }
-        // SAFETY: the panels and the block of C lie in memory of this product that outlives
-        // `multiply`'s last wait, and the plan is theirs. Panels have arrived, or the stream waits
-        // for them.
+        // SAFETY: the panels and the block of C are in memory of this product that outlives
+        // `multiply`'s last wait, and the plan belongs to them. Panels have arrived, or the stream
+        // waits for them.
         unsafe { self.work[device].1.launch(&step.plan, &step.product)? };
         Ok(received)
     }
 
     /// Starts to copy an area from one device to another, on the stream for copies of device `of`,
-    /// which is one of the two. Returns its bytes.
+    /// one of the two. Returns its bytes.
     fn send(
         &self,
         (from, to): (usize, usize),
@@ -413,23 +412,23 @@ impl<'devices, T: Element, S: Element> Product<'devices, T, S> {
             part.enter()?;
             let from = (from, (source.start, source.pitch));
             let to = (to, (target.start, target.pitch));
-            // SAFETY: both lie in memory of this product, which outlives the last wait of
-            // `multiply`, and which has room for that many rows; the stream is of this device.
+            // SAFETY: both are in memory of this product, which outlives the last wait of
+            // `multiply` and has room for these rows; the stream belongs to this device.
             unsafe { copy_between(from, to, (source.width, source.height), stream)? };
         } else {
-            // SAFETY: both lie in memory of this product, and simulators run one launch after the
+            // SAFETY: both are in memory of this product, and simulators run one launch after the
             // other.
             unsafe { copy_in_host(source, target) };
         }
         Ok(source.bytes())
     }
 
-    /// Waits for everything that all devices do.
+    /// Waits for all work of all devices.
     pub(super) fn finish(&self) -> Result<(), DeviceError> {
         let mut ended = Ok(());
         for device in 0..self.split.devices() {
             let part = &self.devices.parts[device];
-            // Where a kernel crashed, not even that works: waiting says which one it was.
+            // After a crash even this fails; the wait below names the kernel.
             let _ = part.enter();
             let launched = match self.work.get(device) {
                 Some((_, context)) => context.synchronize(),
@@ -455,10 +454,10 @@ unsafe fn copy_in_host(from: Rows, to: Rows) {
 }
 
 impl<T: Element, S: Element> Drop for Product<'_, T, S> {
-    /// Waits, so that no kernel and no copy loses its memory while it runs; then frees the memory
-    /// of each device in that device's context.
+    /// Waits, so that no running kernel or copy loses its memory; then frees the memory of each
+    /// device in that device's context.
     fn drop(&mut self) {
-        // After a crash nothing can still be running.
+        // After a crash nothing is running.
         let _ = self.finish();
         for device in (0..self.split.devices()).rev() {
             let _ = self.devices.parts[device].enter();
