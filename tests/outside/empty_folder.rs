@@ -1,4 +1,4 @@
-//! A folder that is empty at first, the files that are put there, and the cargo that runs there.
+//! An initially empty folder: the files that are written there, and the cargo that runs there.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,8 +14,8 @@ pub fn workspace() -> &'static Path {
         .unwrap_or(Path::new("/"))
 }
 
-/// Libraries with the features that this workspace's program gives them, so that they need not be
-/// compiled again here.
+/// Libraries with the same features as for this workspace's program, so that they are not compiled
+/// again.
 const FEATURES: &str = r#"
 [dependencies.approx]
 version = "0.5"
@@ -43,8 +43,8 @@ impl EmptyFolder {
         self.folder.path().join(name)
     }
 
-    /// Makes it a package: a program that depends on the library by the lines of a manifest that
-    /// the book gives.
+    /// Makes it a package: a program that depends on the library, with the manifest lines from the
+    /// book.
     pub fn write_program(&self) -> Result<(), Failed> {
         let chapter = fs::read_to_string(workspace().join("docs/src/library.md"))?;
         let dependencies = chapter
@@ -62,12 +62,12 @@ impl EmptyFolder {
             workspace().join("tests/outside/program.rs"),
             self.path("src/main.rs"),
         )?;
-        // The versions that the workspace has, so that nothing is fetched.
+        // The workspace's versions, so that nothing is downloaded.
         fs::copy(workspace().join("Cargo.lock"), self.path("Cargo.lock"))?;
         Ok(())
     }
 
-    /// Makes a program of the template in a folder below, as the book says.
+    /// Makes a program from the template in a subfolder, as the book says.
     pub fn copy_template(&self, name: &str, arguments: &[&str]) -> Result<(), Failed> {
         let mut command = Command::new("sh");
         command
@@ -77,8 +77,8 @@ impl EmptyFolder {
         text_of(command.output()?).map(drop)
     }
 
-    /// Gives a package the profiles of the workspace instead of its own: so the workspace's
-    /// compiled crates serve there too.
+    /// Gives a package the profiles of the workspace instead of its own, so that the workspace's
+    /// compiled crates are reused.
     pub fn take_profiles(&self, below: &str) -> Result<(), Failed> {
         let path = self.path(below).join("Cargo.toml");
         let of_workspace = fs::read_to_string(workspace().join("Cargo.toml"))?;
@@ -90,7 +90,7 @@ impl EmptyFolder {
         Ok(())
     }
 
-    /// Runs cargo in a folder below, with its files in the target folder of this workspace.
+    /// Runs cargo in a subfolder, with the target folder of this workspace.
     pub fn cargo(
         &self,
         below: &str,
@@ -107,8 +107,8 @@ impl EmptyFolder {
         Ok(command.output()?)
     }
 
-    /// Deletes the compiled files of these packages: each folder is another package to cargo, and
-    /// the files would accumulate.
+    /// Deletes the compiled files of these packages: cargo treats each folder as another package,
+    /// and the files would accumulate.
     pub fn clean(&self, below: &str, packages: &[&str]) -> Result<(), Failed> {
         for package in packages {
             text_of(self.cargo(below, &["clean", "--quiet", "-p", package], &[])?)?;

@@ -1,5 +1,5 @@
-//! A program outside the workspace: C = A * B by the library, on the device that its argument
-//! names; it fails unless every element is right.
+//! A program outside the workspace: C = A * B with the library, on the device that its argument
+//! names. It fails unless every element is right.
 
 use std::error::Error;
 

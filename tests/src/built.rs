@@ -1,4 +1,4 @@
-//! The kernels as PTX, compiled when a test first asks for them.
+//! The kernels as PTX, compiled when a test first needs them.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -18,8 +18,8 @@ pub struct Built {
 pub const LADDER: &str = "gpu-kernels";
 pub const PROBES: &str = "device-kernels";
 
-/// The ladder for those that the library is compiled for, and for one in the dialect of NVVM IR
-/// that these do not have; and the probes for one architecture of each kind.
+/// The architectures of the library, and one in the other dialect of NVVM IR for the ladder; and
+/// one of each kind for the probes.
 const ARCHITECTURES: [NvvmArch; 5] = [
     NvvmArch::Compute75,
     NvvmArch::Compute80,
@@ -53,7 +53,7 @@ impl Built {
         };
         let out = Path::new(env!("OUT_DIR"));
         let copy = out.join(format!("{}.{}.ptx", self.kernels, self.arch));
-        // A machine with a GPU and no Rust, to which the tests and their PTX were carried.
+        // This is a machine with a GPU and no Rust, to which the tests and their PTX were copied.
         if !Path::new(env!("CARGO")).exists()
             && let Ok(made) = fs::read_to_string(&copy)
         {
@@ -63,7 +63,7 @@ impl Built {
             .arch(self.arch)
             .copy_to(copy)
             .debug(DebugInfo::LineTables)
-            .panic_messages(self.kernels != LADDER) // of the ladder none, as in the library
+            .panic_messages(self.kernels != LADDER) // none for the ladder, as in the library
             .libnvvm_optional(true)
             .build_now(out);
         let text = built.map(fs::read_to_string);
@@ -72,7 +72,7 @@ impl Built {
     }
 }
 
-/// All of them.
+/// All crates of kernels, for all their architectures.
 pub fn built() -> impl Iterator<Item = Built> {
     let of = |kernels| move |arch| Built { kernels, arch };
     let ladder = ARCHITECTURES.into_iter().map(of(LADDER));
@@ -82,13 +82,13 @@ pub fn built() -> impl Iterator<Item = Built> {
 /// The architecture of the first of [`probes`].
 pub const OLDEST: &str = "compute_75";
 
-/// The probes as modules for several architectures, oldest first. The first one every GPU takes.
+/// The probes as modules for several architectures, oldest first. Every GPU runs the first one.
 pub fn probes() -> Vec<&'static str> {
     let probes = built().filter(|built| built.kernels == PROBES);
     probes.map(Built::ptx).collect()
 }
 
-/// The module of the probes for the newest architecture that a GPU and its driver take.
+/// The module of the probes for the newest architecture that a GPU and its driver support.
 pub fn newest_probes(architecture: i32, driver: Option<(u32, u32)>) -> &'static str {
     use gpu_gemm::device::compiled::newest_for;
     let probes = probes();

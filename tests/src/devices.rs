@@ -1,4 +1,4 @@
-//! The simulator and, where there is one, the GPU and a device of OpenCL.
+//! The simulator and, if there are any, the GPU and an OpenCL device.
 
 use std::cell::RefCell;
 use std::fmt;
@@ -18,7 +18,7 @@ pub fn why_no_gpu() -> Option<&'static str> {
         .as_deref()
 }
 
-/// Why tests by OpenCL cannot run here, or `None` if they can.
+/// Why tests with OpenCL cannot run here, or `None` if they can.
 pub fn why_no_opencl() -> Option<&'static str> {
     static REASON: OnceLock<Option<String>> = OnceLock::new();
     REASON
@@ -30,7 +30,7 @@ pub fn why_no_opencl() -> Option<&'static str> {
         .as_deref()
 }
 
-/// Where a test runs.
+/// The device of a test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Backend {
     Simulator,
@@ -39,7 +39,7 @@ pub enum Backend {
 }
 
 thread_local! {
-    /// Devices that tests on this thread have given back. To open one means to load all kernels,
+    /// Devices that tests on this thread have finished with. Opening a device loads all kernels,
     /// which takes longer than most tests.
     static IDLE: RefCell<Vec<(Backend, Device)>> = const { RefCell::new(Vec::new()) };
 }
@@ -55,9 +55,9 @@ impl fmt::Display for Backend {
 }
 
 impl Backend {
-    /// Runs a test on the device: one that another test on this thread has left, or a new one. A
-    /// device on which a test fails or panics is used no more, so that one fault is not reported
-    /// by all tests that follow.
+    /// Runs a test on the device: one that another test on this thread has used, or a new one. A
+    /// device on which a test fails or panics is not used again, so that later tests do not report
+    /// the same fault.
     ///
     /// # Errors
     ///

@@ -1,5 +1,5 @@
-//! Shared by the test programs: the devices of this machine, the compiled PTX, the two tiers of
-//! tests, and the tests that cannot run here.
+//! Shared by the test programs: this machine's devices, the compiled PTX, the two tiers of tests,
+//! and tests that cannot run here.
 
 pub mod built;
 pub mod devices;
@@ -15,18 +15,18 @@ use gpu_gemm::gpu_kernels::spec::{DataType, Grid, Major, Unit, Variant};
 use host::data::Number;
 use libtest_mimic::{Arguments, Failed, Trial};
 
-/// How many of its cases a test tries.
+/// The number of its cases that a test tries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tier {
-    /// What `cargo test` runs, while someone waits: each value of each side of a grid of cases.
+    /// Run by `cargo test`, while someone waits: each value of each dimension of a grid of cases.
     Quick,
-    /// What `cargo test -- --ignored exhaustive` runs: the whole grid.
+    /// Run by `cargo test -- --ignored exhaustive`: the whole grid.
     Exhaustive,
 }
 
 impl Tier {
-    /// The step with which to go through a grid of cases: the quick tier tries one of `quick`. A
-    /// number that has no divisor in common with the grid's inner sides meets each of their values.
+    /// The step through a grid of cases: the quick tier tries one of `quick`. A number that is
+    /// coprime to the grid's inner dimensions reaches each of their values.
     pub fn step(self, quick: usize) -> usize {
         match self {
             Tier::Quick => quick,
@@ -35,8 +35,8 @@ impl Tier {
     }
 }
 
-/// A test of a tier. One of the quick tier is reported as ignored where its device is missing, an
-/// exhaustive one unless it is asked for, so without its device there is no such trial.
+/// A test of a tier. In the quick tier it is reported as ignored if its device is missing. An
+/// exhaustive one is ignored unless requested, so without its device it is left out.
 pub fn trial(
     tier: Tier,
     backend: Backend,
@@ -63,7 +63,7 @@ pub fn exhaustive(
     Trial::test(format!("exhaustive::{name}"), test).with_ignored_flag(true)
 }
 
-/// A test on the simulator, which is everywhere.
+/// A test on the simulator, which every machine has.
 pub fn on_simulator(
     name: impl std::fmt::Display,
     test: impl FnOnce() -> Result<(), Failed> + Send + 'static,
@@ -72,11 +72,10 @@ pub fn on_simulator(
 }
 
 /// Whether the simulator runs this variant, and not another that represents it. Products of
-/// warpgroups take a while there. Two of their eight variants of 16 bits read A and B in every
-/// layout, and have both types; square stream-K tiles have the code of those that are twice as
-/// wide. A C of f32 changes nothing but how C is stored: one variant of each grid has it. Warps
-/// whose tensor cores multiply 16 bits have a variant for each layout and type; of the sixteen,
-/// four have each once.
+/// warpgroups are slow there. Two of their eight variants of 16 bits cover every layout of A and
+/// B, and both types; square stream-K tiles have the same code as those twice as wide. A C of f32
+/// changes only how C is stored: one variant of each grid has it. Warps whose tensor cores
+/// multiply 16 bits have a variant for each layout and type; four of the sixteen cover each once.
 pub fn is_representative(variant: &Variant) -> bool {
     let (inputs, c) = (variant.types.a, variant.types.c);
     let of_16_bits = inputs.bytes() == 2;
@@ -106,7 +105,7 @@ pub fn is_representative(variant: &Variant) -> bool {
     }
 }
 
-/// A test on the GPU, reported as ignored where there is none.
+/// A test on the GPU, reported as ignored if there is none.
 pub fn on_gpu(
     name: impl std::fmt::Display,
     test: impl FnOnce() -> Result<(), Failed> + Send + 'static,
@@ -114,7 +113,7 @@ pub fn on_gpu(
     Trial::test(format!("gpu::{name}"), test).with_ignored_flag(devices::why_no_gpu().is_some())
 }
 
-/// Tests on the simulator that panic where they fail, each by its name.
+/// Makes tests on the simulator from functions that panic on failure, with their names.
 #[macro_export]
 macro_rules! simulated {
     ($module:literal, $($test:ident),* $(,)?) => {
@@ -125,8 +124,8 @@ macro_rules! simulated {
     };
 }
 
-/// Without any one barrier of a launch, some order of the threads changes the result. `differs`
-/// says whether a launch with that configuration does.
+/// Asserts that, without any one barrier of a launch, some order of the threads changes the
+/// result. `differs` tells whether a launch with a configuration changes it.
 ///
 /// # Safety
 ///
@@ -144,13 +143,13 @@ pub unsafe fn assert_barriers_are_needed(
     }
 }
 
-/// The elements as bits, which are equal only where NaNs are, too.
+/// The elements as bits, for a comparison that includes NaNs.
 pub fn bits<T: Number>(elements: &[T]) -> Vec<u64> {
     elements.iter().map(|element| element.bits()).collect()
 }
 
-/// Runs the tests: first those on the GPU, where there is one, in turn and on this thread, so that
-/// they share the device ([`devices::Backend::run`]); then the others on all cores.
+/// Runs the tests: first those on the GPU, one by one on this thread, so that they share the
+/// device ([`devices::Backend::run`]); then the others on all cores.
 pub fn run(trials: Vec<Trial>) -> ExitCode {
     if devices::why_no_gpu().is_some() {
         return run_on(None, trials);

@@ -1,5 +1,5 @@
-//! Memory with fences: pages beside it that nobody can access. What accesses them ends the
-//! process; on one thread (`--test-threads 1`), the test is the last that was named.
+//! Memory with fences: inaccessible pages beside it. An access to them ends the process; with one
+//! thread (`--test-threads 1`), the failing test is the last that was named.
 //!
 //! ```text
 //!   | fence ........ | poison  elements | fence ........ |      Edge::End
@@ -10,10 +10,10 @@ use std::{io, ptr, slice};
 
 use host::data::Number;
 
-/// Bytes of a fence: many rows of any matrix that is tested with one.
+/// The bytes of a fence: many rows of any tested matrix.
 const FENCE_BYTES: usize = 4 << 20;
 
-/// Which end of the elements is at a fence.
+/// The end of the elements that is at a fence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Edge {
     /// Nothing is accessible before the first element.
@@ -25,13 +25,13 @@ pub enum Edge {
 /// Elements between fences.
 #[derive(Debug)]
 pub struct Fenced<T: Number> {
-    /// All that is mapped, fences included.
+    /// The whole mapping, fences included.
     map: *mut u8,
     map_bytes: usize,
     /// The pages between the fences.
     pages: *mut T,
     pages_length: usize,
-    /// Where among these elements the first is that was given.
+    /// The index of the first given element in the pages.
     first: usize,
     length: usize,
 }
@@ -48,7 +48,7 @@ impl<T: Number> Fenced<T> {
     /// If `alignment` is not a multiple of an element's size, or more than a page.
     pub fn new(elements: &[T], edge: Edge, alignment: usize) -> io::Result<Fenced<T>> {
         let size = size_of::<T>();
-        // SAFETY: it reads no memory.
+        // SAFETY: the call reads no memory.
         let page = unsafe { libc::sysconf(libc::_SC_PAGESIZE) }.cast_unsigned() as usize;
         assert!(alignment.is_multiple_of(size) && page.is_multiple_of(alignment));
         let pages_bytes = size_of_val(elements).next_multiple_of(page);
@@ -91,7 +91,7 @@ impl<T: Number> Fenced<T> {
     }
 
     fn memory(&self) -> &[T] {
-        // SAFETY: the pages are mapped as long as `self` lives, and any bits are an element.
+        // SAFETY: the pages are mapped as long as `self` lives, and any bits are a valid element.
         unsafe { slice::from_raw_parts(self.pages, self.pages_length) }
     }
 
@@ -105,7 +105,7 @@ impl<T: Number> Fenced<T> {
         &self.memory()[self.first..self.first + self.length]
     }
 
-    /// The first element, for writes too, as long as `self` lives.
+    /// A pointer to the first element, valid for writes as long as `self` lives.
     pub fn start(&mut self) -> *mut u8 {
         self.pages.wrapping_add(self.first).cast()
     }
@@ -120,7 +120,7 @@ impl<T: Number> Fenced<T> {
 
 impl<T: Number> Drop for Fenced<T> {
     fn drop(&mut self) {
-        // SAFETY: it is the mapping of `new`, and nothing that is borrowed from it is left.
+        // SAFETY: it is the mapping of `new`, and no borrow of it is left.
         unsafe { libc::munmap(self.map.cast(), self.map_bytes) };
     }
 }

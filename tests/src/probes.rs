@@ -16,14 +16,14 @@ use gpu_gemm::device::{driver, ptx};
 use crate::built;
 use crate::devices::Backend;
 
-/// What a launcher needs to know about a probe.
+/// A probe's launch.
 #[derive(Clone, Copy)]
 pub struct Job<'a> {
     pub entry: &'a str,
     pub function: ProbeFn,
     pub launch: &'a Launch,
     pub input: &'a [u32],
-    /// Words of output.
+    /// The number of output words.
     pub length: usize,
     /// Whether every word of the output is [`UNWRITTEN`] before the launch; uninitialized if not.
     pub fill: bool,
@@ -42,8 +42,8 @@ impl<'a> Job<'a> {
         }
     }
 
-    /// Runs the kernel and returns what it wrote; on a GPU, the module of the newest architecture
-    /// that it takes.
+    /// Runs the kernel and returns its output; on a GPU, from the module for the newest
+    /// architecture that it supports.
     ///
     /// # Errors
     ///
@@ -62,7 +62,7 @@ impl<'a> Job<'a> {
         }
     }
 
-    /// Runs the kernel of this module on the GPU and returns what it wrote.
+    /// Runs the kernel of this module on the GPU and returns its output.
     ///
     /// # Errors
     ///
@@ -88,7 +88,7 @@ impl<'a> Job<'a> {
         Ok(output)
     }
 
-    /// As a program that uses `cust` alone would.
+    /// Launches with `cust` alone.
     fn launch(self, ptx: &str, panic: &mut Option<Fault>) -> CudaResult<Vec<u32>> {
         cust::init(cust::CudaFlags::empty())?;
         let _context = Context::new(cust::device::Device::get_device(0)?)?;
@@ -99,15 +99,15 @@ impl<'a> Job<'a> {
         let function = module.get_function(self.entry)?;
         let stream = Stream::new(StreamFlags::DEFAULT, None)?;
         let input = DeviceBuffer::from_slice(self.input)?;
-        // SAFETY: filled below, or left so on purpose for a checker to find.
+        // SAFETY: filled below, or left uninitialised on purpose for a checker to find.
         let mut output = unsafe { DeviceBuffer::<u32>::uninitialized(self.length)? };
         if self.fill {
             output.copy_from(&vec![UNWRITTEN; self.length])?;
         }
         let [grid, block] = [self.launch.grid, self.launch.block].map(|[x, y, z]| (x, y, z));
         let bytes = self.launch.dynamic_shared_bytes;
-        // SAFETY: these are a probe's parameters; the buffers outlive the launch, which is
-        // waited for.
+        // SAFETY: these are a probe's parameters; the buffers outlive the launch, since this waits
+        // for it.
         unsafe {
             launch!(function<<<grid, block, bytes, stream>>>(
                 input.as_device_ptr(),

@@ -12,7 +12,7 @@ use gpu_gemm::{Choice, CudaDevice, Device, DeviceChoice, DeviceError, Shape};
 use host::data::{Data, Layout, Problem};
 use host::run::{Run, RunError};
 
-/// Tests, each by its name.
+/// Makes tests from functions, with their names.
 macro_rules! on_gpu {
     ($($test:ident),* $(,)?) => {
         vec![$(tests::on_gpu(stringify!($test), || {
@@ -23,7 +23,7 @@ macro_rules! on_gpu {
 }
 
 fn main() -> ExitCode {
-    // They run in this order, one at a time: one fills the memory, and the last loses the
+    // They run in this order, one at a time: one fills the memory, and the last one loses the
     // process's context.
     tests::run(on_gpu![
         each_kind_of_unusable_ptx_is_told_apart,
@@ -59,10 +59,10 @@ fn load(isa: &str, target: &str, body: &str) -> Result<CudaDevice, DeviceError> 
 
 fn loaded(ptx: String) -> Result<CudaDevice, DeviceError> {
     let gpu = driver::probe().expect(NEEDS_GPU).swap_remove(0);
-    // SAFETY: it has one kernel, `naive`, with the parameter of the ladder's; each test answers for
-    // its accesses.
+    // SAFETY: it has one kernel, `naive`, with the parameter of the ladder's kernel; each test
+    // vouches for its accesses.
     let device = unsafe { CudaDevice::open_with(gpu, Module::of_text(ptx.leak()))? };
-    // The driver compiles it only now.
+    // The driver compiles the kernel only now.
     device.function("naive")?;
     Ok(device)
 }
@@ -87,7 +87,7 @@ fn each_kind_of_unusable_ptx_is_told_apart() {
         matches!(&invalid, DeviceError::InvalidPtx { code: 218, log } if log.contains("frobnicate")),
         "{invalid}"
     );
-    // No GPU of today runs this.
+    // No existing GPU runs this.
     let gpu = driver::probe().expect(NEEDS_GPU).swap_remove(0);
     if gpu.capability < (10, 0) {
         let foreign = refused("8.6", "sm_100", "");
@@ -110,7 +110,7 @@ fn a_gpu_that_is_not_there_is_refused_by_number() {
 
 fn out_of_memory_at_any_allocation_reports_sizes_and_leaks_nothing() {
     let device = Device::open(DeviceChoice::Cuda(0)).expect(NEEDS_GPU).device;
-    // Three matrices of 256 MiB; the driver gives memory out in pieces of 2 MiB.
+    // Three matrices of 256 MiB; the driver allocates memory in units of 2 MiB.
     let problem = problem(8192);
     const MATRIX: usize = 256 << 20;
     for matrices in 0..3 {
@@ -131,12 +131,12 @@ fn out_of_memory_at_any_allocation_reports_sizes_and_leaks_nothing() {
         );
         drop(filler);
     }
-    // The device is as good as before.
+    // The device is still usable.
     run(&device, &problem).expect("there is memory again");
 }
 
 fn writes_outside_of_c_are_caught() {
-    // One thread in all: C's address and then a store 64 bytes before it, into the guard band.
+    // A single thread stores 64 bytes before C, into the guard band.
     let body = format!(
         "
         .reg .u64 %c; .reg .f32 %x;
@@ -154,8 +154,8 @@ fn writes_outside_of_c_are_caught() {
     );
 }
 
-/// As `cuda_builder` writes it, but by hand: a thread writes the record's words, the panic's number
-/// plus 1 last, and traps.
+/// The code that `cuda_builder` writes, by hand: a thread writes the record's words, the panic's
+/// number plus 1 last, and traps.
 fn a_panic_says_what_where_and_in_which_thread_and_every_later_call_fails_as_clearly() {
     let body = "
         .reg .u64 %record; .reg .u32 %word;

@@ -1,8 +1,8 @@
 //! Outside of the workspace, in an empty folder: a program that depends on its crates as the book
 //! says, and the template.
 //!
-//! All are compiled by a cargo of their own, in the workspace's target folder, where the crates
-//! that they depend on are already compiled.
+//! Each is compiled by a separate cargo, in the workspace's target folder, where its dependencies
+//! are already compiled.
 
 use std::fs;
 use std::path::Path;
@@ -39,7 +39,7 @@ fn main() -> ExitCode {
             "kernels_type_check_against_the_published_cuda_std",
             published_cuda_std,
         ),
-        // These compile for minutes.
+        // These take minutes to compile.
         exhaustive(format!("simulator::{multiplies}"), || multiplies_on("sim")),
         exhaustive("the_template_passes_its_tests_and_runs", template_runs),
         exhaustive("the_template_with_cudarc_needs_no_patch", || {
@@ -52,11 +52,11 @@ fn main() -> ExitCode {
         assert_eq!(cudarc("run")?, "y[9999] = 19999 on the GPU\n");
         Ok(())
     }));
-    // Each of them writes to the same target folder.
+    // All write to the same target folder.
     tests::run_in_turn(trials)
 }
 
-/// The same without its `[patch.crates-io]`: cargo compiles nothing.
+/// The program without `[patch.crates-io]`: cargo compiles nothing.
 fn patch_is_missing() -> Result<(), Failed> {
     let folder = EmptyFolder::new()?;
     folder.write_program()?;
@@ -91,8 +91,8 @@ fn template_runs() -> Result<(), Failed> {
     folder.clean("started", &["started", "kernels"])
 }
 
-/// `cargo generate` itself is not run: it copies the folder but for its own two files, asks for what
-/// `cargo-generate.toml` names, and runs the hook there.
+/// `cargo generate` itself is not run: it copies the folder except for its own two files, asks for
+/// the values that `cargo-generate.toml` names, and runs the hook there.
 fn template_by_its_hook() -> Result<(), Failed> {
     const OWN: [&str; 2] = ["cargo-generate.toml", "set-paths.rhai"];
     let (source, name) = ("https://example.org/gemm.git", "named");
@@ -137,7 +137,7 @@ fn template_by_its_hook() -> Result<(), Failed> {
     Ok(())
 }
 
-/// No manifest of the template leads to where it was copied from.
+/// No manifest of the template depends on the folder that it was copied from.
 fn template_by_url() -> Result<(), Failed> {
     let folder = EmptyFolder::new()?;
     let url = "https://example.org/gemm.git";
@@ -156,7 +156,7 @@ fn template_by_url() -> Result<(), Failed> {
             "{by_git}"
         );
         assert!(!by_git.contains("/crates/"), "{by_git}");
-        // A [patch] of crates.io cannot lead to crates.io.
+        // A [patch] of crates.io cannot point to crates.io.
         let patch = "find_cuda_helper = { path";
         let paths = by_registry.matches("/crates/").count();
         assert_eq!(paths, by_registry.matches(patch).count(), "{by_registry}");
@@ -186,7 +186,7 @@ fn cudarc(command: &str) -> Result<String, Failed> {
 fn multiplies_on(device: &str) -> Result<(), Failed> {
     let folder = EmptyFolder::new()?;
     folder.write_program()?;
-    // PTX takes a minute.
+    // Compiling PTX takes a minute.
     let variables = match devices::why_no_gpu() {
         None => &[][..],
         Some(_) => &[("GEMM_PTX", "none")],
@@ -196,8 +196,7 @@ fn multiplies_on(device: &str) -> Result<(), Failed> {
     folder.clean("", &["program"])
 }
 
-/// A package of its own around the kernels' sources, outside the workspace and so without its
-/// `[patch]`.
+/// A package around the kernels' sources, outside of the workspace and so without its `[patch]`.
 fn manifest(sources: &Path) -> String {
     format!(
         r#"

@@ -1,6 +1,5 @@
-//! The PTX of the kernels: `ptxas` assembles it for every architecture; registers are not in
-//! memory; it has the wide accesses that the kernels are written for, and the lines of their
-//! source.
+//! The PTX of the kernels: `ptxas` assembles it for every architecture; nothing spills; it has the
+//! wide accesses for which the kernels are written, and the lines of their source.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -45,7 +44,7 @@ fn main() -> ExitCode {
     quick("probes::have_the_instructions", || {
         probes_have_instructions(&HOPPER_PROBES)
     });
-    // The first claims compile what the others read: they come first, so that no thread waits.
+    // The first claims compile the others' PTX: they run first, so that no thread waits.
     for (claim, kernels, check) in CLAIMS {
         for built in built().filter(|built| built.kernels == kernels && can_compile) {
             let name = format!("{kernels}::{}::{claim}", built.arch);
@@ -86,11 +85,11 @@ const HOPPER_PROBES: Built = Built {
     arch: NvvmArch::Compute90a,
 };
 
-/// Kernels of the ladder, each with a module that has it.
+/// Kernels of the ladder, each with its module.
 struct Ladder {
     arch: NvvmArch,
     kernels: Vec<(&'static str, Cow<'static, str>)>,
-    /// Whether these are all that there are.
+    /// Whether these are all kernels.
     is_whole: bool,
 }
 
@@ -105,8 +104,8 @@ impl Ladder {
     }
 }
 
-/// The first variant of each kernel for each data type, and the helpers, as the library compiles
-/// them for the newest architecture.
+/// The first variant of each kernel for each data type, and the helpers, compiled as in the
+/// library for the newest architecture.
 fn library() -> Result<Ladder, Failed> {
     let firsts = KERNELS.iter().flat_map(|kernel| {
         let is_first = |variant: &&Variant| {
@@ -144,12 +143,12 @@ fn assembles(built: &Built) -> Result<(), Failed> {
     Ok(())
 }
 
-/// Kernels, by the beginnings of their names, whose values do not all fit into the registers that
-/// their launch bounds leave them, and the most bytes of stack and spills. Bounds are tuned on
-/// Hopper; no Blackwell has run them yet. What the warp-specialised kernels keep there, they read
-/// between tiles: most of it the producer, which has 24 registers. On Hopper `double_buffer_sn16`
-/// keeps a word there in the loop at the edges of C; on Turing 152 or 336 bytes, by which of its
-/// two shared arrays comes first, and that is by a hash.
+/// Kernels, by the beginnings of their names, that spill because of their launch bounds, and the
+/// most bytes of stack and spills. Bounds are tuned on Hopper; no Blackwell has run them yet. The
+/// warp-specialised kernels read their spills between tiles, mostly in the producer, which has 24
+/// registers. On Hopper `double_buffer_sn16` spills a word in the loop at the edges of C; on
+/// Turing 152 or 336 bytes, depending on the order of its two shared arrays, which is decided by a
+/// hash.
 const SPILLS: [(NvvmArch, &str, u32); 12] = [
     (NvvmArch::Compute75, "conflict_free_sn16", 16),
     (NvvmArch::Compute75, "double_buffer_sn8", 24),
@@ -165,8 +164,8 @@ const SPILLS: [(NvvmArch, &str, u32); 12] = [
     (NvvmArch::Compute100, "few_rows_1x64", 188),
 ];
 
-/// `ptxas` accepts each kernel in a module of its own, as drivers get it, keeps all its values in
-/// registers, but for [`SPILLS`], and has nothing to remark: it makes no `wgmma` wait for another.
+/// `ptxas` accepts each kernel in its own module, as drivers get it, keeps all its values in
+/// registers, except for [`SPILLS`], and gives no warning, such as that it serialises `wgmma`.
 fn assembles_alone(built: &Built) -> Result<(), Failed> {
     let toolkit = toolkit()?;
     let mut unknown = Vec::new();
@@ -191,7 +190,7 @@ fn assembles_alone(built: &Built) -> Result<(), Failed> {
         }
     }
     assert_eq!(unknown, [], "bytes of stack and spills");
-    // What `rust-gemm ptx --raw` shows is a complete module, too.
+    // The output of `rust-gemm ptx --raw` is a complete module, too.
     let naive = with_one_kernel(built.ptx(), "naive").ok_or("no naive")?;
     ptxas::assemble(toolkit, &without_lines(&naive), built.arch)?;
     Ok(())
@@ -202,7 +201,7 @@ fn entries_of_variants() -> impl Iterator<Item = &'static str> {
     variants().map(|variant| variant.entry.name)
 }
 
-/// The variant that an entry point belongs to.
+/// The variant of an entry point.
 fn variant_of(name: &str) -> Option<&'static Variant> {
     variants().find(|variant| variant.entry.name == name)
 }
@@ -212,8 +211,8 @@ fn helpers() -> impl Iterator<Item = &'static str> {
     gpu_kernels::HELPERS.iter().map(|helper| helper.name)
 }
 
-/// A kernel with vector stores has one for each float4 of its thread tile; where several k-slices
-/// sum the same tile, each stores its share.
+/// A kernel with vector stores has one for each float4 of its thread tile; with several k-slices,
+/// each stores its share.
 fn stores_float4s(entry: &Entry<'_>) {
     let variant = variant_of(entry.name);
     let Some(variant) = variant.filter(|variant| variant.vector_stores) else {
@@ -252,7 +251,7 @@ fn have_instructions(ladder: &Ladder) -> Result<(), Failed> {
         for pair in words.windows(2) {
             let local = pair[0].starts_with(".local");
             assert!(!local, "{} has an array in local memory", entry.name);
-            // The code of a panic is behind the kernel's own.
+            // The code of a panic follows the kernel's own.
             let is_call = pair[0].starts_with("call") && pair[0] != "callseq";
             let panics = pair[1] == "__nvvm_panic,";
             assert!(!is_call || panics, "{} calls {}", entry.name, pair[1]);
@@ -260,8 +259,8 @@ fn have_instructions(ladder: &Ladder) -> Result<(), Failed> {
         waits_before_it_reads(arch, &entry);
         stores_float4s(&entry);
         if entry.name.starts_with("warp_specialized_tf32") && arch == NvvmArch::Compute90a {
-            // Operands in registers are read two elements at a time, 16 for a k-iteration: for the
-            // first, and, while one is multiplied, for the next.
+            // Operands in registers are read two elements at a time, 16 reads for a k-iteration:
+            // for the first, and then, during each, for the next.
             let reads = entry.text.matches("ld.shared.").count();
             let pairs = entry.text.matches("ld.shared.v2.").count();
             let expected = if entry.name.ends_with("_nt") { 0 } else { 16 };
@@ -275,7 +274,7 @@ fn have_instructions(ladder: &Ladder) -> Result<(), Failed> {
         }
         if entry.name.starts_with("double_buffer") {
             for instruction in ["ld.global", "ld.shared", "st.global"] {
-                // Global memory is accessed by inline PTX, which names f32 for any 32 bits.
+                // Inline PTX accesses global memory, and names f32 for any 32 bits.
                 let float4 = match entry.name.ends_with("_i32") && instruction == "ld.shared" {
                     true => "v4.u32",
                     false => "v4.f32",
@@ -285,7 +284,7 @@ fn have_instructions(ladder: &Ladder) -> Result<(), Failed> {
                 let has_one = entry.text.split_whitespace().any(moves_float4);
                 assert!(has_one, "{} has no {instruction} of a float4", entry.name);
             }
-            // B goes straight to shared memory where there is an instruction for it, else a
+            // B is copied straight to shared memory if there is an instruction for it, else a
             // float4 at a time.
             let copies = entry.text.contains("cp.async.cg.shared.global");
             let stores = entry.text.contains("st.shared.v4");
@@ -296,8 +295,8 @@ fn have_instructions(ladder: &Ladder) -> Result<(), Failed> {
     Ok(())
 }
 
-/// A kernel that may begin early waits for the one before it before it reads anything, and a
-/// kernel that lets the next one begin early is one that the next one waits for.
+/// A kernel that may begin early waits for the previous one before it reads anything, and only
+/// kernels for which the next one waits let it begin early.
 fn waits_before_it_reads(arch: NvvmArch, entry: &Entry<'_>) {
     let variant = variant_of(entry.name);
     let is_stream_k = variant.is_some_and(|variant| variant.grid.is_stream_k());
@@ -305,7 +304,7 @@ fn waits_before_it_reads(arch: NvvmArch, entry: &Entry<'_>) {
     let fix_ups = [FIX_UP, FIX_UP_BF16, FIX_UP_F16];
     let follows =
         is_stream_k || is_persistent || fix_ups.iter().any(|fix_up| fix_up.name == entry.name);
-    // Instructions of only one architecture are a trap elsewhere.
+    // Instructions of only one architecture are a trap on others.
     let runs =
         variant.is_none_or(|variant| !variant.one_capability || arch == NvvmArch::Compute90a);
     let can = arch >= NvvmArch::Compute90 && runs;
@@ -324,8 +323,8 @@ fn waits_before_it_reads(arch: NvvmArch, entry: &Entry<'_>) {
     }
 }
 
-/// Each probe has the instructions that it is there for; and a function that no kernel calls stays
-/// if it is marked.
+/// Each probe has the instructions that it tests; and a marked function that no kernel calls is
+/// kept.
 fn probes_have_instructions(built: &Built) -> Result<(), Failed> {
     for probe in probes() {
         let entry = entries(built.ptx())
@@ -351,12 +350,12 @@ fn probes_have_instructions(built: &Built) -> Result<(), Failed> {
     Ok(())
 }
 
-/// In the source a barrier is a call of `sync_threads`. The lines of a kernel's file that hold
-/// one are those that the barriers of its variants name, each barrier one of them; and no file is
-/// named by a folder of this machine.
+/// In the source a barrier is a call of `sync_threads`. The barriers of a kernel's variants name
+/// the lines of its file with such calls, all of them and no others; and no file name contains a
+/// folder of this machine.
 fn name_lines(ladder: &Ladder) -> Result<(), Failed> {
     let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-    // The others are a trap here.
+    // The other variants are a trap here.
     let runs = |variant: &Variant| !variant.one_capability || ladder.arch == NvvmArch::Compute90a;
     for kernel in KERNELS
         .iter()
@@ -386,7 +385,8 @@ fn name_lines(ladder: &Ladder) -> Result<(), Failed> {
                     place.file == kernel.source && with_barrier.contains(&place.line)
                 });
                 found.extend(in_source.map(|place| place.line));
-                // Else it is in what another rung's file has for both, or this one's second file.
+                // Otherwise it is in another rung's file, which both share, or in this rung's
+                // second.
                 let is_of_rung = |place: &&Place| {
                     let mut rungs = KERNELS.iter();
                     place.file == "gpu-kernels/src/tensor_core_half.rs"
@@ -400,7 +400,7 @@ fn name_lines(ladder: &Ladder) -> Result<(), Failed> {
                 assert!(is_found, "{name}: {text} is of {origin:?}");
             }
         }
-        // Some barriers are those of one variant.
+        // Some barriers exist in only one variant.
         let is_right = match ladder.is_whole {
             true => found == with_barrier,
             false => number == 0 || found.is_empty() == with_barrier.is_empty(),
@@ -432,7 +432,7 @@ struct Entry<'a> {
     text: &'a str,
 }
 
-/// The kernels of a module, each with its text up to the next.
+/// The kernels of a module, each with its text up to the next one.
 fn entries(ptx: &str) -> impl Iterator<Item = Entry<'_>> {
     ptx.split(".entry ").skip(1).map(|text| Entry {
         name: text.split('(').next().unwrap_or_default().trim(),

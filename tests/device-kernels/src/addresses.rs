@@ -1,4 +1,4 @@
-//! Where memory is and how much there is of it, and what time it is.
+//! Addresses and sizes of memory, and clocks.
 
 use cuda_std::cfg::ComputeCapability;
 use cuda_std::prelude::*;
@@ -82,7 +82,7 @@ pub unsafe fn sizes_of_shared_memory(input: &[u32], output: *mut u32) {
     let dynamic = shared::dynamic_shared_mem::<u32>();
     *array.add(i + 200) = input[i];
     *dynamic.add(i) = !input[i];
-    thread::sync_threads(); // both are written, and so neither can be left out
+    thread::sync_threads(); // both are written, so neither can be optimised away
     let start = output.add(4 * i);
     *start = *array.add(263 - i) & !*dynamic.add(63 - i);
     *start.add(1) = mem::dynamic_smem_size();
@@ -105,7 +105,7 @@ pub unsafe fn clock_goes_on(_input: &[u32], output: *mut u32) {
 #[gpu_only]
 fn three_times(x: u32) -> u32 {
     let product;
-    // SAFETY: it multiplies.
+    // SAFETY: the instruction only multiplies.
     unsafe {
         core::arch::asm!("mul.lo.u32 {:e}, {:e}, 3;", out(reg) product, in(reg) x);
     }

@@ -1,4 +1,4 @@
-//! Numbers that several threads change, within a block and across blocks.
+//! Atomic numbers that several threads change, within a block and across blocks.
 
 use cuda_std::atomic::{
     AtomicF32, AtomicF64, AtomicI32, AtomicU32, AtomicU64, BlockAtomicF64, BlockAtomicI32,
@@ -97,7 +97,7 @@ fn scramble(i: u64) -> u32 {
     (i as u32).wrapping_mul(2_654_435_761)
 }
 
-/// The operations of an atomic integer that nobody else uses.
+/// The operations of an atomic integer that no other thread uses.
 macro_rules! updates {
     ($atomic:ident, $slot:expr, $x:expr) => {{
         let number = $atomic::from_ptr($slot.cast());
@@ -145,7 +145,7 @@ pub unsafe fn updates_of_integers(input: &[u32], output: *mut u32) {
     }
 }
 
-/// The operations of an atomic float that nobody else uses.
+/// The operations of an atomic float that no other thread uses.
 macro_rules! float_updates {
     ($atomic:ident, $float:ty, $slot:expr, $x:expr) => {{
         let number = $atomic::from_ptr($slot.cast());
@@ -183,7 +183,7 @@ static LEAST: AtomicI32 = AtomicI32::new(0);
 static WIDE: AtomicU64 = AtomicU64::new(0);
 static FINISHED: AtomicU32 = AtomicU32::new(0);
 
-/// The last thread of the grid writes what all have summed up, and leaves zeros.
+/// The last thread of the grid writes the sum of all threads, and leaves zeros.
 #[kernel]
 pub unsafe fn sums_of_a_grid(_input: &[u32], output: *mut u32) {
     let i = thread::index_1d();
@@ -204,7 +204,7 @@ pub unsafe fn sums_of_a_grid(_input: &[u32], output: *mut u32) {
 
 static IS_WRITTEN: AtomicU32 = AtomicU32::new(0);
 
-/// The first block writes; the second waits for that, and reads.
+/// The first block writes; the second waits for it, and reads.
 #[kernel]
 pub unsafe fn a_message_to_the_next_block(input: &[u32], output: *mut u32) {
     let i = thread::thread_idx_x() as usize;

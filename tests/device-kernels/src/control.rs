@@ -1,4 +1,4 @@
-//! Loops, launch bounds, integers, and other things that rustc makes of ordinary Rust.
+//! Loops, launch bounds, integers, and other code that rustc generates from ordinary Rust.
 
 use cuda_std::prelude::*;
 use cuda_std::unroll;

@@ -1,4 +1,4 @@
-//! The device's heap: what `alloc` has, and memory that threads hand to each other.
+//! The device's heap: the types of `alloc`, and memory that threads pass to each other.
 
 use cuda_std::prelude::*;
 use cuda_std::shared_array;
@@ -25,7 +25,7 @@ pub(crate) static PROBES: &[Probe] = &[
     ),
 ];
 
-/// More than `malloc` aligns to.
+/// A larger alignment than `malloc`'s.
 #[repr(align(64))]
 struct Aligned([u32; 16]);
 
@@ -63,7 +63,7 @@ pub unsafe fn boxes_handed_over(input: &[u32], output: *mut u32) {
     let i = thread::thread_idx_x() as usize;
     let boxes = shared_array![*mut u32; 64];
     *boxes.add(63 - i) = Box::into_raw(Box::new(!input[i]));
-    thread::sync_threads(); // every box is there
+    thread::sync_threads(); // every box is stored
     let word = Box::from_raw(*boxes.add(i));
     *output.add(i) = *word;
 }

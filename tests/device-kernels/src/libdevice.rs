@@ -76,7 +76,7 @@ pub(crate) static PROBES: &[Probe] = &[
         rounded_arithmetic_of_doubles,
         ptx: &["add.rp.f64", "mul.rz.f64", "div.rm.f64"],
         expected: |_, _| {
-            // 1 and the next number; the largest one below 1/3.
+            // 1 and the next number; the largest number below 1/3.
             let (one, next) = ([0, 0x3FF0_0000], [1, 0x3FF0_0000]);
             let third = [0x5555_5555, 0x3FD5_5555];
             [one, next, one, next, third, [0x5555_5556, 0x3FD5_5555], third].concat().repeat(64)

@@ -64,7 +64,7 @@ pub unsafe fn two_arrays_do_not_overlap(input: &[u32], output: *mut u32) {
     let i = thread::thread_idx_x() as usize;
     *words.add(i) = input[i];
     *masks.add(63 - i) = 0xFFFF;
-    thread::sync_threads(); // both are whole
+    thread::sync_threads(); // both are complete
     *output.add(i) = *words.add(i) ^ u32::from(*masks.add(i));
 }
 

@@ -7,8 +7,8 @@ use cuda_std::{shared_array, warp};
 #[cfg(not(cuda_device))]
 use crate::probe::{Probe, one_block, probe};
 
-/// A probe of two warps' products, `$rows` by `$depth`, by an instruction that `$since` and newer
-/// architectures have.
+/// A probe of two warps' products, `$rows` by `$depth`, with an instruction of `$since` and newer
+/// architectures.
 #[cfg(not(cuda_device))]
 macro_rules! multiplies {
     ($entry:ident: $rows:literal, $depth:literal, $instruction:literal, $since:literal) => {
@@ -78,7 +78,7 @@ pub(crate) static PROBES: &[Probe] = &[
     ),
 ];
 
-/// A small integer for each place of a matrix, from -8 to 7.
+/// A small integer for each element of a matrix, from -8 to 7.
 fn small(matrix: u32, row: u32, col: u32) -> i32 {
     let hash = (matrix + 3 * row + 64 * col).wrapping_mul(2_654_435_761) >> 28;
     hash as i32 - 8
@@ -152,7 +152,7 @@ fn bf16_bits(value: i32) -> u32 {
     (value as f32).to_bits() >> 16
 }
 
-/// A small integer as f16: the f32's fraction without its last 13 bits, and another bias.
+/// A small integer as f16: the f32's fraction without its last 13 bits, with another bias.
 fn f16_bits(value: i32) -> u32 {
     let bits = (value as f32).to_bits();
     if value == 0 {
@@ -166,9 +166,9 @@ fn f16_bits(value: i32) -> u32 {
 fn small_terms() -> Vec<u32> {
     let two_to = |exponent| 2f32.powi(exponent);
     let sums: [([f32; 8], f32); 6] = [
-        // Terms three bits below the last are lost, however often ...
+        // Terms three bits below the last are lost, however many there are ...
         ([two_to(-26); 8], 1.0),
-        // ... and the sum is cut off, where IEEE's would be rounded up.
+        // ... and the sum is truncated, where IEEE's would be rounded up.
         (
             [two_to(-24), two_to(-25), 0.0, 0.0, 0.0, 0.0, 0.0, 0.0],
             1.0,
@@ -192,7 +192,7 @@ fn small_terms() -> Vec<u32> {
             [-two_to(-25), -two_to(-25), 0.0, 0.0, 0.0, 0.0, 0.0, 0.0],
             1.0,
         ),
-        // Ties go away from zero where terms are rounded.
+        // When terms are rounded, ties go away from zero.
         ([1.0 + two_to(-11), 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0], 0.0),
         // A term that is not rounded loses its last bits.
         ([0.0, 1.0 + two_to(-11), 0.0, 0.0, 0.0, 0.0, 0.0, 0.0], 0.0),
@@ -201,7 +201,7 @@ fn small_terms() -> Vec<u32> {
     sums.into_iter().flat_map(words).collect()
 }
 
-/// Each sum in turn, of terms times 1; the term at k = 0 is rounded to tf32 first.
+/// Computes each sum, of terms times 1; the term at k = 0 is rounded to tf32 first.
 #[kernel]
 pub unsafe fn sums_of_tf32_are_cut_off(input: &[u32], output: *mut u32) {
     let t = (warp::lane_id() % 4) as usize;

@@ -31,15 +31,15 @@ pub(crate) static PROBES: &[Probe] = &[
             vec![
                 word(0),
                 word(4),
-                // The least number, and with a sign the greatest.
+                // The minimum, and, with a sign, the maximum.
                 halves(1, -1_i16 as u16),
-                // Each thread flips a bit of one half; the other is left alone.
+                // Each thread flips a bit of one half; the other stays unchanged.
                 halves(low ^ flipped, high),
-                // All count by compare-and-swap, in shared memory.
+                // All threads count with compare-and-swap, in shared memory.
                 threads,
                 // One thread found its expected value.
                 1,
-                // That thread stores byte 1 while all add to byte 0.
+                // That thread stores byte 1 while all threads add to byte 0.
                 UNWRITTEN & 0xFFFF_0000
                     | 0x7B << 8
                     | u32::from(start[0].wrapping_add(threads as u8)),
@@ -61,7 +61,8 @@ pub(crate) static PROBES: &[Probe] = &[
                 .collect()
         },
     ),
-    // Results of an H200 before libNVVM's errors were avoided: 083a, ffff; 083a, fff8; 0936, ffff.
+    // An H200's results before the workaround for libNVVM's errors: 083a, ffff; 083a, fff8; 0936,
+    // ffff.
     probe!(
         halves_in_an_array_and_rotated_bytes_are_right,
         launch: one_block(3),
@@ -147,7 +148,7 @@ pub unsafe fn parts_of_words_are_updated_together(_input: &[u32], output: *mut u
 pub unsafe fn bytes_are_compared(input: &[u32], output: *mut u32) {
     let i = thread::thread_idx_x() as usize;
     let bytes = core::slice::from_raw_parts(input.as_ptr().cast::<u8>(), size_of_val(input));
-    // The same bytes for even numbers, others for odd ones.
+    // The same bytes for even numbers, different ones for odd numbers.
     let (a, b) = (&bytes[i / 2 * 4..][..i], &bytes[i * 2..][..i]);
     let name = ["", "add", "sub", "multiply"][i % 4];
     let number = match name {

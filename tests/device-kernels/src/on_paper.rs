@@ -1,4 +1,4 @@
-//! Functions as their definitions have them, to compare a device's with.
+//! Functions computed from their definitions, to compare a device's with.
 
 use std::f64::consts::{FRAC_2_PI, FRAC_2_SQRT_PI, PI};
 
@@ -53,7 +53,7 @@ pub fn ln_gamma(x: f64) -> f64 {
     (z - 0.5) * z.ln() - z + (2.0 * PI).ln() / 2.0 + series - f64::ln(product)
 }
 
-/// The next `f32` from `exact` on in the direction of `towards`.
+/// The next `f32` from `exact` in the direction of `towards`.
 pub fn rounded(exact: f64, towards: f64) -> f32 {
     let nearest = exact as f32;
     let error = exact - f64::from(nearest);
@@ -64,7 +64,7 @@ pub fn rounded(exact: f64, towards: f64) -> f32 {
     }
 }
 
-/// A format of floats of 16 bits: how many of them are the fraction, and the exponent's bias.
+/// A format of floats of 16 bits: the number of fraction bits, and the exponent's bias.
 #[derive(Clone, Copy)]
 pub struct Half {
     pub fraction: i32,
@@ -86,8 +86,8 @@ impl Half {
         (sign * digits, exponent.max(1) - self.bias - self.fraction)
     }
 
-    /// The float nearest to `number * 2^exponent`, of two that are as near the even one: the number
-    /// of floats that it is beyond the middle to the next of.
+    /// The float nearest to `number * 2^exponent`; ties go to even. It counts the floats with a
+    /// midpoint to the next one that is below the number.
     pub fn nearest(self, number: i128, exponent: i32) -> u16 {
         let infinity = 0x7FFF >> self.fraction << self.fraction;
         let is_below = |bits: &u16| {
@@ -120,7 +120,7 @@ impl Half {
     }
 }
 
-/// `number * 2^places`, or the greatest number there is.
+/// `number * 2^places`, saturated.
 fn shifted(number: i128, places: i32) -> i128 {
     match places as u32 + 1 < number.unsigned_abs().leading_zeros() {
         true => number << places,

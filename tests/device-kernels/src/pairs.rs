@@ -1,4 +1,4 @@
-//! Two floats of 16 bits that are added and multiplied at once, and the rounding to them.
+//! Pairs of 16-bit floats, which are added and multiplied at once, and rounding to them.
 
 use cuda_std::prelude::*;
 use cuda_std::{bf16, bf16x2, f16x2};
@@ -24,7 +24,7 @@ const BF16: Half = Half {
 pub(crate) static PROBES: &[Probe] = &[
     probe!(
         pairs_of_f16,
-        // All exponents but that of infinity.
+        // All exponents except that of infinity.
         input: || words(0xFBFF_FBFF, 0),
         ptx: &["fma.rn.f16x2", "cvt.rn.f16.f32"],
         expected: |_, input| expected(F16, input),
@@ -40,8 +40,8 @@ pub(crate) static PROBES: &[Probe] = &[
     ),
 ];
 
-/// Three words for each of 64 threads: random floats of 16 bits, some of whose bits are set; those of
-/// the first threads give what is nearly half-way between two bf16, or zero.
+/// Three words for each of 64 threads: random floats of 16 bits, with some bits fixed; those of
+/// the first threads give results nearly half-way between two bf16, or zero.
 #[cfg(not(cuda_device))]
 fn words(mask: u32, set: u32) -> Vec<u32> {
     let random = |i: u32| i.wrapping_mul(2_654_435_761) ^ i.wrapping_mul(0x9E37_79B1) >> 15;
@@ -99,7 +99,7 @@ macro_rules! computes {
                 let [x, y, z] = words.map(from_1_to_2);
                 let pairs = [a + b, a - b, a * b, a.mul_add(b, c), -a, $pair::from_f32(x, y)];
                 let [sum, difference, product, fused, negative, rounded] = pairs.map($pair::to_bits);
-                // Of z alone, rustc would leave out what becomes of a NaN.
+                // With z alone, rustc would drop the handling of NaNs.
                 let one = u32::from($half::from_f32(x * z).to_bits());
                 write([sum, difference, product, fused, negative, rounded, one], output);
             }

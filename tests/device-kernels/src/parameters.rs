@@ -64,7 +64,7 @@ pub unsafe fn few_registers(input: &[u32], output: *mut u32) {
     *output.add(i) = !input[i];
 }
 
-/// The low bits of the address are zero, also after an array of 20 bytes.
+/// The low bits of the address are zero, even after an array of 20 bytes.
 #[kernel]
 pub unsafe fn aligned_dynamic_shared_memory(input: &[u32], output: *mut u32) {
     let before = shared_array![u32; 5];
@@ -78,7 +78,7 @@ pub unsafe fn aligned_dynamic_shared_memory(input: &[u32], output: *mut u32) {
     *output.add(i) = *staged.add(63 - i) ^ *before.add(i % 5) ^ (staged.addr() % 1024) as u32;
 }
 
-/// With padding.
+/// A type with padding.
 #[derive(Clone, Copy)]
 #[repr(C)]
 pub struct Shape {
@@ -95,7 +95,7 @@ pub struct Meters(pub f32);
 #[repr(C, align(128))]
 pub struct Table(pub [u32; 64]);
 
-/// One of each kind of value.
+/// A parameter of each kind of value.
 #[derive(Clone, Copy)]
 pub struct Values {
     pub shape: Shape,
@@ -110,10 +110,10 @@ pub struct Values {
     pub table: Table,
 }
 
-/// Words that each thread writes.
+/// The number of words that each thread writes.
 pub const WORDS: usize = 16;
 
-/// Every part of every value; `odd` is between them to shift the next ones.
+/// Writes every part of every value; `odd` is between them to misalign the next ones.
 #[kernel]
 #[allow(clippy::too_many_arguments)]
 pub unsafe fn values_arrive(
@@ -189,7 +189,7 @@ pub unsafe fn grid_constants_have_addresses(
     if i == 0 {
         *first = table.addr();
     }
-    thread::sync_threads(); // the address is there
+    thread::sync_threads(); // the address is stored
     let moved = (table.addr() - *first) as u32 + (table.addr() % 128) as u32;
     let ends = word_at(ptr::from_ref(shape).cast());
     let word = word_at(table.add(63 - i));

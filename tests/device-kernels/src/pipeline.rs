@@ -91,8 +91,8 @@ unsafe fn reversed_by_copies<const WORDS: usize>(
         pipeline::memcpy_async(to.cast::<[u32; WORDS]>(), from.cast());
     }
     pipeline::commit();
-    pipeline::wait_prior::<0>(); // this thread's words are there
-    thread::sync_threads(); // all words are
+    pipeline::wait_prior::<0>(); // this thread's words have arrived
+    thread::sync_threads(); // all words have arrived
     *output.add(i) = *staged.add(63 - i);
 }
 
@@ -118,7 +118,7 @@ pub unsafe fn zero_filled_copies(input: &[u32], output: *mut u32) {
     let i = thread::thread_idx_x();
     let valid = |size| if i < size { i } else { size };
     let slot = staged.add(8 * i as usize);
-    // Memory that is not read need not exist.
+    // Memory that is not read need not be valid.
     let from = if i == 0 {
         core::ptr::null()
     } else {
@@ -155,8 +155,8 @@ pub unsafe fn stages_arrive_in_order(input: &[u32], output: *mut u32) {
     }
     let mut sum = 0u32;
     for stage in 0..8 {
-        pipeline::wait_prior::<2>(); // this thread's part of the stage is there
-        thread::sync_threads(); // the whole stage is
+        pipeline::wait_prior::<2>(); // this thread's part of the stage has arrived
+        thread::sync_threads(); // the whole stage has arrived
         sum = sum
             .wrapping_mul(31)
             .wrapping_add(*staged.add(stage % 3 * 8 + (i + 1) % 8));

@@ -42,7 +42,7 @@ pub unsafe fn writes_out_of_bounds(input: &[u32], output: *mut u32) {
     *output.add(if i == 63 { 1 << 24 } else { i }) = input[i];
 }
 
-/// Reads what another thread writes, with no barrier between.
+/// Reads words that another thread writes, without a barrier between.
 #[kernel]
 pub unsafe fn misses_a_barrier(input: &[u32], output: *mut u32) {
     let staged = shared_array![u32; 64];
@@ -66,21 +66,20 @@ pub unsafe fn leaves_itself_out(input: &[u32], output: *mut u32) {
     warp::sync_warp(0x0000_FFFF);
 }
 
-/// The second warp reads the stage, and does not wait until the first has filled it.
+/// The second warp reads the stage without waiting until the first has filled it.
 #[kernel]
 pub unsafe fn misses_an_mbarrier_wait(input: &[u32], output: *mut u32) {
     hand_over::<false, true>(input, output);
 }
 
-/// The first warp fills the stage a second time, and does not wait until it has been read.
+/// The first warp fills the stage a second time without waiting until it has been read.
 #[kernel]
 pub unsafe fn overwrites_a_stage(input: &[u32], output: *mut u32) {
     hand_over::<true, false>(input, output);
 }
 
-/// The first warp hands 32 words over to the second, which mirrors them, and then 32 more: through
-/// one stage, which is full when the first barrier of its round says so, and empty when the second
-/// does.
+/// The first warp passes 32 words to the second, which mirrors them, and then 32 more, through one
+/// stage. The first barrier of a round tells when the stage is full, the second when it is empty.
 #[inline(always)]
 unsafe fn hand_over<const WAITS_UNTIL_FULL: bool, const WAITS_UNTIL_EMPTY: bool>(
     input: &[u32],

@@ -16,13 +16,13 @@ pub struct Probe {
     /// Its expected output, computed without `cuda_std`. The output buffer is filled with
     /// [`UNWRITTEN`] before.
     pub expected: fn(&Launch, &[u32]) -> Vec<u32>,
-    /// Texts that its PTX must contain, and that of older architectures than `ptx_since` must not.
+    /// Texts that its PTX must contain, but not the PTX of architectures older than `ptx_since`.
     pub ptx: &'static [&'static str],
-    /// The oldest architecture whose PTX has that.
+    /// The oldest architecture with these texts in its PTX.
     pub ptx_since: &'static str,
-    /// The oldest architecture that it is for: compiled for an older one it fails.
+    /// The oldest architecture that it supports: compiled for an older one it fails.
     pub runs_since: &'static str,
-    /// How many units in the last place a result, taken as `f32`, may be off; 0 compares bits.
+    /// The allowed error of a result, as an `f32`, in units in the last place; 0 compares bits.
     pub ulps: u32,
 }
 
@@ -53,7 +53,7 @@ pub fn nothing() -> Vec<u32> {
     Vec::new()
 }
 
-/// 64 words that look random and are the same every time (a multiplicative hash).
+/// 64 words that look random, but are always the same (a multiplicative hash).
 pub fn scrambled() -> Vec<u32> {
     (1..=64u32).map(|i| i.wrapping_mul(2_654_435_761)).collect()
 }
@@ -84,7 +84,7 @@ fn points(extent: [u32; 3]) -> impl Iterator<Item = [u32; 3]> {
     (0..z).flat_map(move |k| (0..y).flat_map(move |j| (0..x).map(move |i| [i, j, k])))
 }
 
-/// A [`Probe`] whose entry point is spelled once.
+/// A [`Probe`] with its entry point named only once.
 macro_rules! probe {
     ($entry:ident, $($field:ident: $value:expr),* $(,)?) => {
         $crate::probe::Probe {

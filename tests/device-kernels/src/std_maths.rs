@@ -1,7 +1,7 @@
-//! The methods of `f32` and `f64` that `std` has, as a dependency that links `std` calls them on
-//! the device.
+//! The methods of `f32` and `f64` in `std`, called on the device as by a dependency that links
+//! `std`.
 
-// Brings the methods into being; without it, `core` has few of them.
+// Provides the methods; without it, `core` has few of them.
 #[cfg(cuda_device)]
 extern crate std;
 
@@ -14,7 +14,7 @@ use crate::{
     probe::{Probe, probe},
 };
 
-/// Every function of a number x, and of others where it takes several.
+/// Every function of a number x, and of more numbers where it takes several.
 macro_rules! functions {
     ($x:ident) => {
         [

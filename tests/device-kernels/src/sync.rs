@@ -1,4 +1,4 @@
-//! Threads of a CTA waiting for each other.
+//! Barriers of a CTA's threads.
 
 use cuda_std::block::block_reduce;
 use cuda_std::prelude::*;

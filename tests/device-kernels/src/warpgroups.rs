@@ -88,7 +88,7 @@ pub(crate) static PROBES: &[Probe] = &[
         ],
         ptx_since: "compute_90",
         runs_since: "compute_90",
-        // The value of the opposite lane in the other block of the pair.
+        // The value of the opposite lane in the pair's other block.
         expected: |_, _| {
             let words = (0..6).flat_map(|block| (0..32).map(move |i| 100 * (block ^ 1) + 31 - i));
             words.collect()
@@ -96,14 +96,14 @@ pub(crate) static PROBES: &[Probe] = &[
     ),
 ];
 
-/// A warpgroup, with tiles of 64 and of 128 rows of 128 bytes, or one of 256.
+/// A warpgroup with tiles of 64 and of 128 rows of 128 bytes, or one tile of 256.
 #[cfg(not(cuda_device))]
 const TILES: Launch = Launch {
     dynamic_shared_bytes: 256 * 128,
     ..one_block(128)
 };
 
-/// Two barriers, for as many arrivals as a warp has lanes.
+/// Two barriers, for one arrival of each lane of a warp.
 unsafe fn two_barriers() -> [*mut Mbarrier; 2] {
     let barriers = shared_array![Mbarrier; 2];
     if thread::thread_idx_x() == 0 {
@@ -134,7 +134,7 @@ pub unsafe fn hands_over_in_phases(_: &[u32], output: *mut u32) {
     }
 }
 
-/// Two warps exchange values at a barrier that the other two do not come to.
+/// Two warps exchange values at a barrier that the other two do not reach.
 #[kernel]
 pub unsafe fn half_a_block_waits(_: &[u32], output: *mut u32) {
     let values = shared_array![u32; 64];
@@ -159,7 +159,7 @@ pub unsafe fn stores_matrices(_: &[u32], output: *mut u32) {
     }
 }
 
-/// Each block writes to the other of its cluster and arrives at its barrier.
+/// Each block writes to the other block of its cluster and arrives at that block's barrier.
 #[cfg_attr(any(not(cuda_device), cuda_arch_at_least = "90"), kernel(cluster_dim = (2, 1, 1)))]
 #[cfg_attr(all(cuda_device, not(cuda_arch_at_least = "90")), kernel)]
 pub unsafe fn blocks_of_a_cluster_reach_each_other(_: &[u32], output: *mut u32) {
@@ -179,10 +179,10 @@ pub unsafe fn blocks_of_a_cluster_reach_each_other(_: &[u32], output: *mut u32) 
     mbarrier::wait(arrived, 0); // the other block has arrived
     let i = (32 * thread::block_idx_x() + lane) as usize;
     *output.add(i) = *values.add(31 - lane as usize);
-    cluster::sync_threads(); // nobody arrives any more
+    cluster::sync_threads(); // no block arrives any more
 }
 
-/// A small integer for each place of a matrix, from -8 to 7.
+/// A small integer for each element of a matrix, from -8 to 7.
 fn small(matrix: u32, row: u32, k: u32) -> i32 {
     let hash = (matrix + 3 * row + 1000 * k).wrapping_mul(2_654_435_761) >> 28;
     hash as i32 - 8
@@ -194,7 +194,7 @@ fn product(depth: u32) -> Vec<u32> {
     product_of(depth, 128)
 }
 
-/// The same, `(64, columns)`.
+/// The same for `(64, columns)`.
 #[cfg(not(cuda_device))]
 fn product_of(depth: u32, columns: u32) -> Vec<u32> {
     let places = (0..64).flat_map(|row| (0..columns).map(move |col| (row, col)));
@@ -224,7 +224,7 @@ macro_rules! multiply {
                         }
                     }
                 }
-                tma::fence_shared(); // what was written may be multiplied
+                tma::fence_shared(); // the written data may be multiplied
                 thread::sync_threads(); // the tiles are complete
                 let (a, b) = (Descriptor::new(a), Descriptor::new(b));
                 let mut sums = [1000.0_f32; 64];
@@ -260,7 +260,7 @@ pub unsafe fn a_warpgroup_multiplies_tf32_of_registers(_: &[u32], output: *mut u
             *b.add(at).cast::<f32>() = small(77, col, k) as f32;
         }
     }
-    tma::fence_shared(); // what was written may be multiplied
+    tma::fence_shared(); // the written data may be multiplied
     let of_step = |step: u32| -> [f32; 4] {
         core::array::from_fn(|i| {
             let (row, k) = a_place(thread, i as u32);
@@ -300,7 +300,7 @@ pub unsafe fn a_warpgroup_multiplies_tiles_with_rows_along_m_and_n(_: &[u32], ou
             }
         }
     }
-    tma::fence_shared(); // what was written may be multiplied
+    tma::fence_shared(); // the written data may be multiplied
     thread::sync_threads(); // the tiles are complete
     let (a, b) = (Descriptor::of_boxes(a, BOX), Descriptor::of_boxes(b, BOX));
     let mut sums = [1000.0_f32; 64];

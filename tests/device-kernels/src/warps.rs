@@ -132,7 +132,7 @@ pub(crate) static PROBES: &[Probe] = &[
     ),
 ];
 
-/// Adds the second half to the first one until a number is left.
+/// Adds the second half to the first until one number is left.
 #[cfg(not(cuda_device))]
 pub(crate) fn sum_of_halves<T: Copy + std::ops::Add<Output = T>>(numbers: &[T]) -> T {
     if let [number] = numbers {
@@ -184,7 +184,7 @@ pub unsafe fn halves_of_a_warp(input: &[u32], output: *mut u32) {
     let mask = if lane < 16 { 0xFFFF } else { 0xFFFF_0000 };
     let start = output.add(4 * i);
     *start = lane;
-    // Which other lanes are active is up to the device, but this lane is active.
+    // The device decides which other lanes are active, but this lane is.
     *start.add(1) = warp::activemask() >> lane & 1;
     if lane < 16 {
         *start.add(2) = warp::warp_vote_ballot(0xFFFF, true);

@@ -1,8 +1,7 @@
 //! Runs one probe or planted error by name: `cargo run -p tests --bin probe -- NAME [sim|cuda]`.
 //!
-//! Apart from the tests, because a kernel that crashes takes its process's GPU context with it,
-//! because what a kernel prints goes to its process's standard output, and for
-//! `compute-sanitizer` to watch.
+//! It is a separate process because a crashing kernel loses its process's GPU context, because
+//! kernels print to their process's standard output, and for `compute-sanitizer`.
 
 use std::error::Error;
 use std::process::ExitCode;
@@ -65,8 +64,8 @@ fn run(name: &str, backend: Backend) -> Result<Vec<u32>, String> {
     .run(backend)
 }
 
-/// Products of few rows with a B whose rows begin at multiples of 16 bytes and do not end at one,
-/// in as much memory as B has elements: a float4 at its end would be past the end.
+/// Products of few rows, with rows of B that begin at multiples of 16 bytes but do not end at one,
+/// in memory of exactly B's size: a float4 at its end would be past the end.
 const RAGGED_ROWS: &str = "ragged_rows";
 
 fn ragged_rows(backend: Backend) -> Result<Vec<u32>, Box<dyn Error>> {

@@ -19,7 +19,7 @@ type LeaveOut = fn(Launch, BarrierSite) -> Launch;
 
 pub fn trials() -> Vec<Trial> {
     let trials = variants().filter_map(|variant| {
-        // Those of tensor cores take a while, and of the others one of each kernel is enough.
+        // Variants for tensor cores are slow, and one variant of each other kernel is enough.
         let is_quick = variant.unit == Unit::CudaCores
             && KERNELS
                 .iter()
@@ -42,7 +42,7 @@ pub fn trials() -> Vec<Trial> {
     trials.collect()
 }
 
-/// Barriers and waits of the kernel, and those of them whose absence has been noticed.
+/// The barriers and waits of the kernel, and those whose absence was noticed.
 #[derive(Default)]
 struct Sites {
     all: BTreeSet<(What, BarrierSite)>,
@@ -58,23 +58,23 @@ enum What {
 fn every_barrier_and_wait_is_needed<T: Number>(variant: &'static Variant) -> Result<(), Failed> {
     let tile = variant.tile;
     let [m, n, k] = [tile.m, tile.n, tile.k].map(|extent| extent as usize);
-    // Several k-iterations, so that tiles are overwritten; more for stream-K, whose tiles are a
-    // ring buffer. A ragged shape has one k-iteration more: of 4 tiles of 39 the second of 6 CTAs
+    // Several k-iterations, so that tiles are overwritten; more for stream-K, with its ring
+    // buffer. A ragged shape has one k-iteration more: with 4 tiles of 39, the second of 6 CTAs
     // has the last 13 of a tile and then some of the next: both begin and end in the ring's first
     // stage.
     let element_bytes = variant.types.a.bytes();
     let k_iterations = match variant.grid {
         Grid::StreamK => 38,
-        // The whole ring of stages, and one more.
+        // As many as the ring has stages, and one more.
         Grid::Persistent | Grid::PersistentStreamK => {
             1 + variant.ring_bytes() as usize / (element_bytes * (m + n) * k)
         }
         _ => 3,
     };
-    // Some leave the N remainder to another kernel.
+    // Some kernels leave the N remainder to another.
     let tiles_n = if variant.n_remainder.is_some() { 3 } else { 2 };
-    // Beyond the last full tile: one row, column or term, or all but one, so that elements that are
-    // read in their place are not mostly zeros.
+    // Beyond the last full tile: one row, column or term, or all but one, so that elements read
+    // instead of them are not mostly zeros.
     let ragged = match variant.grid {
         Grid::StreamK => Shape {
             m: (2 * m - 1).max(2),
@@ -88,10 +88,10 @@ fn every_barrier_and_wait_is_needed<T: Number>(variant: &'static Variant) -> Res
         },
     };
     let mut sites = Sites::default();
-    // Exact tiles, and tiles that cross every edge; stream-K CTAs have segments of several of them.
+    // Exact tiles, and tiles that cross every edge; stream-K CTAs have segments of several tiles.
     let exact = Shape::new(m, n, k_iterations * k);
     let shapes = match variant.grid {
-        // The first of 6 CTAs has two tiles, and all boxes of C are stored twice.
+        // The first of 6 CTAs has two tiles, and stores all boxes of C twice.
         Grid::Persistent => vec![exact, ragged, Shape::new(7 * m, n, k)],
         // Each of 6 CTAs has a little more than a tile, or than two.
         Grid::PersistentStreamK => vec![
@@ -118,7 +118,7 @@ fn every_barrier_and_wait_is_needed<T: Number>(variant: &'static Variant) -> Res
     }
 }
 
-/// Leaves out each barrier and wait of `variant`, one after the other.
+/// Leaves out each barrier and wait of `variant` in turn.
 fn look_at<T: Number>(
     variant: &'static Variant,
     problem: &Problem<T>,
@@ -158,24 +158,23 @@ fn look_at<T: Number>(
     Ok(())
 }
 
-/// C, as bits (equal only where NaNs are, too), of modified launches.
+/// C of modified launches, as bits, for a comparison that includes NaNs.
 fn run<T: Number>(
     variant: &'static Variant,
     problem: &Problem<T>,
     configure: impl Fn(Launch) -> Launch + Send + Sync + 'static,
 ) -> Result<Vec<u64>, Failed> {
-    // SAFETY: A and B outlive the launches, and only the thread order changes or a barrier or a
-    // wait is left out. What a kernel then reads too early is an element, or the number of a tile
-    // that is either right or all ones, with which computing an address overflows: a panic in this
-    // profile.
+    // SAFETY: A and B outlive the launches, and only the thread order changes, or a barrier or
+    // wait is left out. Data that a kernel then reads too early are elements, or the number of a
+    // tile that is either right or all ones: the address computation then overflows, a panic in
+    // this profile.
     let device = Device::from(unsafe { Simulator::configured(configure) });
     let run = host::run::run(&device, Choice::even(variant), problem, &|| ())?;
     Ok(tests::bits(run.c.elements()))
 }
 
-/// C with the threads forward, and the report of the kernel's launches: where in the source it
-/// waited, and how much shared memory it used. The operand copies are left out: `copies.rs` has a
-/// test of their own.
+/// C with the threads in forward order, and the report of the kernel's launches: its waits in the
+/// source, and its use of shared memory. The operand copies are left out: `copies.rs` tests them.
 fn reported<T: Number>(
     variant: &'static Variant,
     problem: &Problem<T>,

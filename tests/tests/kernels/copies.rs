@@ -1,5 +1,5 @@
-//! The operand copies, `transpose` and `pad`, on the simulator: they copy every element and put
-//! zeros around them, and both barriers are needed. And those that split f32 into two f16.
+//! The operand copies, `transpose` and `pad`, on the simulator: they copy every element and write
+//! zeros around them, and both barriers are needed. The same for `split.rs`'s copies.
 
 use std::sync::atomic::{AtomicPtr, Ordering::Relaxed};
 
@@ -24,7 +24,7 @@ const ROWS: usize = 70;
 const COLS: usize = 300;
 const LEADING: usize = 303;
 
-/// Where a copy goes, and its blocks along y.
+/// The target of a copy, and its blocks along y.
 #[derive(Clone, Copy, Debug)]
 struct Target {
     rows: usize,
@@ -32,8 +32,7 @@ struct Target {
     blocks: u32,
 }
 
-/// Two blocks along x. With fewer blocks along y than there are tiles, a block copies several, one
-/// after the other.
+/// Two blocks along x. If there are fewer blocks along y than tiles, a block copies several tiles.
 fn targets(rows: usize, leading: usize) -> impl Iterator<Item = Target> {
     [1, 2, 5, 7].into_iter().map(move |blocks| Target {
         rows,
@@ -42,7 +41,7 @@ fn targets(rows: usize, leading: usize) -> impl Iterator<Item = Target> {
     })
 }
 
-/// No two elements are equal, and none is zero.
+/// A matrix of different elements, none of them zero.
 fn source() -> Vec<f32> {
     (0..ROWS * LEADING)
         .map(|index| index as f32 + 1.0)
@@ -61,7 +60,7 @@ fn copied(
     let columns = target.leading.div_ceil(TILE) as u32;
     let launch = Launch::new((columns, target.blocks), (BLOCK_X as u32, BLOCK_Y as u32));
     let report = configure(launch).run(|| {
-        // SAFETY: both matrices are as large as these numbers say, and the launch has the shape.
+        // SAFETY: both matrices have these sizes, and the launch has the required shape.
         unsafe {
             kernel(Matrices {
                 source: &source[..(ROWS - 1) * LEADING + COLS],
@@ -120,11 +119,11 @@ fn without_either_barrier_a_block_that_copies_several_tiles_is_wrong() {
     }
 }
 
-/// Rows that are split, and their depth: more than a chunk, and no multiple of anything.
+/// The rows to split, and their depth: more than a chunk, and no multiple of any tile.
 const SPLIT: (usize, usize) = (35, 301);
 const SPLIT_DEPTH: usize = SPLIT.1.next_multiple_of(64);
 
-/// Elements of all sizes, some of them special, as rows along K.
+/// Elements of all magnitudes, and special values, as rows along K.
 fn to_split() -> Vec<f32> {
     let (rows, depth) = SPLIT;
     let mut elements: Vec<f32> = (0..rows * depth)
@@ -141,7 +140,7 @@ fn to_split() -> Vec<f32> {
     elements
 }
 
-/// The halves of each row, one after the other, and the scales; `None` where a kernel panics.
+/// The halves of each row, and the scales; `None` if a kernel panics.
 fn split(
     (kernel, is_transposed): (unsafe fn(Split<'_>), bool),
     (rows, depth): (usize, usize),
@@ -162,7 +161,7 @@ fn split(
             (Launch::new(ctas, (COLUMNS as u32, COLUMNS as u32)), rows)
         }
     };
-    // With room behind them that nobody touches.
+    // With extra elements after them, which must stay unchanged.
     let mut pairs = vec![u32::MAX; rows * target_depth + BESIDE];
     let mut scales = vec![f32::NAN; rows + BESIDE];
     // Each thread writes to elements of its own.
@@ -172,7 +171,7 @@ fn split(
     );
     let report = configure(launch).run(|| {
         let (pairs, scales) = (targets.0.load(Relaxed), targets.1.load(Relaxed));
-        // SAFETY: all are as large as these numbers say, and the launch has the shape.
+        // SAFETY: all have these sizes, and the launch has the required shape.
         unsafe {
             kernel(Split {
                 source: &source,
@@ -195,7 +194,7 @@ fn split(
     Some((halves, scales, report.ok()?))
 }
 
-/// Elements behind the written ones.
+/// The number of elements after the written ones.
 const BESIDE: usize = 64;
 
 const SPLITS: [(unsafe fn(Split<'_>), bool); 2] = [(split_rows, false), (split_columns, true)];
@@ -241,7 +240,7 @@ fn halves_and_scales_give_each_element_to_2_to_the_minus_23() {
     }
 }
 
-/// The scale is that of the row's largest element, whichever thread reads it, and when.
+/// The scale is that of the row's largest element, whichever thread reads it, in any order.
 fn the_largest_element_of_a_row_counts_wherever_it_stands() {
     for (kernel, is_transposed) in SPLITS {
         // Every thread reads four elements at a time.

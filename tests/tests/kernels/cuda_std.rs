@@ -1,5 +1,5 @@
-//! Everything that `cuda_std` offers means the same on a GPU, in the simulator, and on paper;
-//! and checkers find the planted errors.
+//! All features of `cuda_std` behave the same on a GPU, in the simulator, and on paper; and
+//! checkers find the planted errors.
 
 use std::path::PathBuf;
 use std::process::{Command, Output};
@@ -57,7 +57,7 @@ fn computes_what_it_must(
     Ok(())
 }
 
-/// Whether two words are equal, or as floats at most `ulps` representable numbers apart.
+/// Whether two words are equal, or, as floats, at most `ulps` representable numbers apart.
 fn agree(got: u32, want: u32, ulps: u32) -> bool {
     if ulps == 0 {
         return got == want;
@@ -128,8 +128,8 @@ fn planted_errors() -> Vec<Trial> {
             fails_with("asserts", "cuda", "asserts fails"),
         ),
         on_simulator("a_missing_barrier_changes_the_result", || {
-            // Threads run one after the other, so the mirrored word is not there yet: poison,
-            // and not the input.
+            // Threads run one after the other, so the mirrored word is not written yet: it is
+            // poison, not the input.
             let output = simulate("misses_a_barrier", misses_a_barrier)?;
             assert_eq!(output[..32], [u32::MAX; 32]);
             Ok(())
@@ -174,8 +174,8 @@ fn run_apart(name: &str, device: &str) -> Result<Output, Failed> {
         .output()?)
 }
 
-/// The `probe` program: where cargo built it, or, where the tests were carried to another
-/// machine, beside this one.
+/// The `probe` program: where cargo built it, or beside this program if the tests were copied to
+/// another machine.
 fn probe_program() -> Result<PathBuf, Failed> {
     let built = PathBuf::from(env!("CARGO_BIN_EXE_probe"));
     let places = [built, std::env::current_exe()?.with_file_name("probe")];

@@ -1,6 +1,6 @@
-//! However the tiles of a stream-K kernel are divided among its CTAs, C is that of integers: tiles
-//! that several CTAs begin, continue and end, CTAs that end one tile and begin the next, and tiles
-//! of their own before that.
+//! C is exact on integers for any division of a stream-K kernel's tiles among its CTAs: tiles that
+//! several CTAs begin, continue and end, CTAs that end one tile and begin the next, and
+//! data-parallel tiles before these.
 
 use gpu_gemm::gpu_kernels::spec::Variant;
 use gpu_gemm::plan::Decomposition;
@@ -37,15 +37,15 @@ pub fn trials() -> Vec<Trial> {
         .collect()
 }
 
-/// Tiles along m, n and k, and how they are divided.
+/// Tiles along m, n and k, and their division.
 const DIVISIONS: [((usize, usize, usize), Decomposition); 4] = [
-    // | 0 1 | 2 3 | 4 5 6 | 7 8 | 9 10 11 |: the fourth ends a tile and begins the next.
+    // | 0 1 | 2 3 | 4 5 6 | 7 8 | 9 10 11 |: the fourth CTA ends a tile and begins the next.
     ((1, 3, 4), Decomposition::stream_k(5)),
-    // | 0 1 2 3 4 5 | 6 7 8 9 10 11 |: the first has a whole tile before its part of one.
+    // | 0 1 2 3 4 5 | 6 7 8 9 10 11 |: the first CTA has a whole tile before its part of one.
     ((1, 3, 4), Decomposition::stream_k(2)),
-    // A tile for each, and half of the third.
+    // A tile for each CTA, and half of the third tile.
     ((1, 3, 4), in_waves(2, 1)),
-    // In the third wave one CTA has a tile.
+    // In the third wave only one CTA has a tile.
     ((3, 3, 1), in_waves(4, 3)),
 ];
 
@@ -61,7 +61,7 @@ fn is_exact<C: Number>(variant: &'static Variant) {
     let (tile, inputs) = (variant.tile, variant.types.a);
     let [m, n, k] = [tile.m, tile.n, tile.k].map(|size| size as usize);
     for ((rows, columns, k_iterations), division) in DIVISIONS {
-        // None of the last tiles is full, unless it has one row.
+        // The last tiles are not full, except those of one row.
         let shape = Shape::new(rows * m - m / 4, columns * n - 5, k_iterations * k - 1);
         let data = small_integers::<C>(shape.k).expect("sums fit");
         let (scalars, layout) = ([2, -1].map(C::from_integer).into(), Layout::compact(shape));

@@ -1,5 +1,5 @@
-//! `fix_up` adds all segments of every split tile, in the documented order, bit for bit: on the
-//! simulator, compared with sums that are added up here.
+//! `fix_up` adds all segments of every split tile in the documented order, compared bit for bit
+//! with sums computed here, on the simulator.
 
 use std::sync::atomic::{AtomicPtr, Ordering::Relaxed};
 
@@ -49,7 +49,7 @@ impl Divided {
         self.tiles().0 * self.tiles().1 - self.data_parallel_waves * self.ctas
     }
 
-    /// The workspace tiles of each stream-K tile; none of one that a single CTA computed.
+    /// The workspace tiles of each stream-K tile; none if a single CTA computed the tile.
     fn segments(&self) -> Vec<Segments> {
         let iterations = self.stream_k_tiles() * self.k_iterations;
         let mut tiles = vec![Segments::new(); self.stream_k_tiles()];
@@ -68,14 +68,14 @@ impl Divided {
         tiles
     }
 
-    /// The bits of C after `fix_up`, if it was `before`, and the report of the launch.
+    /// The bits of C after `fix_up`, starting from `before`, and the report of the launch.
     fn run(
         &self,
         partials: &[f32],
         before: &[f32],
         configure: impl Fn(Launch) -> Launch,
     ) -> (Vec<u64>, Report) {
-        // Float4s may be stored where C begins at a multiple of one.
+        // C begins at a multiple of a float4, so that float4s may be stored.
         let mut memory = vec![0.0; before.len() + 3];
         let start = memory.as_ptr().align_offset(16);
         let c = &mut memory[start..start + before.len()];
@@ -83,8 +83,8 @@ impl Divided {
         // Each thread writes to elements of its own.
         let target = AtomicPtr::new(c.as_mut_ptr());
         let report = configure(self.launch()).run(|| {
-            // SAFETY: C and the partial sums are as large as these numbers say, and the launch
-            // has the shape.
+            // SAFETY: C and the partial sums have these sizes, and the launch has the required
+            // shape.
             unsafe { self.fix_up(fix_up, target.load(Relaxed), partials) }
         });
         (bits(c), report.expect("no fault"))
@@ -127,11 +127,11 @@ impl Divided {
 }
 
 const TILE_K: usize = 8;
-/// Products with these are exact.
+/// The scalars; products with them are exact.
 const ALPHA: f32 = 2.0;
 const BETA: f32 = -1.0;
 
-/// Numbers whose sums round, so that another order gives other bits; NaN where no CTA stores
+/// Numbers with sums that round, so that another order gives other bits; NaN where no CTA stores
 /// anything.
 fn partials(divided: &Divided) -> Vec<f32> {
     let elements = divided.tile.0 * divided.tile.1;
@@ -146,7 +146,7 @@ fn partials(divided: &Divided) -> Vec<f32> {
     partials
 }
 
-/// Runs of equal length for the groups, each added up by itself; then the groups, in order.
+/// Adds up each of `groups` runs of equal length, and then the sums of the groups, in order.
 fn sum(parts: &[f32], groups: usize) -> f32 {
     let runs = parts.chunks(parts.len().div_ceil(groups));
     let of_run = |run: &[f32]| run.iter().fold(0.0, |sum, part| sum + part);
@@ -155,7 +155,7 @@ fn sum(parts: &[f32], groups: usize) -> f32 {
         .unwrap_or_default()
 }
 
-/// Which tile of C has this number: columns of up to eight tiles, one after the other.
+/// The position of a tile by its number, in columns of up to eight tiles.
 fn tile_position(tile: usize, (rows, columns): (usize, usize)) -> (usize, usize) {
     let places = (0..rows).step_by(8).flat_map(|first| {
         let rows = first..rows.min(first + 8);
@@ -229,7 +229,7 @@ fn before(divided: &Divided) -> Vec<f32> {
 }
 
 fn every_segment_is_added_once_in_the_order_that_it_says() {
-    // In the second, rows begin at multiples of a float4, and may end inside one.
+    // In these, rows begin at multiples of a float4, and may end inside one.
     let padded = CASES.map(|divided| Divided {
         ldc: divided.ldc.next_multiple_of(4),
         ..divided
@@ -261,8 +261,8 @@ fn a_c_of_16_bits_is_the_same_sums_rounded_once() {
             let mut c: Vec<u16> = before.iter().map(to_bits).collect();
             let target = AtomicPtr::new(c.as_mut_ptr());
             let report = divided.launch().run(|| {
-                // SAFETY: C and the partial sums are as large as these numbers say, and the launch
-                // has the shape.
+                // SAFETY: C and the partial sums have these sizes, and the launch has the required
+                // shape.
                 unsafe { divided.fix_up(fix_up, target.load(Relaxed), &partials) }
             });
             report.expect("no fault");

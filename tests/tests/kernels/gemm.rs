@@ -1,6 +1,6 @@
 //! Every kernel computes `alpha * A * B + beta * C`, on the simulator, on the GPU and, if OpenCL C
-//! can express it, by OpenCL, and every CPU rung natively, whatever the shape, the layout, the
-//! scalars and the values.
+//! can express it, with OpenCL, and every CPU rung natively, for any shape, layout, scalars and
+//! values.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -45,7 +45,7 @@ pub fn trials() -> Vec<Trial> {
 /// A claim about one rung on one device.
 type Case = fn(&Bench) -> Result<(), Failed>;
 
-/// Claims, each by its name.
+/// A list of claims with their names.
 macro_rules! claims {
     ($($claim:ident),* $(,)?) => {
         vec![$((stringify!($claim), $claim::<T> as Case)),*]
@@ -107,11 +107,11 @@ fn kernel_trials<T: Number>(variant: &'static Variant) -> Vec<Trial> {
         .enumerate()
     {
         for tier in [Tier::Quick, Tier::Exhaustive] {
-            // The first of the claims is of every variant.
+            // The first claim is tested for every variant.
             if represents_others || (index == 0 && tier == Tier::Quick) {
                 add(tier, Backend::Simulator, case);
             }
-            // Beside an H200 367 of these tests took 190 s.
+            // On an H200's machine 367 of these tests took 190 s.
             if represents_others || index == 0 || tier == Tier::Exhaustive {
                 add(tier, Backend::Gpu, case);
             }
@@ -139,8 +139,8 @@ fn kernel_trials<T: Number>(variant: &'static Variant) -> Vec<Trial> {
             add(Tier::Quick, Backend::Gpu, case);
         }
     }
-    // Variants of a kernel that read the same types in the same layouts count in the same code, so
-    // the simulator, which is slow, runs one for all.
+    // Variants of a kernel with the same types and layouts share their index arithmetic, so the
+    // simulator, which is slow, runs only one.
     let code = |of: &Variant| (of.types, of.grid, of.a, of.b, of.exact_tiles);
     let is_first = KERNELS.iter().any(|kernel| {
         let counts_alike = |other: &&Variant| code(other) == code(variant);
@@ -153,8 +153,7 @@ fn kernel_trials<T: Number>(variant: &'static Variant) -> Vec<Trial> {
         }
         add(Tier::Exhaustive, Backend::Gpu, case);
     }
-    // A million rows take the simulator a while. The host does the splitting, so one kernel is
-    // enough.
+    // A million rows are slow on the simulator. The host splits them, so one kernel is enough.
     if variant.entry.name == "naive" {
         for case in claims![
             takes_more_rows_than_a_grid_has_blocks,
@@ -181,13 +180,13 @@ fn kernel_trials<T: Number>(variant: &'static Variant) -> Vec<Trial> {
     trials
 }
 
-/// Whether OpenCL runs this variant: in the quick tier the first of each kernel for each data type,
-/// but for those that PoCL compiles for ten seconds and more.
+/// Whether OpenCL runs this variant: in the quick tier the first of each kernel for each data
+/// type, except those that take PoCL ten seconds or more to compile.
 fn is_in_opencl(variant: &'static Variant, tier: Tier) -> bool {
-    // There is no OpenCL C of tensor cores, nor of conversions from f16.
+    // OpenCL C has no tensor cores, and no conversions from f16.
     let has_text =
         |variant: &Variant| variant.unit == Unit::CudaCores && variant.types.a != ElementType::F16;
-    // The N remainder is another kernel's.
+    // Another kernel computes the N remainder.
     let mut of_remainder = gpu_kernels::remainder_variant(variant).into_iter();
     if !has_text(variant) || !of_remainder.all(has_text) {
         return false;
@@ -201,8 +200,8 @@ fn is_in_opencl(variant: &'static Variant, tier: Tier) -> bool {
     tier == Tier::Exhaustive || is_first && !takes_long.contains(&variant.entry.name)
 }
 
-/// Makes the PTX of all kernels together, side by side: one by one they take minutes. For a few
-/// tests that someone names it makes none.
+/// Makes the PTX of all kernels in parallel: one by one they take minutes. It makes none if tests
+/// are selected by name.
 fn prepare_gpu() {
     static PREPARED: OnceLock<()> = OnceLock::new();
     PREPARED.get_or_init(|| {
@@ -220,8 +219,8 @@ fn prepare_gpu() {
     });
 }
 
-/// Makes OpenCL C of all kernels of the tier together, which takes less time than one by one. What
-/// does not compile fails where it is asked for.
+/// Makes OpenCL C of all kernels of the tier together, which takes less time than one by one. A
+/// kernel that does not compile fails in its own test.
 fn prepare_opencl(tier: Tier) {
     static QUICK: OnceLock<()> = OnceLock::new();
     static EXHAUSTIVE: OnceLock<()> = OnceLock::new();
@@ -244,10 +243,10 @@ fn cpu_trials<T: Number>(algorithm: &'static Algorithm) -> Vec<Trial> {
     let mut trials = Vec::new();
     for &schedule in schedules {
         let settings = Settings {
-            // More than the pieces of a small C, and not a divisor of most numbers of pieces.
+            // More threads than a small C has pieces, and not a divisor of most numbers of pieces.
             threads: Some(3),
             schedule,
-            // So that shapes around a tile are halved more than once.
+            // So small that shapes around a tile are halved more than once.
             cutoff: 16,
         };
         let name = match schedules.len() {
@@ -283,7 +282,7 @@ struct Bench<'a> {
 impl Bench<'_> {
     fn run<T: Number>(&self, problem: &Problem<T>) -> Result<Matrix<T>, Failed> {
         let problem = &*self.as_read(problem);
-        // Guard bands, padding, A and B are compared in here.
+        // This also compares guard bands, padding, A and B.
         Ok(self.rung.run(self.device, &self.team, problem, &|| ())?.c)
     }
 
@@ -310,15 +309,15 @@ impl Bench<'_> {
         }
     }
 
-    /// Whether a run takes a noticeable part of a second: warpgroups in the simulator.
+    /// Whether a run takes a good part of a second: warpgroups in the simulator.
     fn takes_a_while(&self) -> bool {
         let choice = self.rung.choice();
         let is_mapped = choice.is_some_and(|choice| choice.variant.grid.is_persistent());
         is_mapped && self.device.is_simulator()
     }
 
-    /// Every element by another kernel, where that takes the host long, and elements have fewer
-    /// bits than their sums: so rows cannot be checked by their sums.
+    /// A reference for every element by another kernel, if the host would take long, and elements
+    /// have fewer bits than their sums, so that rows cannot be checked by their sums.
     fn reference<T: Number>(
         &self,
         problem: &Problem<T>,
@@ -379,8 +378,7 @@ impl Bench<'_> {
         shape([tile.m, tile.n, tile.k].map(|extent| extent as usize))
     }
 
-    /// The same where the length of the sums does not matter: those of thousands of terms take a
-    /// while.
+    /// The same for tests where the length of sums does not matter: thousands of terms are slow.
     fn short_tile(&self) -> Shape {
         let tile = self.tile();
         let k = if tile.k > 1000 { 64 } else { tile.k };
@@ -433,9 +431,9 @@ fn is_exact_at_every_edge_of_its_tiles<T: Number>(bench: &Bench) -> Result<(), F
         let pairs = of_n.iter().flat_map(|&n| of_k.iter().map(move |&k| (n, k)));
         pairs.map(move |(n, k)| [m, n, k])
     });
-    // One step more than a side: each extent of a side meets each of the next.
+    // A step of one more than a dimension: each extent is combined with each of the next.
     for [m, n, k] in grid.step_by(bench.tier.step(of_k.len() + 1)) {
-        // Sums of thousands of terms take a while: only where tiles of C end.
+        // Sums of thousands of terms are slow: only at the edges of tiles of C.
         if k > 1000 && ![1, tile.m + 1].contains(&m) && ![1, tile.n + 1].contains(&n) {
             continue;
         }
@@ -467,13 +465,13 @@ fn multiplies_each_product_of_a_batch<T: Number>(bench: &Bench) -> Result<(), Fa
         };
         batches.iter().map(move |batch| (*shape, *batch))
     });
-    // Each shape, in a batch of its own size.
+    // Each shape in a batch of another size.
     let step = match bench.takes_a_while() {
         true => 1,
         false => bench.tier.step(4),
     };
     for (index, (shape, batch)) in cases.enumerate().step_by(step) {
-        // So that steps of any length come to all transpositions, paddings and scalars.
+        // Shifted, so that any step reaches all transpositions, paddings and scalars.
         let index = index + index / 4;
         let transposes = transposes[(index + 3) % transposes.len()];
         let layout = Layout::padded(shape, [index % 3; 3], [0; 3]);
@@ -498,16 +496,16 @@ fn multiplies_each_product_of_a_batch<T: Number>(bench: &Bench) -> Result<(), Fa
     Ok(())
 }
 
-/// Persistent CTAs take the tiles of all products: at the edges of tiles, where C is written by the
-/// copy engine and where threads read it before.
+/// Persistent CTAs take the tiles of all products: at the edges of tiles, with C written by the
+/// copy engine, and with C read by threads.
 fn multiplies_a_batch_in_one_launch<T: Number>(bench: &Bench) -> Result<(), Failed> {
     let variant = bench.rung.choice().ok_or("a CPU rung")?.variant;
     let Shape { m, n, k } = bench.tile();
     let shape = shape([m + 8, n + 8, k + 8]);
-    // As the kernel reads A and B, so that no copies are needed.
+    // In the kernel's layouts of A and B, so that no copies are needed.
     let is_transposed = [variant.a.major == Major::Mn, variant.b.major == Major::K];
     let transposes = is_transposed.map(|is| Transpose::ALL[usize::from(is)]);
-    // Twelve tiles for five CTAs: some have the end of a product and the beginning of the next.
+    // Twelve tiles for five CTAs: some compute the end of a product and the beginning of the next.
     let choice = Choice {
         variant,
         decomposition: Some(Decomposition::rounds(12, 5)),
@@ -549,7 +547,7 @@ fn is_proven_on_awkward_shapes<T: Number>(bench: &Bench) -> Result<(), Failed> {
     Ok(())
 }
 
-/// Rows and columns that powers of two scale, and rows of a wide range.
+/// Rows and columns scaled by powers of two, and rows of a wide range.
 fn is_proven_on_data_of_all_sizes<T: Number>(bench: &Bench) -> Result<(), Failed> {
     let shape = Shape::new(37, 41, 203);
     for data in [Data::Graded, Data::Wide] {
@@ -571,7 +569,7 @@ fn follows_alpha_and_beta<T: Number>(bench: &Bench) -> Result<(), Failed> {
     let scalars = [-2, 0, 1].map(|alpha| [-2, 0, 1].map(|beta| [alpha, beta]));
     let cases = [exact_tiles, ragged].map(shape).into_iter();
     let cases = cases.flat_map(|shape| scalars.concat().into_iter().map(move |both| (shape, both)));
-    // Each alpha and each beta, with either shape.
+    // Each alpha and each beta with both shapes.
     for (shape, scalars) in cases.step_by(bench.tier.step(4)) {
         bench.exact(&integers::<T>(shape, scalars)?)?;
         let layout = Layout::compact(shape);
@@ -588,8 +586,7 @@ fn alpha_zero_never_reads_a_or_b_and_beta_zero_never_reads_c<T: Number>(
 ) -> Result<(), Failed> {
     for [alpha, beta] in [[1, 0], [0, 1], [0, 0]] {
         let problem = integers::<T>(shape([130, 70, 40]), [alpha, beta])?;
-        // `random` leaves poison where alpha and beta say that nothing is read: make sure that
-        // it did.
+        // `random` fills operands that alpha and beta exclude with poison: make sure of it.
         let poisoned = |matrix: &Matrix<T>| matrix.row(0)[0].bits() == T::POISON.bits();
         assert_eq!(poisoned(&problem.a), alpha == 0);
         assert_eq!(poisoned(&problem.c), beta == 0);
@@ -600,7 +597,7 @@ fn alpha_zero_never_reads_a_or_b_and_beta_zero_never_reads_c<T: Number>(
 
 fn takes_any_leading_dimension_and_offset<T: Number>(bench: &Bench) -> Result<(), Failed> {
     let tile = bench.short_tile();
-    // Exact tiles, for which an aligned layout takes the fast path and every other must not.
+    // Exact tiles: an aligned layout takes the fast path, and others must not.
     let shape = shape([2 * tile.m, tile.n, 2 * tile.k]);
     #[rustfmt::skip]
     let paddings = [[0; 3], [1; 3], [4; 3], [0, 0, 1], [0, 1, 0], [1, 0, 0], [3, 1000, 6]];
@@ -613,9 +610,9 @@ fn takes_any_leading_dimension_and_offset<T: Number>(bench: &Bench) -> Result<()
     let layouts = paddings
         .iter()
         .flat_map(|padding| offsets.iter().map(move |offset| (*padding, *offset)));
-    // Poison that beta multiplies can stay the same poison: without beta it cannot.
+    // Poison that beta multiplies may stay the same poison; without beta it cannot.
     let cases = layouts.flat_map(|layout| [-1, 0].map(|beta| (layout, beta)));
-    // Each padding, each offset, and either beta.
+    // Each padding, each offset, and both betas.
     for ((padding, offset), beta) in cases.step_by(bench.tier.step(7)) {
         let layout = Layout::padded(shape, padding, offset);
         let problem = integers_in::<T>(layout, shape, [2, beta])?;
@@ -627,7 +624,7 @@ fn takes_any_leading_dimension_and_offset<T: Number>(bench: &Bench) -> Result<()
 }
 
 /// Each row of C begins at a multiple of 16 bytes, a float4, and ends inside one. Neither a kernel
-/// nor, where tiles are divided, the reduction of partial sums may write that one whole.
+/// nor, for split tiles, the fix-up may write the whole float4.
 fn writes_nothing_beside_c_where_rows_end_inside_16_bytes<T: Number>(
     bench: &Bench,
 ) -> Result<(), Failed> {
@@ -645,12 +642,12 @@ fn writes_nothing_beside_c_where_rows_end_inside_16_bytes<T: Number>(
     Ok(())
 }
 
-/// Whatever counts columns, rows or terms needs more than 16 bits.
+/// Counters of columns, rows and terms need more than 16 bits.
 fn takes_sides_that_16_bits_cannot_count<T: Number>(bench: &Bench) -> Result<(), Failed> {
     let (tile, long) = (bench.tile(), 1 << 16);
     for extents in [
         [3, long + tile.n + 1, 2],
-        // Where a tile is split, its last segment begins beyond 16 bits as well.
+        // If a tile is split, its last segment also begins beyond 16 bits.
         [2, 3, long + long / 4 + tile.k + 1],
         [long + tile.m + 1, 3, 2],
     ] {
@@ -671,8 +668,8 @@ fn repeats_bit_for_bit<T: Number>(bench: &Bench) -> Result<(), Failed> {
     Ok(())
 }
 
-/// A product or a sum beyond the largest number is infinite, in its row and nowhere else, and stays
-/// so whatever is added to it.
+/// A product or a sum beyond the largest number is infinite, only in its row, and stays so
+/// whatever is added to it.
 fn overflows_to_infinity<T: Number>(bench: &Bench) -> Result<(), Failed> {
     let Arithmetic::Float { largest, .. } = bench.arithmetic_of_inputs::<T>() else {
         return Err("integers wrap instead".into());
@@ -680,7 +677,7 @@ fn overflows_to_infinity<T: Number>(bench: &Bench) -> Result<(), Failed> {
     // The largest f16 are far from the largest f32.
     let overflows = T::nearest(2.0 * largest).to_f64() == f64::INFINITY;
     let (tile, mut shape) = (bench.tile(), bench.beyond_tile());
-    shape.k = shape.k.max(5); // some terms come after those that overflow
+    shape.k = shape.k.max(5); // some terms follow those that overflow
     let placement = |leading| Placement { offset: 0, leading };
     let matrix = |rows, columns, value: i32| {
         Matrix::from_rows(rows, columns, placement(columns), |_, row| {
@@ -691,7 +688,7 @@ fn overflows_to_infinity<T: Number>(bench: &Bench) -> Result<(), Failed> {
     // The last product, or the sum of the first two.
     let cases = [(2, shape.k - 1..shape.k), (1, 0..2)].into_iter();
     let cases = cases.flat_map(|case| [0, tile.m - 1, tile.m].map(|row| (case.clone(), row)));
-    // Either kind, and each row.
+    // Both kinds, in each row.
     for ((in_b, places), row) in cases.step_by(bench.tier.step(2)) {
         let mut a = matrix(shape.m, shape.k, 1)?;
         a.row_mut(row)[places].fill(largest);
@@ -719,8 +716,8 @@ fn carries_special_values<T: Number>(bench: &Bench) -> Result<(), Failed> {
             unit_roundoff,
             ..
         } => {
-            // The power of two below the square root of the largest number, less room for a sum
-            // of some products.
+            // The power of two below the square root of the largest number, with room for a sum of
+            // a few products.
             let large = 2f64.powi((largest.log2() / 2.0) as i32 - 4);
             vec![
                 f64::NAN,
@@ -729,7 +726,7 @@ fn carries_special_values<T: Number>(bench: &Bench) -> Result<(), Failed> {
                 0.0,
                 -0.0,
                 71_361.0 * smallest,              // subnormal
-                smallest / (2.0 * unit_roundoff), // the smallest that is not
+                smallest / (2.0 * unit_roundoff), // the smallest normal number
                 large,
                 -large,
             ]
@@ -748,12 +745,12 @@ fn carries_special_values<T: Number>(bench: &Bench) -> Result<(), Failed> {
     let all = values
         .iter()
         .flat_map(|&in_a| values.iter().map(move |&in_b| (in_a, in_b)));
-    // Each value in A and in B: infinities in A, among others, meet zeros in B.
+    // Each value in A with each value in B, such as infinities in A with zeros in B.
     let step = bench.tier.step(values.len() + 1);
     for (in_a, in_b) in all.skip(2 % step).step_by(step) {
         let mut problem = Problem::<T>::random(shape, layout, data, 29, one, T::default())?;
-        // One corner of A at a time would take nine times as long; each meets every corner
-        // of B.
+        // One corner of A at a time would take nine times as long; each is combined with every
+        // corner of B.
         for (row, column) in corners(tile.m, tile.k).step_by(2) {
             problem.a.row_mut(row)[column] = element(in_a)?;
         }
@@ -776,7 +773,7 @@ fn k_zero_scales_c<T: Number>(bench: &Bench) -> Result<(), Failed> {
     Ok(())
 }
 
-/// The largest take the host seconds, for their random numbers and their check.
+/// The largest take the host seconds, for random numbers and for the check.
 fn is_proven_at_large_sizes<T: Number>(bench: &Bench) -> Result<(), Failed> {
     let all = [[1000; 3], [1025, 1023, 1024], [4095, 4097, 4099], [8192; 3]];
     let tried = match bench.tier {
@@ -799,7 +796,7 @@ fn takes_more_rows_than_a_grid_has_blocks<T: Number>(bench: &Bench) -> Result<()
 fn indexes_beyond_two_to_the_32<T: Number>(bench: &Bench) -> Result<(), Failed> {
     for long in [1 << 22, (1 << 22) + 1, (1 << 23) + 1] {
         for extents in [[long, 4, 512], [4, long, 512], [long, 512, 4]] {
-            // Samples will do: in 16 bits, too, no sum of -1, 0 and 1 is rounded.
+            // Samples are enough: even in 16 bits, no sum of -1, 0 and 1 is rounded.
             let largest = if T::rounds_sums() { 1 } else { 4 };
             let (shape, data) = (shape(extents), Data::SmallIntegers { largest });
             let (one, zero) = (T::from_integer(1), T::default());

@@ -1,6 +1,6 @@
-//! The library call: `C = alpha * op(A) * op(B) + beta * C`, for every data type, transposed or not,
-//! whatever the shape and the layout, on the simulator, on the GPU and by OpenCL, compared with
-//! sums in f64 ([`super::problem`]).
+//! The library call: `C = alpha * op(A) * op(B) + beta * C`, for every data type, transposed or
+//! not, for any shape and layout, on the simulator, on the GPU and with OpenCL, compared with sums
+//! in f64 ([`super::problem`]).
 
 use gpu_gemm::device::compiled::{self, Module};
 use gpu_gemm::device::driver;
@@ -113,12 +113,12 @@ impl Library<'_> {
         Ok(Context::new(self.device, self.workspace)?)
     }
 
-    /// Whether it refuses a type that only tensor cores from compute capability 8.0 on multiply.
+    /// Whether it refuses a type that only tensor cores since compute capability 8.0 multiply.
     fn lacks_tensor_cores<T: Number>(&self) -> bool {
         T::TYPE.bytes() == 2 && self.device.facts().capability < 80
     }
 
-    /// Every case is right.
+    /// Checks that every case is right.
     fn check_all<T: Number + MultipliesInto<C>, C: Number>(
         &self,
         cases: impl IntoIterator<Item = Case>,
@@ -173,8 +173,8 @@ impl<T: Number + MultipliesInto<C>, C: Number> Problem<T, C> {
         Ok((after, said))
     }
 
-    /// C is right, and everything around it is as it was. A device without the tensor cores for the
-    /// type refuses the product.
+    /// Checks that C is right, and everything around it unchanged. A device without the tensor
+    /// cores for the type refuses the product.
     fn check(&self, library: &Library, context: &Context) -> Result<(), Failed> {
         let Case {
             shape,
@@ -209,13 +209,13 @@ fn each_transposition() -> impl Iterator<Item = (Transpose, Transpose)> + Clone 
     a.flat_map(move |a| b.clone().map(move |b| (a, b)))
 }
 
-/// Each of these shapes with each transposition.
+/// Each shape with each transposition.
 fn grid(shapes: &[(usize, usize, usize)]) -> impl Iterator<Item = Case> {
     let shapes = shapes.iter();
     shapes.flat_map(|shape| each_transposition().map(|transposes| Case::of(*shape, transposes)))
 }
 
-/// Around the edges of tiles, flat and deep.
+/// Shapes around the edges of tiles, flat and deep.
 const SHAPES: [(usize, usize, usize); 14] = [
     (1, 1, 1),
     (2, 3, 5),
@@ -241,7 +241,7 @@ fn multiplies_transposed_or_not_at_any_edge<T: Number + MultipliesInto<C>, C: Nu
     library.check_all::<T, C>(grid(&SHAPES).step_by(step))
 }
 
-/// Rows of A, B and C at multiples of 16 bytes, of the element's size, and in between.
+/// Rows of A, B and C at multiples of 16 bytes, of the element's size, and of sizes between.
 fn takes_any_leading_dimension_and_offset<T: Number + MultipliesInto<C>, C: Number>(
     library: &Library,
 ) -> Result<(), Failed> {
@@ -337,7 +337,7 @@ fn multiplies_batches_at_any_strides<T: Number + MultipliesInto<C>, C: Number>(
         .enumerate()
         .flat_map(|(index, case)| {
             STRIDES.map(|strides| Case {
-                // Each shape comes with four transpositions.
+                // Each shape occurs with four transpositions.
                 batch: BATCHES[index / 4].1,
                 strides,
                 alpha: 2,
@@ -349,10 +349,10 @@ fn multiplies_batches_at_any_strides<T: Number + MultipliesInto<C>, C: Number>(
     library.check_all::<T, C>(cases.into_iter().step_by(library.tier.step(5)))
 }
 
-/// Both transposed, and in 16 bits with rows at odd places: no kernel reads that without copies,
-/// which are larger than the smallest workspace. C has many rows, many columns, or long sums; a C
-/// of 16 bits is still rounded only once, and one of f32 gets them in parts. In f32 only one of the
-/// two is copied.
+/// A and B are both transposed, and in 16 bits with unaligned rows: no kernel reads these without
+/// copies, which are larger than the smallest workspace. C has many rows, many columns, or long
+/// sums; a C of 16 bits is still rounded only once, and one of f32 is computed in parts. In f32
+/// only one of the two is copied.
 fn cuts_what_the_workspace_is_too_small_for<T: Number + MultipliesInto<C>, C: Number>(
     library: &Library,
 ) -> Result<(), Failed> {
@@ -416,8 +416,7 @@ fn refuses_long_sums_that_the_workspace_is_too_small_for<
     Ok(())
 }
 
-/// The first GPU, with kernels that its driver compiles, whether the build has assembled them or
-/// not.
+/// The first GPU, with kernels that its driver compiles, even if the build has assembled them.
 fn compiled_by_the_driver() -> Result<Device, Failed> {
     let gpu = driver::probe()?.swap_remove(0);
     let ours = compiled::module_for(gpu.architecture())?;
@@ -429,8 +428,8 @@ fn compiled_by_the_driver() -> Result<Device, Failed> {
     Ok(device.into())
 }
 
-/// Products too large for sums of each element: rows of C are multiplied by a vector instead, as
-/// are those of B, and A by what these give (Freivalds). One wrong element changes its row's sum.
+/// Products too large for sums of each element: instead, C times a vector is compared with A times
+/// (B times the vector) (Freivalds). One wrong element changes its row's sum.
 fn large(device: &Device, workspace: usize) -> Result<(), Failed> {
     let context = Context::new(device, workspace)?;
     for case in grid(&[
@@ -495,8 +494,7 @@ fn names_the_argument_that_is_wrong(device: &Device) -> Result<(), Failed> {
         assert!(said.starts_with(begins), "{said}");
     }
     assert_eq!(message(4, 3, 3, 3), None);
-    // Two products, whose matrices of C overlap.
-    // SAFETY: nothing is launched.
+    // Two products with overlapping C. SAFETY: nothing is launched.
     let refused = unsafe {
         gemm_strided_batched(
             &context, 1.0, &a, 4, 0, &b, 3, 0, 0.0, &mut c, 3, 2, 3, 3, 4, 2,
@@ -534,7 +532,7 @@ fn other_stream() -> Result<(), Failed> {
     Ok(())
 }
 
-/// Compiles and allocates before the call, and then neither: the free memory does not change.
+/// Compiles and allocates before the call, but not in it: the free memory does not change.
 fn prepared() -> Result<(), Failed> {
     let device = Device::from(CudaDevice::open(0)?);
     let mut context = Context::new(&device, 0)?;

@@ -1,5 +1,5 @@
-//! The results of kernels and of the library, on the simulator, on the GPU and by OpenCL. It is one
-//! program, since each would compile the host's functions for all element types again.
+//! The results of kernels and of the library, on the simulator, on the GPU and with OpenCL. It is
+//! one program, since another would compile the host's functions for all element types again.
 
 mod barriers;
 mod copies;

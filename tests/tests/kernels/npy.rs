@@ -37,7 +37,7 @@ pub fn trials() -> Vec<Trial> {
     trials
 }
 
-/// Runs a script, and returns what it says if it fails.
+/// Runs a script, and returns its error if it fails.
 fn python(script: &str) -> Result<(), String> {
     python_in(Path::new("."), script)
 }
@@ -57,7 +57,7 @@ fn python_in(folder: &Path, script: &str) -> Result<(), String> {
     }
 }
 
-/// Runs the program in this process, on files of `folder`: it proves its product.
+/// Runs the program in this process on files of `folder`. It must prove its product.
 fn proven(folder: &TempDir, files: &[(&str, &str)], more: &[&str]) {
     let mut arguments: Vec<OsString> = ["rust-gemm", "--device", "sim"].map(OsString::from).into();
     for (option, file) in files {
@@ -71,7 +71,7 @@ fn proven(folder: &TempDir, files: &[(&str, &str)], more: &[&str]) {
     assert_eq!(code, 0, "{}", String::from_utf8_lossy(&report));
 }
 
-/// How NumPy calls an element type.
+/// NumPy's name for an element type.
 fn dtype(element: ElementType) -> String {
     let name = element.name();
     let (kind, bits) = name.split_at(1);
@@ -86,8 +86,8 @@ const ALL: [(&str, &str); 4] = [
     ("--out", "d.npy"),
 ];
 
-/// NumPy writes A, B and C, the program D = 3 A B - 2 C, and NumPy compares it with its own:
-/// within the bound of rounding, computed apart from ours, and exactly where nothing rounds.
+/// NumPy writes A, B and C, the program D = 3 A B - 2 C, and NumPy compares it with its own D:
+/// within a rounding bound that it computes itself, and exactly if nothing rounds.
 fn products_agree(data_type: DataType, orders: &str, version: u8) -> Result<(), Failed> {
     let folder = TempDir::new()?;
     let (a_order, b_order) = orders.split_at(1);

@@ -1,4 +1,4 @@
-//! A kernel receives the values that a launch passes, on a GPU as in the simulator.
+//! A kernel receives the values that a launch passes, on a GPU and in the simulator.
 
 use std::ffi::c_void;
 use std::ptr;
@@ -59,7 +59,7 @@ static CASES: [Case; 2] = [
             mirrored.map(|word| word ^ ends ^ u32::from(ODD)).collect()
         },
         call: |values, output| {
-            // SAFETY: one block of 64 threads, and as many words.
+            // SAFETY: one block of 64 threads, and 64 words.
             unsafe { grid_constants_have_addresses(ODD, &values.table, &values.shape, output) }
         },
         parameters: |values, output| {
@@ -196,7 +196,7 @@ impl Case {
         let mut output = vec![UNWRITTEN; (self.expected)(&values).len()];
         let words = AtomicPtr::new(output.as_mut_ptr());
         simulator::Launch::new(1, THREADS)
-            // SAFETY: the launch and the length of the output are the case's.
+            // SAFETY: the launch and the length of the output are as the case requires.
             .run(|| unsafe { (self.call)(&values, words.load(Relaxed)) })
             .map_err(|fault| fault.to_string())?;
         Ok(output)
@@ -220,7 +220,7 @@ impl Case {
         let pointer = output.as_device_ptr();
         let parameters = (self.parameters)(&values, &pointer);
         // SAFETY: these are the kernel's parameters; the driver copies them, and the buffer
-        // outlives the launch, which is waited for.
+        // outlives the launch, since this waits for it.
         unsafe { stream.launch(&function, 1, THREADS, 0, &parameters)? };
         stream.synchronize()?;
         output.copy_to(&mut words)?;

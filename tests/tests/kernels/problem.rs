@@ -1,5 +1,5 @@
-//! Products of small matrices, and the right results: sums in f64, which are exact where the
-//! elements are integers. The memory around the matrices is poison.
+//! Products of small matrices, and their right results: sums in f64, which are exact for integers.
+//! The memory around the matrices is poison.
 
 use gpu_gemm::{Batch, Call, ElementType, MultipliesInto, Operand, Shape, Transpose};
 use host::data::{Arithmetic, Number};
@@ -25,12 +25,12 @@ pub struct Case {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Elements {
-    /// Results are rounded once, where C has fewer bits than its sums.
+    /// Results are rounded once if C has fewer bits than its sums.
     Integers,
     Fractions,
 }
 
-/// Where the next matrices of a batch begin.
+/// The start of the next matrices in a batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Strides {
     /// The next product begins this number of elements after the end of the last.
@@ -67,7 +67,7 @@ pub struct Matrices<T> {
 }
 
 impl<T: Number> Matrices<T> {
-    /// With these values, counted from 1; or poison, where nothing is read.
+    /// Matrices with these values, counted from 1; or poison, if nothing is read.
     fn new(
         case: &Case,
         (rows, columns): (usize, usize),
@@ -76,7 +76,7 @@ impl<T: Number> Matrices<T> {
     ) -> Matrices<T> {
         let end = case.offset + case.batch.saturating_sub(1) * stride + rows * leading;
         let mut matrices = Matrices {
-            // Poison behind them, too.
+            // Poison after them, too.
             elements: vec![T::POISON; end + 3],
             leading,
             stride,
@@ -106,7 +106,7 @@ impl<T: Number> Matrices<T> {
         self.offset + product * self.stride + row * self.leading + column
     }
 
-    /// An element of the matrix as it is multiplied.
+    /// An element of the matrix as multiplied.
     pub fn element(&self, product: usize, transpose: Transpose, place: (usize, usize)) -> f64 {
         let (row, column) = transpose.of(place);
         self.elements[self.place(product, row, column)].to_f64()
@@ -117,9 +117,8 @@ fn pairs(rows: usize, columns: usize) -> impl Iterator<Item = (usize, usize)> {
     (0..rows).flat_map(move |row| (0..columns).map(move |column| (row, column)))
 }
 
-/// Small integers, most of them positive, so that long sums have more bits than elements of 16
-/// bits. Those of A have more bits than f32 has where the type is wider than that, and as integers
-/// their sums wrap.
+/// Small integers, most of them positive, so that long sums have more bits than 16-bit elements.
+/// In types wider than f32, those of A have more bits than f32, and integer sums wrap.
 fn a_value<T: Number>(elements: Elements, number: usize) -> T {
     let small = scrambled(number) % 7 - 1;
     match (elements, T::TYPE) {
@@ -129,7 +128,7 @@ fn a_value<T: Number>(elements: Elements, number: usize) -> T {
     }
 }
 
-/// The same of B and of C.
+/// The same for B and C.
 fn b_value<T: Number>(elements: Elements, number: usize) -> T {
     let number = number + 1_000_000;
     match elements {
@@ -138,7 +137,7 @@ fn b_value<T: Number>(elements: Elements, number: usize) -> T {
     }
 }
 
-/// Between -1 and 1.
+/// A fraction between -1 and 1.
 fn fraction<T: Number>(number: usize) -> T {
     T::nearest(f64::from(scrambled(number)) / 32767.5 - 1.0)
 }
@@ -149,7 +148,7 @@ pub fn scrambled(number: usize) -> i32 {
     ((word ^ word >> 15).wrapping_mul(0x85eb_ca6b) >> 16) as i32
 }
 
-/// The relative error of one operation, rounded or cut off.
+/// The relative error of one operation, rounded or truncated.
 fn unit(arithmetic: Arithmetic) -> f64 {
     match arithmetic {
         Arithmetic::Float { unit_roundoff, .. } => 2.0 * unit_roundoff,
@@ -214,7 +213,7 @@ impl<T: Number + MultipliesInto<C>, C: Number> Problem<T, C> {
         format!("{} {:?}", T::DATA_TYPE, self.case)
     }
 
-    /// What a plan needs to know about it, with memory at these addresses.
+    /// Its call, with memory at these addresses.
     pub fn call(&self, [a, b]: [usize; 2]) -> Call {
         let operand = |address, matrices: &Matrices<T>, transpose| {
             let address = address + matrices.offset * size_of::<T>();
@@ -234,7 +233,7 @@ impl<T: Number + MultipliesInto<C>, C: Number> Problem<T, C> {
         .batched(batch, T::TYPE)
     }
 
-    /// This memory holds the products, and everything around them is as it was.
+    /// Checks that this memory holds the products, and that everything around them is unchanged.
     pub fn is_right(&self, got: &[C]) -> Result<(), Failed> {
         let mut expected = self.c.elements.clone();
         for product in 0..self.case.batch {
@@ -242,7 +241,7 @@ impl<T: Number + MultipliesInto<C>, C: Number> Problem<T, C> {
                 let in_memory = self.c.place(product, place.0, place.1);
                 let found = got[in_memory];
                 let (want, bound) = self.want(product, place);
-                // Nor is a NaN within the bound.
+                // A NaN is not within the bound.
                 let is_near = (found.to_f64() - want.to_f64()).abs() <= bound;
                 if found != want && !is_near {
                     let name = self.name();
@@ -262,7 +261,7 @@ impl<T: Number + MultipliesInto<C>, C: Number> Problem<T, C> {
         Ok(())
     }
 
-    /// An element of the result, rounded once, and how far off it may be.
+    /// An element of the result, rounded once, and its error bound.
     fn want(&self, product: usize, (row, column): (usize, usize)) -> (C, f64) {
         let Case {
             shape: Shape { k, .. },

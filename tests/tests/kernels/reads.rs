@@ -1,6 +1,6 @@
-//! No kernel accesses anything beside its matrices, in the simulator. A read that is not used
-//! changes no result, so matrices are between pages that nobody can access ([`tests::pages`]), and
-//! copies may read exactly what a launch names.
+//! No kernel accesses anything beside its matrices, in the simulator. An unused read changes no
+//! result, so matrices are between inaccessible pages ([`tests::pages`]), and copies may read only
+//! what a launch names.
 
 use std::env;
 use std::os::unix::process::ExitStatusExt;
@@ -50,8 +50,8 @@ fn trials_of<T: Number + MultipliesInto<C>, C: Number>(variant: &'static Variant
             tests::trial(tier, Backend::Simulator, &stays, test)
         })
         .collect();
-    // Only fences check reads of vectors of registers; copies fill elements outside a tensor map
-    // with zeros.
+    // Only fences check vector loads to registers; copies fill elements outside a tensor map with
+    // zeros.
     let is_mapped = matches!(variant.staging, Staging::Ring { .. });
     if !variant.gemv_like && !is_mapped {
         trials.push(on_simulator(
@@ -62,10 +62,10 @@ fn trials_of<T: Number + MultipliesInto<C>, C: Number>(variant: &'static Variant
     trials
 }
 
-/// The case that this program runs, instead of tests, if this variable is set.
+/// If this variable is set, this program runs the case that it names instead of tests.
 const TRESPASS: &str = "GEMM_TRESPASS";
 
-/// Reads beside fenced memory, if this is a process that is to do so.
+/// Reads beside fenced memory, if [`TRESPASS`] requests it.
 pub fn trespass() {
     let Ok(edge) = env::var(TRESPASS) else {
         return;
@@ -76,7 +76,7 @@ pub fn trespass() {
     };
     let mut fenced = Fenced::new(&[1.0f32; 3], edge, 4).expect("memory");
     let beside = fenced.start().cast::<f32>().wrapping_offset(index);
-    // SAFETY: none; nothing is mapped there, so that the process ends.
+    // SAFETY: none; nothing is mapped there, so the process ends.
     let read = unsafe { beside.read_volatile() };
     panic!("{read} was read");
 }
@@ -109,11 +109,11 @@ const fn place(aligned: bool, edge: Edge) -> Place {
     Place { aligned, edge }
 }
 
-/// Around the edges of a tile, also with one edge alone beside it; where sides are multiples of 4,
-/// aligned rows end at a fence.
+/// Shapes around the edges of a tile, also with only one edge beside it; if sides are multiples of
+/// 4, aligned rows end at a fence.
 fn shapes(variant: &Variant) -> [Shape; 10] {
     let [m, n, k] = [variant.tile.m, variant.tile.n, variant.tile.k].map(|side| side as usize);
-    // Long sums take a while.
+    // Long sums are slow.
     let k = if k > 1000 { 64 } else { k };
     let below = |side: usize| (side - 1).max(1);
     [
@@ -130,7 +130,7 @@ fn shapes(variant: &Variant) -> [Shape; 10] {
     ]
 }
 
-/// How a variant may divide its tiles.
+/// The possible divisions of a variant's tiles.
 fn decompositions(variant: &Variant) -> Vec<Decomposition> {
     match variant.grid {
         Grid::StreamK => vec![
@@ -147,7 +147,7 @@ fn decompositions(variant: &Variant) -> Vec<Decomposition> {
     }
 }
 
-/// The operands that are stored transposed: none but for kernels that read them so.
+/// The operands that are stored transposed: none, except for kernels that read them so.
 fn transposes(variant: &Variant) -> Vec<[Transpose; 2]> {
     match variant.grid {
         Grid::StreamK => Transpose::ALL
@@ -169,7 +169,7 @@ fn stays_inside<T: Number + MultipliesInto<C>, C: Number>(
         })
     });
     let decompositions = decompositions(variant);
-    // Each shape, each place, each transposition.
+    // Each shape, each placement, each transposition.
     let step = match variant.grid {
         Grid::StreamK => tier.step(11),
         _ => tier.step(3),
@@ -199,7 +199,7 @@ fn stays_inside<T: Number + MultipliesInto<C>, C: Number>(
     Ok(())
 }
 
-/// A product of small integers whose matrices have this layout.
+/// A product of small integers, with matrices in this layout.
 fn problem<T: Number + MultipliesInto<C>, C: Number>(
     Shape { m, n, k }: Shape,
     place: Place,
@@ -213,7 +213,7 @@ fn problem<T: Number + MultipliesInto<C>, C: Number>(
     })
 }
 
-/// The memories of a product, each between fences, and a plan for them.
+/// The memory of each matrix of a product, between fences, and a plan for them.
 struct Memory<T: Number, C: Number> {
     a: Fenced<T>,
     b: Fenced<T>,
@@ -269,7 +269,7 @@ impl<T: Number + MultipliesInto<C>, C: Number> Memory<T, C> {
         }
     }
 
-    /// C is right, and nothing was written that must not be.
+    /// Checks that C is right, and that nothing else was written.
     fn check(&self, problem: &Problem<T, C>) -> Result<(), Failed> {
         for (name, are_unchanged) in [
             ("A", self.a.surroundings_are_unchanged()),
@@ -293,14 +293,14 @@ impl<T: Number + MultipliesInto<C>, C: Number> Memory<T, C> {
     }
 }
 
-/// A and B, or the copies that the kernel reads, are named one element shorter than they are.
+/// The simulator stops a launch with a slice of A or B, or of a copy, one element too short.
 fn is_stopped<T: Number + MultipliesInto<C>, C: Number>(
     variant: &'static Variant,
 ) -> Result<(), Failed> {
-    // Rows of any type that end at 16 bytes: no kernel need read more of a copy's padding.
+    // Rows of any type end at multiples of 16 bytes: no kernel needs a copy's padding.
     let [m, mut n] = [variant.tile.m, variant.tile.n].map(|side| side as usize + 8);
     if variant.n_remainder.is_some() {
-        n = variant.tile.n as usize; // the last columns would be another kernel's
+        n = variant.tile.n as usize; // another kernel would compute the last columns
     }
     for aligned in [false, true] {
         let place = place(aligned, Edge::End);
@@ -309,7 +309,7 @@ fn is_stopped<T: Number + MultipliesInto<C>, C: Number>(
         let bindings = memory.bindings();
         let simulator = Simulator::default();
         let simulator = simulator.observed(&|| ());
-        // SAFETY: the memory is that of the plan's call; a launch is told of no more.
+        // SAFETY: the memory is that of the plan's call, and launches name no more of it.
         let run = |launch: &Launch| unsafe { simulator.launch(launch, &bindings) };
         for launch in memory.plan.launches() {
             if launch.kernel.name == variant.entry.name {
@@ -333,7 +333,7 @@ fn is_stopped<T: Number + MultipliesInto<C>, C: Number>(
     Ok(())
 }
 
-/// The launch for each of its slices, which is one element shorter.
+/// The launch, once for each of its slices, with that slice one element shorter.
 fn with_a_shorter_slice(launch: &Launch) -> Vec<Launch> {
     let shorter = |index| {
         let mut launch = launch.clone();

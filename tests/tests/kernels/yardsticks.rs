@@ -1,5 +1,5 @@
-//! The yardsticks compute what their names say: cuBLAS and cublasLt multiply f32 and f64 in IEEE
-//! 754 arithmetic by default, and only those named for TF32 round their operands to it.
+//! The yardsticks compute as their names say: cuBLAS and cublasLt multiply f32 and f64 in IEEE 754
+//! arithmetic by default, and only those named for TF32 round their operands to it.
 
 use gpu_gemm::DataType;
 use host::data::{Matrix, Number, Placement, Problem};
@@ -45,8 +45,8 @@ fn f32_of(value: f64) -> f32 {
 
 const SIZE: usize = 128;
 
-/// Whether C is the first column of A in each column, bit for bit, where the first row of B is ones
-/// and all else of both is zero. The elements of that column differ by `step`, their last bit.
+/// Whether each column of C is bit-identical to the first of A, if the first row of B is ones and
+/// all other elements are zero. That column's elements differ by `step`, their last bit.
 fn keeps<T: Number>(
     step: f64,
     of: fn(f64) -> T,
