@@ -102,7 +102,7 @@ pub struct Variant {
     /// The groups of a CTA's threads that compute the same elements of C, each for its own
     /// k-slice.
     pub k_slices: u32,
-    /// What a CTA stages in shared memory.
+    /// The data that a CTA stages in shared memory.
     pub staging: Staging,
     /// Static shared memory of a CTA, in bytes.
     pub static_shared_bytes: u32,
@@ -510,7 +510,7 @@ impl Grid {
     }
 }
 
-/// What a CTA stages in shared memory.
+/// The data that a CTA stages in shared memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Staging {
     /// Nothing: every read of an element is from global memory.
@@ -589,7 +589,7 @@ pub enum Rounding {
 }
 
 impl Rounding {
-    /// What the errors of a result are proportional to.
+    /// The quantity that errors of a result are proportional to.
     pub const fn error_scale(self) -> ErrorScale {
         match self {
             Rounding::Nearest | Rounding::Compensated | Rounding::Tf32 | Rounding::Truncated => {

@@ -74,7 +74,7 @@ impl<const TILE: usize, const BK: usize, const THREADS: usize, const EXACT: bool
     /// # Safety
     ///
     /// There is a next tile, and `target` is this thread's place ([`TileLoader::target`]) in
-    /// [`TileLoader::STAGE`] elements of shared memory that nobody reads.
+    /// [`TileLoader::STAGE`] elements of shared memory that no thread reads.
     #[inline(always)]
     pub unsafe fn copy_exact(&self, target: *mut f32) {
         for i in 0..Self::COPIES {

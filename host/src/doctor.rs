@@ -35,7 +35,7 @@ pub fn examine(out: &mut dyn Write) -> io::Result<()> {
     findings.extend(toolkit());
     let no_cublas = cublas::CublasError::NotFound;
     let cublas = cublas::find().map(|path| path.display().to_string());
-    let advice = || format!("{no_cublas} It is needed only to compare times with.");
+    let advice = || format!("{no_cublas} It is needed only to compare times.");
     findings.push(("cuBLAS", cublas.ok_or_else(advice)));
     findings.extend(opencl());
     findings.push(("simulator", Ok(Simulator::default().description())));
@@ -72,7 +72,7 @@ fn ptx_of_build() -> Vec<Finding> {
     let of_module = |module: &compiled::Module| {
         let (isa, kernels) = (module.isa()?, module.count()?);
         let what = format!(
-            "{} for {} and newer, PTX ISA {isa}: takes driver {} or newer",
+            "{} for {} and newer, PTX ISA {isa}: needs driver {} or newer",
             plural(kernels, "kernel"),
             module.target(),
             ptx::driver_needed(isa)
@@ -119,7 +119,7 @@ fn opencl() -> Vec<Finding> {
 
 fn toolkit() -> Vec<Finding> {
     let Some(toolkit) = Toolkit::find() else {
-        let advice = "There is no libNVVM. The build fetches it where it may and can; else install a CUDA toolkit or \
+        let advice = "There is no libNVVM. The build downloads it if it may and can; otherwise install a CUDA toolkit or \
                       the Python package nvidia-cuda-nvcc-cu12, or set LIBNVVM_PATH, and build again.";
         return vec![("libNVVM", Err(advice.to_string()))];
     };

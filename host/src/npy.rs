@@ -41,7 +41,7 @@ pub struct NpyError {
     refusal: Refusal,
 }
 
-/// What is wrong with a file: a sentence that begins with its name.
+/// An error in a file: a sentence that begins with the file's name.
 #[derive(Debug, Error)]
 enum Refusal {
     #[error("cannot be read: {}.", clause(.0))]

@@ -60,7 +60,7 @@ impl Rung {
         }
     }
 
-    /// Its tile and its error model: what a check of its results depends on.
+    /// Its tile and its error model: a check of its results depends on both.
     pub fn rounding(self, team: &Team) -> (Tile, ErrorModel) {
         (self.tile(), self.error_model(team))
     }
@@ -81,7 +81,7 @@ impl Rung {
         }
     }
 
-    /// For `auto`, what it runs.
+    /// For `auto`, the description of its choice.
     pub fn chosen(self) -> Option<String> {
         match self {
             Rung::Auto(choice) => Some(choice.description()),

@@ -39,7 +39,7 @@ pub enum FilesError {
     #[error("{0}")]
     Unfit(String),
     #[error(
-        "beta is {0}, so the C that was there is read, but there is no file for it; name one with --c, or leave out --beta."
+        "beta is {0}, so C is read, but there is no file for it; name one with --c, or leave out --beta."
     )]
     NoC(f64),
 }

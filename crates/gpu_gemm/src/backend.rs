@@ -205,10 +205,10 @@ pub unsafe trait Backend: Send + Sync {
     ///
     /// # Safety
     ///
-    /// The launch is one of a [`Plan`] whose matrices and workspace are where `bindings` says, in
-    /// the backend's memory, until it has ended; nothing else touches C or the workspace meanwhile,
-    /// or writes A or B. The earlier launches of the plan have been run. On a GPU, the device's
-    /// context is current.
+    /// The launch is one of a [`Plan`], and `bindings` has the addresses of its matrices and
+    /// workspace in the backend's memory, until it has ended; nothing else touches C or the
+    /// workspace meanwhile, or writes A or B. The earlier launches of the plan have been run. On a
+    /// GPU, the device's context is current.
     unsafe fn launch(&self, launch: &Launch, bindings: &Bindings) -> Result<(), DeviceError>;
 
     /// Waits for everything launched so far.

@@ -32,7 +32,7 @@ pub enum DeviceError {
     #[error("This build holds no PTX, so it cannot use a GPU: {reason}")]
     NoPtx { reason: String },
     #[error(
-        "The driver (CUDA {driver}) is too old for this build's PTX ISA {isa} (CUDA error 222): it takes driver {needed} or newer. Update it{OR_SIMULATE}."
+        "The driver (CUDA {driver}) is too old for this build's PTX ISA {isa} (CUDA error 222): it needs driver {needed} or newer. Update it{OR_SIMULATE}."
     )]
     DriverTooOld {
         driver: String,
@@ -157,15 +157,15 @@ pub enum DeviceError {
         "Kernel `{kernel}` needs tensor cores of compute capability {needed}, which this device does not have. Choose another kernel{OR_SIMULATE}."
     )]
     NoTensorCores { kernel: String, needed: String },
-    #[error("Kernel `{kernel}` does not run by OpenCL: {reason}.")]
+    #[error("Kernel `{kernel}` does not run with OpenCL: {reason}.")]
     NotInOpenCl { kernel: String, reason: String },
     #[error(
         "OpenCL does not compile kernel `{kernel}`. This is a bug in how it was written, or of the device's compiler: please report it with what that says:\n{log}"
     )]
     OpenClBuild { kernel: String, log: String },
-    #[error("Kernel `{kernel}` cannot be launched by OpenCL: {error}.")]
+    #[error("Kernel `{kernel}` cannot be launched with OpenCL: {error}.")]
     OpenClLaunch { kernel: String, error: String },
-    #[error("Kernel `{kernel}` by OpenCL: {panic}.")]
+    #[error("Kernel `{kernel}` with OpenCL: {panic}.")]
     OpenClPanic { kernel: String, panic: Box<Fault> },
     #[error(
         "The OpenCL device is out of memory: there is no room for {} of {total}. Choose a smaller shape.",

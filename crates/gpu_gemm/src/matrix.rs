@@ -214,7 +214,7 @@ pub enum GemmError {
         needed: usize,
         length: usize,
     },
-    #[error("{0}, has more elements than memory can be addressed by.")]
+    #[error("{0}, has more elements than can be addressed.")]
     Overflow(StoredMatrix),
     #[error(
         "{matrix}, overlaps itself: its matrices must lie {} or more apart, or side by side within the \
@@ -223,7 +223,7 @@ pub enum GemmError {
     )]
     Overlap { matrix: StoredMatrix },
     #[error(
-        "{matrix} lies in {} memory, but this context multiplies in {}.",
+        "{matrix} is in {} memory, but this context multiplies in {}.",
         .found.name(),
         .expected.name()
     )]
@@ -351,7 +351,7 @@ mod tests {
             "A, stored as 3 x 5 with lda = 8, takes 21 elements, but its memory has only 20."
         );
         let overflow = one(usize::MAX, 5, 8, 20);
-        assert!(overflow.ends_with("has more elements than memory can be addressed by."));
+        assert!(overflow.ends_with("has more elements than can be addressed."));
         assert!(one(3, 0, 0, 20).starts_with("lda is 0"));
     }
 
@@ -368,7 +368,7 @@ mod tests {
              its memory has only 52."
         );
         let overflow = batched(usize::MAX / 2, 100);
-        assert!(overflow.ends_with("than memory can be addressed by."));
+        assert!(overflow.ends_with("more elements than can be addressed."));
         for stride in [0, 1, 4, 5, 12] {
             let overlap = batched(stride, 100);
             assert!(overlap.contains("overlaps itself"), "{overlap}");

@@ -6,7 +6,7 @@
 //!                | b0 | b2 || b1 | b3 |                            and 2 3 in the second
 //!
 //!     A,  | a0 | |  device ||  device |         Device d begins with panel d of A's rows and
-//!     by  | a1 | |    0    ||    1    |         panel d of B's columns. Of the others it gets
+//!     by  | a1 | |    0    ||    1    |         panel d of B's columns. From others it gets
 //!     rows ====  |=========||=========|         the q panels of A in its rows of C, and the p
 //!         | a2 | |  device ||  device |         panels of B in its columns. Every element of C
 //!         | a3 | |    2    ||    3    |         is computed once, with all of k.

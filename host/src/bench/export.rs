@@ -105,7 +105,7 @@ impl Exports {
         if let Some(folder) = &self.plots {
             fs::create_dir_all(folder).map_err(|error| {
                 let folder = folder.display();
-                format!("The folder `{folder}` for plots cannot be made: {error}.")
+                format!("The folder `{folder}` for plots cannot be created: {error}.")
             })?;
         }
         for (content, path) in self.requested(layout) {

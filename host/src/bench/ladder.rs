@@ -11,7 +11,7 @@ use crate::report::{Record, Sustained, duration, or_dash, percent, speed, spread
 use crate::rung::AUTO;
 
 /// The note below a table that explains the column "step".
-pub(super) const STEP: &str = "step: the speed over that of the fastest variant of the kernel before it in the ladder, of those in this table";
+pub(super) const STEP: &str = "step: the speed relative to the previous kernel of the ladder in this table, by its fastest variant";
 
 /// The columns of back-to-back launches, present only if there were such launches.
 const SUSTAINED: [&str; 5] = ["sustained", "of cuBLAS", "clock", "power", "energy"];

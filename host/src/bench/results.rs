@@ -32,12 +32,12 @@ pub struct Results {
     /// Summaries of the ratios to cuBLAS, where shapes have names; else empty.
     #[serde(default)]
     pub summaries: Vec<Summary>,
-    /// What has changed since an earlier benchmark, if `--compare` names one; else empty.
+    /// The changes since an earlier benchmark, if `--compare` names one; else empty.
     #[serde(default)]
     pub comparison: Vec<Compared>,
 }
 
-/// When, where and by what it was measured.
+/// When, where and with which program it was measured.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Provenance {
     /// When the benchmark began, such as `2026-11-23T08:05:00Z`.
@@ -115,7 +115,7 @@ pub struct Machine {
     pub cublas: Option<String>,
 }
 
-/// What was measured at one shape, with the runs of all contenders alternating.
+/// The measurements at one shape, with the runs of all contenders alternating.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Size {
     /// The name of a shape of `--preset shapes`, and which programs multiply such matrices.

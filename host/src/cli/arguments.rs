@@ -10,7 +10,7 @@ use super::{bench, environment, explain, opencl, ptx, tune};
 use crate::report::Format;
 
 const EXIT_CODES: &str = "Exit codes: 0 if every result is proven right (and for --list and doctor); 1 if one is wrong \
-                          or something failed at run time; 2 if the command line requests what does not exist; \
+                          or something failed at run time; 2 if the command line requests something that does not exist; \
                           3 if all is proven right and `bench --fail-if-slower` finds a kernel slower. SIGINT \
                           (Ctrl-C), SIGTERM and SIGHUP end it as signals do: a shell reports 130, 143 and 129.";
 
@@ -38,7 +38,7 @@ pub struct Arguments {
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     pub(super) kernel: Vec<String>,
 
-    /// Show the kernels with their variants, and the CPU rungs, as `--format` says
+    /// Show the kernels with their variants, and the CPU rungs, in the format of `--format`
     #[arg(long)]
     pub(super) list: bool,
 
@@ -66,10 +66,9 @@ pub(super) enum Command {
     Bench(Box<bench::Arguments>),
     /// Explain a kernel: launches, traffic, roofline, registers and occupancy
     Explain(explain::Arguments),
-    /// Measure which kernels `--kernel auto` is to run on this GPU, and keep the answer
+    /// Measure the fastest kernels on this GPU for `--kernel auto`, and store the result
     Tune(tune::Arguments),
-    /// Say which of driver, GPUs, PTX, libNVVM and cuBLAS are there, and what to do about those
-    /// that are not
+    /// Check for driver, GPUs, PTX, libNVVM and cuBLAS, and say how to get those that are missing
     Doctor,
     /// Show the PTX or the machine code of a kernel beside the Rust lines it came from
     Ptx(ptx::Ptx),

@@ -120,7 +120,7 @@ pub(super) fn bench(
         !arguments.kernel.is_empty() || arguments.dtype.is_some_and(|asked| asked != DataType::F32);
     if arguments.preset == Some(Preset::Report) && names_its_own {
         return Err(usage(
-            "`--preset report` has kernels and a type of its own: leave `--kernel` and `--dtype` out.",
+            "`--preset report` has its own kernels and type: leave `--kernel` and `--dtype` out.",
         ));
     }
     let kernels: Vec<String> = match (arguments.preset, &arguments.kernel[..]) {
@@ -165,7 +165,7 @@ fn bench_asked(
     let device = &opened.device;
     if arguments.sustained.is_some() && (is_native || device.one_gpu().is_none()) {
         return Err(usage(
-            "`--sustained` launches kernels on a GPU until they meet its power limit, and there is none here: leave it out, or choose `--device cuda`.",
+            "`--sustained` launches kernels on a GPU until they reach its power limit, and there is no GPU here: leave it out, or choose `--device cuda`.",
         ));
     }
     let chooser = noted(Chooser::of(device), notes);

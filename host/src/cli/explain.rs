@@ -22,7 +22,7 @@ use gpu_gemm::gpu::Gpu;
 use gpu_gemm::{Choice, Chooser, DataType, DeviceFacts, KERNELS, Shape, Split};
 use serde::Serialize;
 
-/// Explains a kernel: its idea, what it moves and computes, and what a GPU makes of it.
+/// Explains a kernel: its idea, its traffic and arithmetic, and how it runs on a GPU.
 #[derive(Debug, Args)]
 pub(super) struct Arguments {
     /// The kernel, variant or CPU rung, `auto` for the one that suits the shape, `all`, `cpu`, or
@@ -40,15 +40,15 @@ pub(super) struct Arguments {
     #[arg(long, value_enum, default_value_t = Math::Ieee)]
     math: Math,
 
-    /// The factor of the C that was there; 0 does not read it
+    /// The factor of the old C, which is not read if this is 0
     #[arg(long, default_value_t = 0.0, allow_negative_numbers = true)]
     beta: f64,
 
-    /// The GPU to explain it for [default: the one that is here, else h200]
+    /// The GPU to explain it for [default: the GPU here, else h200]
     #[arg(long, value_name = "GPU", value_parser = PossibleValuesParser::new(data_sheets::keys()))]
     gpu: Option<String>,
 
-    /// Devices that multiply it together, each a part of C
+    /// The number of devices, each of which computes a part of C
     #[arg(long, value_name = "NUMBER", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=1024))]
     devices: u16,
 
@@ -99,7 +99,7 @@ pub(super) fn explain(
         None => {
             let key = arguments.gpu.as_deref().unwrap_or(data_sheets::DEFAULT);
             let sheet = data_sheets::find(key);
-            let no_such = || usage(format!("There is no data sheet of `{key}`."));
+            let no_such = || usage(format!("There is no data sheet for `{key}`."));
             (sheet.ok_or_else(no_such)?, false)
         }
     };

@@ -19,8 +19,8 @@ use gpu_gemm::{DataType, Device, Shape};
 /// m, n and k.
 #[derive(Debug, Args)]
 pub struct ShapeArguments {
-    /// m, n and k, where they are not given themselves: a number, or 4k for 4096 [default: 4096
-    /// where `rust-gemm` explains kernels or runs them on a CUDA GPU, else 1024]
+    /// m, n and k, unless they are given one by one: a number, or 4k for 4096 [default: 4096 where
+    /// `rust-gemm` explains kernels or runs them on a CUDA GPU, else 1024]
     #[arg(long, value_parser = size)]
     pub size: Option<usize>,
 
@@ -64,13 +64,13 @@ pub struct MatrixArguments {
     #[arg(long, value_name = "B.npy", requires = "a")]
     b: Option<PathBuf>,
 
-    /// Read the C that was there from this .npy file, where beta is not 0
+    /// Read the old C from this .npy file, if beta is not 0
     #[arg(long, value_name = "C.npy", requires = "a")]
     c: Option<PathBuf>,
 
-    /// Write the resulting C to this .npy file, in C order, if it is proven right; else the file
-    /// stays as it was. A pipe or a device, such as /dev/stdout, is written to; the report then
-    /// goes to standard error
+    /// Write the resulting C to this .npy file, in C order, if it is proven right; otherwise the
+    /// file stays unchanged. A pipe or a device, such as /dev/stdout, is written to; the report
+    /// then goes to standard error
     #[arg(long, value_name = "D.npy", conflicts_with = "batch")]
     pub out: Option<PathBuf>,
 

@@ -35,7 +35,7 @@ pub fn main() -> ExitCode {
         note(
             &mut io::stderr(),
             format!(
-                "Ctrl-C may leave a temporary file behind, as it cannot be watched for: {error}."
+                "Ctrl-C may leave a temporary file behind, since it cannot be handled: {error}."
             ),
         );
     }

@@ -41,7 +41,7 @@ pub(super) fn multiply(
     }
     if options.show.is_some() && arguments.format == Format::Csv {
         return Err(usage(
-            "--show goes with the formats table and json: a line of CSV has no place for rows.",
+            "--show needs --format table or json: a line of CSV cannot hold a matrix.",
         ));
     }
     // Opened before anything that takes long: a file that cannot be written fails at once.

@@ -15,7 +15,7 @@ pub struct NativeArguments {
     #[arg(long, value_enum)]
     schedule: Option<Schedule>,
 
-    /// The size that `cpu-strassen` no longer halves [default: 1024]
+    /// The size up to which `cpu-strassen` does not halve a product [default: 1024]
     #[arg(long)]
     cutoff: Option<usize>,
 }

@@ -29,8 +29,8 @@ pub(super) struct OpenCl {
     #[arg(long)]
     raw: bool,
 
-    /// Write what the compiler of an OpenCL device makes of the kernel: PTX by NVIDIA's, machine
-    /// code by others
+    /// Write the kernel's binary from an OpenCL device's compiler: PTX from NVIDIA's, machine code
+    /// from others
     #[arg(long, value_name = "FILE", conflicts_with = "raw")]
     binary: Option<PathBuf>,
 
@@ -58,7 +58,7 @@ pub(super) fn opencl(
             Ok(program) if asked.raw => texts.push(program.to_owned()),
             Ok(program) => texts.push(opencl::with_sources(program)),
             Err(Absent::Refused(reason)) => refused.push(format!(
-                "The kernel `{entry}` has no meaning in OpenCL C: {reason}."
+                "The kernel `{entry}` cannot be expressed in OpenCL C: {reason}."
             )),
             Err(Absent::Failed(error)) => return Err(failed(error)),
             Err(Absent::NotBuilt) => {
@@ -89,7 +89,7 @@ fn binary(
 ) -> Result<u8, Stop> {
     let DeviceChoice::OpenCl(ordinal) = device else {
         return Err(usage(format!(
-            "`--binary` is made by OpenCL, but {device} is no device of it: name `opencl` or `opencl:NUMBER`."
+            "`--binary` needs an OpenCL device, and {device} is none: name `opencl` or `opencl:NUMBER`."
         )));
     };
     let &[variant] = variants else {

@@ -16,7 +16,7 @@ pub struct OperandArguments {
     #[arg(long, default_value_t = 1.0, allow_negative_numbers = true)]
     pub alpha: f64,
 
-    /// The factor of the C that was there; 0 does not read it
+    /// The factor of the old C, which is not read if this is 0
     #[arg(long, default_value_t = 0.0, allow_negative_numbers = true)]
     pub beta: f64,
 
@@ -58,7 +58,7 @@ impl OperandArguments {
         match (option, asked.iter().find(|asked| asked.is_native())) {
             (Some(option), Some(rung)) => Err(usage(format!(
                 "The CPU rung `{}` multiplies matrices that are not transposed; leave out \
-                 {option}, or name GPU kernels alone.",
+                 {option}, or name only GPU kernels.",
                 rung.name()
             ))),
             _ => Ok(Storage {

@@ -31,7 +31,7 @@ pub(super) struct Ptx {
     #[arg(long)]
     sass: bool,
 
-    /// Only what the machine code of the mainloop consists of
+    /// Only counts of the instructions in the mainloop's machine code
     #[arg(long, requires = "sass")]
     statistics: bool,
 
@@ -40,9 +40,9 @@ pub(super) struct Ptx {
     arch: Option<NvvmArch>,
 }
 
-const NO_TOOLKIT: &str = "There is no ptxas here, which makes machine code of PTX; install a CUDA toolkit or the Python \
+const NO_TOOLKIT: &str = "There is no ptxas here to make machine code from PTX; install a CUDA toolkit or the Python \
                           package nvidia-cuda-nvcc-cu12.";
-const NO_NVDISASM: &str = "There is no nvdisasm here, which writes machine code as text; install a CUDA toolkit or the \
+const NO_NVDISASM: &str = "There is no nvdisasm here to write machine code as text; install a CUDA toolkit or the \
                            Python package nvidia-cuda-nvdisasm, or put nvdisasm into PATH.";
 
 pub(super) fn ptx(asked: &Ptx, out: &mut dyn Write, notes: &mut dyn Write) -> Result<u8, Stop> {

@@ -77,7 +77,7 @@ impl Running {
     pub(super) fn origin(&self, device: &Device) -> Result<Origin, Stop> {
         match self.start {
             Some(_) if device.several().is_none() => Err(usage(
-                "--start goes with several devices, as in `--device cuda:0+1`.",
+                "--start needs several devices, as in `--device cuda:0+1`.",
             )),
             start => Ok(start.unwrap_or_default()),
         }
@@ -113,7 +113,7 @@ pub(super) fn allowed(
     for (math, what, option) in [
         (
             Math::Split,
-            "splits f32 into two f16, with bounds of their own",
+            "splits f32 into two f16, with an error bound of its own",
             "split",
         ),
         (
@@ -126,7 +126,7 @@ pub(super) fn allowed(
         let kernels: Vec<&str> = of_math.map(|(name, _)| *name).collect();
         if let Some(name) = kernels.iter().find(|name| has(name)) {
             return Err(usage(format!(
-                "Kernel `{name}` {what}: allow that by `--math {option}`."
+                "Kernel `{name}` {what}: allow it with `--math {option}`."
             )));
         }
         if !kernels.is_empty() && !has("all") {
@@ -230,7 +230,7 @@ mod tests {
         assert_eq!(
             by_reason(&left_out),
             [
-                "not run: a, c: does not run by OpenCL: OpenCL C has no warps (`shfl`).",
+                "not run: a, c: does not run with OpenCL: OpenCL C has no warps (`shfl`).",
                 "not run: b: computes with f64, which the OpenCL device some device does not have \
                  (cl_khr_fp64).",
             ]

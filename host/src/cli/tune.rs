@@ -1,4 +1,4 @@
-//! `rust-gemm tune`: measures on this GPU what `--kernel auto` is to run.
+//! `rust-gemm tune`: measures on this GPU which kernels `--kernel auto` should run.
 
 use std::error::Error;
 use std::fs;
@@ -21,8 +21,8 @@ use gpu_gemm::choose::{Found, Key, Tuned};
 use gpu_gemm::device::driver;
 use gpu_gemm::{Choice, Chooser, Device, DeviceChoice, DeviceError, Opened, Shape};
 
-/// Measures on this GPU which kernels `--kernel auto` and the library are to run, for f32 matrices
-/// of the given shapes, and keeps the answer in the cache folder, for this GPU, driver and build.
+/// Measures on this GPU which kernels `--kernel auto` and the library should run, for f32 matrices
+/// of the given shapes, and stores the result in the cache folder, for this GPU, driver and build.
 #[derive(Debug, Args)]
 pub(super) struct Arguments {
     /// Values of m = n = k: numbers such as 1000 or 4k (k is 1024), and ranges FROM:TO:STEP
@@ -34,11 +34,11 @@ pub(super) struct Arguments {
     #[arg(long, value_name = "MxNxK", value_delimiter = ',', value_parser = shape)]
     shapes: Vec<Shape>,
 
-    /// Plans to measure at each shape at most, those that should be the fastest first
+    /// The largest number of plans to measure at each shape, the most promising first
     #[arg(long, default_value_t = 24, value_parser = clap::value_parser!(u16).range(1..))]
     plans: u16,
 
-    /// Show what was measured before, and measure nothing
+    /// Show earlier measurements, and measure nothing
     #[arg(long, conflicts_with_all = ["sizes", "shapes", "plans"])]
     list: bool,
 
@@ -138,7 +138,7 @@ fn keep(tuned: &Tuned, key: &Key) -> Result<PathBuf, Box<dyn Error>> {
     if let Some(folder) = path.parent() {
         fs::create_dir_all(folder).map_err(|error| {
             let (folder, why) = (folder.display(), clause(&error));
-            format!("The folder `{folder}` cannot be made: {why}.")
+            format!("The folder `{folder}` cannot be created: {why}.")
         })?;
     }
     let mut output = Output::open(&path)?;

@@ -11,7 +11,7 @@ pub fn data_type() -> impl TypedValueParser<Value = DataType> {
         PossibleValue::new(data_type.name()).help(match data_type {
             DataType::F32 => "IEEE binary32",
             DataType::F64 => "IEEE binary64",
-            DataType::I32 => "32-bit integers whose arithmetic wraps",
+            DataType::I32 => "32-bit integers with wrapping arithmetic",
             DataType::BF16 => "bfloat16, with sums in f32: on tensor cores",
             DataType::F16 => "IEEE binary16, with sums in f32: on tensor cores",
             DataType::BF16_F32 => "A and B in bf16, sums and C in f32",

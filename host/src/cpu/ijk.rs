@@ -1,9 +1,9 @@
 //! Three plain loops, as in the formula: for each row of A and each column of B, the sum of
 //! their products.
 //!
-//! The innermost loop walks down a column of B, so each iteration touches another cache line. Of
-//! the 64 bytes that are fetched, 4 (f32) are used; where a column of lines does not fit in the
-//! cache, each of the M*N*K iterations fetches one anew.
+//! The innermost loop walks down a column of B, so each iteration touches another cache line. Only
+//! 4 (f32) of the 64 bytes fetched are used; where a column of lines does not fit in the cache,
+//! each of the M*N*K iterations fetches one anew.
 //! Cache lines fetched for B: up to M*N*K      (a line holds L elements: 16 of f32)
 //!
 //! ```sh

@@ -1,10 +1,10 @@
 //! The CPU's own ladder: the same product without a GPU, from three plain loops to threads, for
 //! reference and contrast.
 //!
-//! A rung is an ordinary function that adds `A * B` to C; [`run`] handles `alpha`,
-//! `beta` and the C that was there, so that each file holds one idea. The rungs run natively,
-//! whatever `--device` says, and go through the same gates, timing and report as the GPU
-//! kernels. A new one is a file here and a line in `rungs!` below.
+//! A rung is an ordinary function that adds `A * B` to C; [`run`] handles `alpha`, `beta` and the
+//! old C, so that each file holds one idea. The rungs run natively, whatever `--device` says, and
+//! go through the same gates, timing and report as the GPU kernels. A new one is a file here and a
+//! line in `rungs!` below.
 //!
 //! ```sh
 //! cargo run --release -p host -- --kernel cpu

@@ -6,7 +6,7 @@ use thiserror::Error;
 
 use super::schedule::Schedule;
 
-/// A product whose smallest dimension is no larger than this is left to `cpu-divide`.
+/// A product with a smallest dimension of at most this is left to `cpu-divide`.
 ///
 /// Measured with `--cutoff`, f32, on a core of a Xeon with AVX-512 beside other programs: the
 /// time with one level over that with none was 1.2 to 1.3 at 1024 (it does not pay), 0.7 to 0.95

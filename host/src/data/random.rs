@@ -28,7 +28,7 @@ pub enum Data {
     Integers,
     /// The sum of an element's row and column, counted from 0
     IndexSum,
-    /// Integers from `-largest` to `largest`, whose sums of products stay exact.
+    /// Integers from `-largest` to `largest`, with exact sums of products.
     #[value(skip)]
     SmallIntegers { largest: i32 },
     /// Small integers, but at every `every`-th index along k one matrix holds odd numbers of

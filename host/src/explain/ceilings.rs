@@ -22,7 +22,7 @@ const LOADS: f64 = 1.0;
 /// The ceilings set by the instructions of the mainloop.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Ceilings {
-    /// The architecture whose machine code was counted, such as `sm_90`.
+    /// The architecture of the counted machine code, such as `sm_90`.
     pub architecture: &'static str,
     /// Instructions of the mainloop, the multiply-adds among them, and the loads.
     pub instructions: usize,
@@ -42,7 +42,7 @@ pub struct Ceilings {
 }
 
 impl Ceilings {
-    /// The ceilings of a variant whose machine code has been counted.
+    /// The ceilings of a variant, if its machine code has been counted.
     pub(super) fn of(variant: &Variant, gpu: &Gpu, roofline: &Roofline) -> Option<Ceilings> {
         match variant.types.a {
             ElementType::F32 => Some(Ceilings::new(record::of(variant.name)?, gpu, roofline)),

@@ -78,7 +78,7 @@ impl Divided {
         } = self;
         writeln!(
             out,
-            "split      {m} x {n} x {k} on {}, {p} x {q}: each has {} x {} of C, by {}, one of which is explained below",
+            "split      {m} x {n} x {k} on {}, {p} x {q}: each computes {} x {} of C in {}, one of them explained below",
             plural(self.devices, "device"),
             self.rows,
             self.columns,
@@ -92,10 +92,10 @@ impl Divided {
             plural(self.received_bytes_of_all, "byte")
         )?;
         match self.hidden_from_bytes_per_s {
-            None => writeln!(out, "hidden     nothing travels\n"),
+            None => writeln!(out, "hidden     nothing is sent\n"),
             Some(bandwidth) => writeln!(
                 out,
-                "hidden     a product takes {} at the peak: the next panel is there by then if it travels at {:.1} GB/s\n",
+                "hidden     a product takes {} at the peak: at {:.1} GB/s the next panel has arrived by then\n",
                 duration(self.product_s),
                 bandwidth / 1e9
             ),

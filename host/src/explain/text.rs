@@ -68,7 +68,7 @@ fn launches(explanation: &Explanation) -> impl std::fmt::Display {
         let ctas = u128::from(launch.grid_x) * u128::from(launch.grid_y);
         let begins = match launch.begins_early {
             true => "early, waits in the kernel",
-            false => "after what comes before",
+            false => "after all earlier work",
         };
         table.add_row([
             launch.kernel.to_string(),
@@ -191,7 +191,7 @@ fn write_roofline(explanation: &Explanation, out: &mut dyn Write) -> io::Result<
     );
     let from = match roofline.gpu_is_here {
         true => "",
-        false => " (not here: figures of its data sheet)",
+        false => " (not here: figures from its data sheet)",
     };
     let (peak, memory) = (
         speed(roofline.peak_flops_per_s),
@@ -229,7 +229,7 @@ fn write_ceilings(explanation: &Explanation, out: &mut dyn Write) -> io::Result<
         let loads = loads.map(|(count, from)| format!("{count} from {from} memory"));
         writeln!(
             out,
-            "loads      {} for {} in the mainloop ({}), and an SM starts one of a warp per clock: at most {}",
+            "loads      {} for {} in the mainloop ({}), and an SM starts one warp load per clock: at most {}",
             loads.collect::<Vec<_>>().join(" and "),
             plural(fmas as u64, "FMA"),
             ceilings.architecture,
@@ -251,7 +251,7 @@ fn write_ceilings(explanation: &Explanation, out: &mut dyn Write) -> io::Result<
     if lowest != cached {
         write!(
             out,
-            "; where caches answer reads of global memory, {cached}: {at_most}"
+            "; if caches serve all reads of global memory, {cached}: {at_most}"
         )?;
     }
     writeln!(out, "\n")

@@ -31,7 +31,7 @@ pub fn write(lines: &[Line], out: &mut dyn Write) -> io::Result<()> {
 
 fn write_places(shown: &[Place], origin: &[Place], out: &mut dyn Write) -> io::Result<()> {
     if origin.is_empty() {
-        return writeln!(out, "\n// of no line in particular");
+        return writeln!(out, "\n// without a source line");
     }
     let same = shown.iter().zip(origin).take_while(|(a, b)| a == b).count();
     // A return to a caller repeats the caller's place.
@@ -105,7 +105,7 @@ f;
 // kernel.rs:8
 g;
 
-// of no line in particular
+// without a source line
 h;
 ";
         assert_eq!(written(&listing), expected);

@@ -104,12 +104,12 @@ impl Output {
         matches!(self.sink, Sink::Stream { .. })
     }
 
-    /// Puts what was written in the target's place, in one step, once it has reached the disk; or
-    /// writes it to the stream, which its reader may close early.
+    /// Replaces the target in one step, once everything has reached the disk; or writes it to the
+    /// stream, which its reader may close early.
     ///
     /// # Errors
     ///
-    /// For example, the disk is full. A target that is a file is then as it was.
+    /// For example, the disk is full. A target that is a file is then unchanged.
     pub fn commit(self) -> Result<(), OutputError> {
         let Output { path, sink } = self;
         let committed = match sink {

@@ -49,7 +49,7 @@ pub enum EvaluateError {
     #[error(transparent)]
     Team(#[from] TeamError),
     #[error(
-        "cuBLAS, which `--baseline` names, needs a GPU by CUDA: leave `--baseline` out, or choose `--device cuda`."
+        "cuBLAS, which `--baseline` names, needs a CUDA GPU: leave `--baseline` out, or choose `--device cuda`."
     )]
     BaselineWithoutGpu,
     #[error(

@@ -107,8 +107,8 @@ impl List {
 
     fn write_text(&self, out: &mut dyn Write) -> io::Result<()> {
         let about = "GPU kernels in the order of the ladder, each with its idea and its variants. A \
-                     kernel's name stands for its first variant of the type. A block tile is m x n x \
-                     k; what multiplies is followed by the least compute capability that it is for. \
+                     kernel's name selects its first variant of the type. A block tile is m x n x \
+                     k; after the unit that multiplies comes the lowest compute capability that it needs. \
                      CPU rungs follow, each with its types and its threads.";
         writeln!(out, "{}\n", wrapped(about))?;
         writeln!(
@@ -137,15 +137,14 @@ impl List {
             }
         }
         let text = format!(
-            "One launch can compute a batch of products (--batch), but by {}.",
+            "One launch can compute a batch of products (--batch), except with {}.",
             self.names(|variant| variant.batched == Some(false))
         );
         writeln!(out, "\n{}", wrapped(&text))?;
         let by_maxima = ErrorScale::RowsAndColumns.name();
         let text = format!(
-            "Error model: {}, in proportion to the magnitudes of an element's own terms; {by_maxima}, to \
-             those and to the largest elements of its row of A and its column of B, of {}; {} of \
-             integers.",
+            "Error model: {}, proportional to the magnitudes of an element's own terms; {by_maxima}, also \
+             to the largest elements of its row of A and its column of B, for {}; {} for integers.",
             ErrorScale::Terms.name(),
             self.names(|variant| variant.error_model == Some(by_maxima)),
             ErrorScale::Nothing.name()
@@ -227,8 +226,10 @@ mod tests {
             let is_there = listed.threads_by.is_some() || words.contains(&listed.kernel);
             assert!(is_there, "{}", listed.kernel);
         }
-        assert!(all.contains("its column of B, of split-fp32; exact of integers."));
-        let (_, of_batches) = all.split_once("of products (--batch), but by ").unwrap();
+        assert!(all.contains("its column of B, for split-fp32; exact for integers."));
+        let (_, of_batches) = all
+            .split_once("of products (--batch), except with ")
+            .unwrap();
         let (of_batches, _) = of_batches.split_once('.').unwrap();
         let mut alone: Vec<&str> = gpu_gemm::gpu_kernels::variants()
             .filter(|variant| !variant.takes_batches())

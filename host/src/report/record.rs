@@ -235,7 +235,7 @@ impl Record {
     pub(crate) fn copies_note(&self) -> Option<String> {
         let variant = self.reads_in_place.as_ref()?;
         Some(format!(
-            "copies A or B first, as it does not read them as they lie; `{variant}` does"
+            "copies A or B first, since it cannot read them in place; `{variant}` can"
         ))
     }
 

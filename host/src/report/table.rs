@@ -64,7 +64,7 @@ pub(super) fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     }
     for record in &report.results {
         let verdict = match record.proven {
-            true if record.is_sampled() => "right as far as sampled",
+            true if record.is_sampled() => "right in all samples",
             true => "proven right",
             false => "NOT PROVEN",
         };
@@ -76,10 +76,7 @@ pub(super) fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
             writeln!(out, "    {note}")?;
         }
         if record.is_one_after_the_other() {
-            writeln!(
-                out,
-                "    launched for one product of the batch after the other"
-            )?;
+            writeln!(out, "    launched once for each product of the batch")?;
         }
         if let Some(several) = &record.several {
             writeln!(out, "    {}", several.sentence())?;

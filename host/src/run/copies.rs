@@ -67,8 +67,8 @@ fn none_as<'a, Input: Number, T: Number>(
     }))
 }
 
-/// Elements from a row to the next where rows begin at multiples of 512 bytes, which is what
-/// `cuMemAllocPitch` takes on every GPU so far.
+/// Elements from a row to the next where rows begin at multiples of 512 bytes, as with
+/// `cuMemAllocPitch` on every GPU so far.
 pub(crate) fn pitch(columns: usize, element_bytes: usize) -> usize {
     columns.next_multiple_of(512 / element_bytes)
 }

@@ -25,7 +25,7 @@ use crate::parallel;
 /// The error, in units of rounding, above which a result is suspicious.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Alarm {
-    /// The limit of an element whose terms cancel.
+    /// The limit of an element with terms that cancel.
     base: f64,
     /// What is added to it for an element as large as all its terms together.
     slope: f64,

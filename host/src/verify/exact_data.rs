@@ -22,7 +22,7 @@ pub fn exact_data<T: Number>(k: usize) -> Option<Data> {
 /// The significant bits of TF32, more than bf16's 8.
 pub const TF32_BITS: i32 = 11;
 
-/// [`exact_data`] whose longest factors have `bits` bits.
+/// [`exact_data`] with `bits` bits in its longest factors.
 pub fn exact_data_of_bits<T: Number>(k: usize, bits: i32) -> Option<Data> {
     let limit = exact_integers::<T>() / 4.0;
     // Half of the range for either kind. Results in f16 stay finite.

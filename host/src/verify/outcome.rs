@@ -73,7 +73,7 @@ pub enum Failure {
         bound: f64,
     },
     #[error(
-        "C[{row}][{col}] is {got}, where the reference, in a wider type, is {want}: its terms add up to {magnitude:.3e} in magnitude, and no {data_type} is larger than {largest:.3e}, so a sum has overflowed on the way. Make A or B smaller, or alpha larger, or use a wider type."
+        "C[{row}][{col}] is {got}, where the reference, in a wider type, is {want}: its terms add up to {magnitude:.3e} in magnitude, and no {data_type} is larger than {largest:.3e}, so a partial sum has overflowed. Make A or B smaller, or alpha larger, or use a wider type."
     )]
     Overflow {
         row: usize,

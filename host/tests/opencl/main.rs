@@ -69,7 +69,7 @@ fn a_binary_is_what_the_devices_compiler_made() {
         ),
         (
             "opencl tiled-16 --binary b --device sim",
-            "`--binary` is made by OpenCL, but sim is no device of it",
+            "`--binary` needs an OpenCL device, and sim is none",
         ),
         (
             "opencl tiled-16 --binary b --device opencl:1000",

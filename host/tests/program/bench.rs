@@ -139,7 +139,7 @@ fn starts_are_compared_by_two_runs() {
     let several = results.sizes[0].results[0].several.as_ref().unwrap();
     assert_eq!(several.start, "host");
     let refused = crate::common::run("bench --device sim --start host --kernel naive").refused(2);
-    assert_contains(&refused, &["--start goes with several devices"]);
+    assert_contains(&refused, &["--start needs several devices"]);
     let refused = crate::common::run("bench --device sim,opencl").refused(2);
     assert_contains(&refused, &["a device is auto, sim, cuda"]);
 }

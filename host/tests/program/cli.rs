@@ -103,16 +103,16 @@ fn nobody_gets_fewer_bits_than_ieee_754_without_asking_for_it() {
     for (kernel, named, pattern, skipped, allowed) in [
         (
             "tensor-core",
-            "rounds f32 to tf32, which has 11 of its 24 bits: allow that by `--math tf32`.",
+            "rounds f32 to tf32, which has 11 of its 24 bits: allow it with `--math tf32`.",
             "t*",
             "which rounds f32 to tf32",
             &["tf32"][..],
         ),
         (
             "split-fp32",
-            "splits f32 into two f16, with bounds of their own: allow that by `--math split`.",
+            "splits f32 into two f16, with an error bound of its own: allow it with `--math split`.",
             "s*,tiled-32",
-            "which splits f32 into two f16, with bounds of their own; `--math split` allows it",
+            "which splits f32 into two f16, with an error bound of its own; `--math split` allows it",
             &["split", "tf32"],
         ),
     ] {
@@ -137,11 +137,11 @@ fn nobody_gets_fewer_bits_than_ieee_754_without_asking_for_it() {
 
 #[test]
 fn where_a_kernel_copies_b_its_variant_that_does_not_is_named() {
-    let note = "copies A or B first, as it does not read them as they lie; `";
+    let note = "copies A or B first, since it cannot read them in place; `";
     let multiplied = |options: &str| run(&format!("--device sim --size 64 {options}")).succeeded();
     // No type is given: it is the kernel's.
     let text = multiplied("--kernel warp-specialized --transpose-b");
-    let expected = format!("{note}warp-specialized-nt` does");
+    let expected = format!("{note}warp-specialized-nt` can");
     assert_contains(&text, &[" of bf16,", &expected]);
     for options in [
         "--kernel warp-specialized-nt --transpose-b",
@@ -238,7 +238,7 @@ fn a_request_that_makes_no_sense_is_a_usage_error_that_says_why() {
         ("bench --preset report --sizes 8", "cannot be used with"),
         (
             "bench --preset report --kernel naive",
-            "has kernels and a type of its own",
+            "has its own kernels and type",
         ),
         ("bench --device sim --sizes 8 --baseline cublas", "cuBLAS"),
         ("--kernel cpu-ikj --size 8 --transpose-a", "--transpose-a"),
@@ -277,7 +277,10 @@ fn every_product_of_a_batch_is_proven_and_counts() {
             &table,
             &[", a batch of 7", "exact: in each of 7 products: all 108 "],
         );
-        assert_eq!(table.matches("one product of the batch after").count(), 0);
+        assert_eq!(
+            table.matches("once for each product of the batch").count(),
+            0
+        );
         let report = run(&format!("{what} {more} --format json")).succeeded();
         let report: Value = serde_json::from_str(&report).unwrap();
         for (index, record) in report["results"].as_array().unwrap().iter().enumerate() {
@@ -295,7 +298,7 @@ fn every_product_of_a_batch_is_proven_and_counts() {
         }
     }
     let what = "--kernel tiled-32 --m 9 --n 12 --k 20 --batch 3 --device sim --transpose-b";
-    let after = "tiled-32: proven right\n    launched for one product of the batch after the other";
+    let after = "tiled-32: proven right\n    launched once for each product of the batch";
     assert_contains(&run(what).succeeded(), &[after]);
     let report = run(&format!("{what} --format json")).succeeded();
     let report: Value = serde_json::from_str(&report).unwrap();
@@ -412,7 +415,7 @@ fn ptx_shows_instructions_below_their_lines_or_says_why_there_are_none() {
         return;
     };
     assert!(listing.starts_with(".visible .entry naive(\n"), "{listing}");
-    // The kernel multiplies and adds in one line of its file, whose text is beside the number.
+    // The kernel multiplies and adds in one line of its file; its text is beside the number.
     let source = include_str!("../../../gpu-kernels/src/naive.rs");
     let before = listing.split("fma.rn.f32").next().unwrap_or_default();
     let place = before

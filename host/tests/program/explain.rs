@@ -167,7 +167,7 @@ fn what_does_not_exist_is_a_usage_error() {
 fn a_product_on_several_devices_is_explained_with_its_split_and_one_of_its_parts() {
     let text = explain("tiled-32 --size 4096 --devices 4 --gpu h200").succeeded();
     let parts = [
-        "split      4096 x 4096 x 4096 on 4 devices, 2 x 2: each has 2048 x 2048 of C, by 4 products",
+        "split      4096 x 4096 x 4096 on 4 devices, 2 x 2: each computes 2048 x 2048 of C in 4 products",
         "sent       each receives up to 33554432 bytes, M K/p (q-1)/q + K N/q (p-1)/p elements",
         "hidden     a product takes ",
         "1024 x 1024 x 4096 of f32",

@@ -189,7 +189,7 @@ fn c_is_not_read_where_beta_is_zero_and_needed_where_it_is_not() {
     let note = "note: `c.npy` is not read, because beta is 0.\n";
     assert_eq!((ended.code, ended.err.as_str()), (Some(0), note));
     let files = "--a a.npy --b a.npy --beta 2";
-    let why = "beta is 2, so the C that was there is read, but there is no file for it";
+    let why = "beta is 2, so C is read, but there is no file for it";
     folder.refuses(files, 2, why);
     let why = "cannot be read: no such file or directory";
     folder.refuses(&format!("{files} --c c.npy"), 1, why);
@@ -366,7 +366,7 @@ fn the_corner_of_the_source_is_that_of_the_closed_form() {
     let want: Vec<Vec<f64>> = rows.iter().map(as_floats).collect();
     assert_eq!(json["results"][0]["corner"], serde_json::json!(want));
     let csv = format!("{problem} --format csv");
-    folder.refuses(&csv, 2, "CSV has no place for rows");
+    folder.refuses(&csv, 2, "CSV cannot hold a matrix");
     // For every kernel, and no larger than C: 0 * 0 + 1 * 1, 0 * 1 + 1 * 2, 0 * 2 + 1 * 3.
     let small = "--m 2 --n 3 --k 2 --kernel naive,tiled --data index-sum --show 1x9";
     let report = folder.run(small).succeeded();

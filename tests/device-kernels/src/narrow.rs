@@ -61,8 +61,7 @@ pub(crate) static PROBES: &[Probe] = &[
                 .collect()
         },
     ),
-    // An H200's results before the workaround for libNVVM's errors: 083a, ffff; 083a, fff8; 0936,
-    // ffff.
+    // An H200 before the workaround for libNVVM's errors: 083a, ffff; 083a, fff8; 0936, ffff.
     probe!(
         halves_in_an_array_and_rotated_bytes_are_right,
         launch: one_block(3),

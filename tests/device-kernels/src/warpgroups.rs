@@ -283,7 +283,7 @@ pub unsafe fn a_warpgroup_multiplies_tf32_of_registers(_: &[u32], output: *mut u
     }
 }
 
-/// The same with tiles whose rows run along M and N: A in one box of 64 columns, B in two.
+/// The same with MN-major tiles: A in one box of 64 columns, B in two.
 #[kernel]
 pub unsafe fn a_warpgroup_multiplies_tiles_with_rows_along_m_and_n(_: &[u32], output: *mut u32) {
     const BOX: u32 = 64 * 128; // 64 rows of 128 bytes

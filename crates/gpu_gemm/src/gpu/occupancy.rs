@@ -113,8 +113,8 @@ pub struct Waves {
 }
 
 impl Waves {
-    /// The waves of `ctas` CTAs, of which an SM holds `resident`; `None` if it holds none or
-    /// there are none.
+    /// The waves of `ctas` CTAs, with `resident` on an SM; `None` if it holds none or there are
+    /// none.
     pub fn of(ctas: u64, resident: u32, sms: u32) -> Option<Waves> {
         let at_once = u64::from(resident) * u64::from(sms);
         if at_once == 0 || ctas == 0 {

@@ -1,4 +1,4 @@
-//! What has changed since an earlier benchmark: `bench --compare FILE`.
+//! The changes since an earlier benchmark: `bench --compare FILE`.
 //!
 //! A difference of medians is noise unless
 //!

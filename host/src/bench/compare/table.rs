@@ -142,7 +142,7 @@ fn differences(earlier: &Results, now: &Results) -> Vec<String> {
     let (earlier, now) = (&earlier.machine, &now.machine);
     if (&earlier.backend, &earlier.device) != (&now.backend, &now.device) {
         notes.push(format!(
-            "that was measured on {} ({}), this on {} ({}): a change may be that of the machine.",
+            "that was measured on {} ({}), this on {} ({}): a change may be due to the machine.",
             earlier.device, earlier.backend, now.device, now.backend
         ));
     }

@@ -7,7 +7,7 @@ use crate::measure::cublas;
 use crate::plot::{BLUE, Bar, Bars, GREY, INK, ORANGE, Row, figure};
 use crate::rung::AUTO;
 
-/// The largest number of kernels whose ratios are drawn: `auto`, and then the fastest.
+/// The largest number of kernels with drawn ratios: `auto`, and then the fastest.
 const RATIO_KERNELS: usize = 4;
 
 /// Speed at the largest size, a bar for each variant in the order of the ladder; if there are many

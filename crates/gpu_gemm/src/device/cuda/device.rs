@@ -125,7 +125,7 @@ impl CudaDevice {
         })
     }
 
-    /// What the driver reports about this GPU.
+    /// The driver's description of this GPU.
     pub fn properties(&self) -> &Properties {
         &self.properties
     }
@@ -179,7 +179,7 @@ impl CudaDevice {
         };
         record_panics(&ptx, &module, &self.panic_record)?;
         let function = module.get_function(entry);
-        let function = function.map_err(during("Looking a kernel up"))?.to_raw();
+        let function = function.map_err(during("Looking up a kernel"))?.to_raw();
         let kernel = Kernel {
             _module: module,
             function,
@@ -263,7 +263,7 @@ fn record_panics(
     let address = record.as_ptr().expose_provenance() as u64;
     let variable = module.get_global::<u64>(panic_record::ADDRESS);
     variable
-        .map_err(during("Looking a variable up"))?
+        .map_err(during("Looking up a variable"))?
         .copy_from(&address)
         .map_err(during("Copying to the GPU"))
 }

@@ -205,7 +205,7 @@ fn enable(device: &CudaDevice, peer: &CudaDevice) -> Result<bool, DeviceError> {
     let mut can = 0;
     // SAFETY: `can` outlives the call.
     let status = unsafe { cuDeviceCanAccessPeer(&mut can, from, to) };
-    checked(status as u32).map_err(during("Asking whether GPUs reach each other"))?;
+    checked(status as u32).map_err(during("Checking peer access between GPUs"))?;
     if can == 0 {
         return Ok(false);
     }
@@ -215,7 +215,7 @@ fn enable(device: &CudaDevice, peer: &CudaDevice) -> Result<bool, DeviceError> {
         ALREADY_ENABLED => Ok(true),
         TOO_MANY_PEERS => Ok(false),
         status => {
-            checked(status).map_err(during("Letting a GPU reach another"))?;
+            checked(status).map_err(during("Enabling peer access between GPUs"))?;
             Ok(true)
         }
     }

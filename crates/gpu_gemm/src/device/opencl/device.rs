@@ -153,7 +153,7 @@ fn devices() -> Result<Vec<(Device, OpenClProperties)>, DeviceError> {
         for id in platform.get_devices(CL_DEVICE_TYPE_ALL).unwrap_or_default() {
             let device = Device::new(id);
             let properties = OpenClProperties::of(&device, &name);
-            let doing = "Asking an OpenCL device what it is";
+            let doing = "Querying an OpenCL device";
             let properties = properties.map_err(|error| DeviceError::opencl(doing, error))?;
             found.push((device, properties));
         }
@@ -353,7 +353,7 @@ impl OpenClDevice {
         if self.is_pocl() && entry == MISCOMPILED_BY_POCL {
             return Err(DeviceError::NotInOpenCl {
                 kernel: entry.to_owned(),
-                reason: "PoCL miscompiles its barrier, which only some ways lead to".to_owned(),
+                reason: "PoCL miscompiles its barrier, which is inside a branch".to_owned(),
             });
         }
         let source = self.source(entry)?;
