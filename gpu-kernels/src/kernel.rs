@@ -24,8 +24,8 @@
 /// B; `tf32` is f32 that the copy engine rounds, and `split_f32` is f32 that was split before.
 ///
 /// After `shared`, `launch_bounds(2)` tells the compiler that two CTAs must fit on an SM. Fields
-/// of the `Variant` that differ from those of `Variant::new` follow in braces, such as `{ grid:
-/// Grid::Rows }`; the names of `spec` are in scope there.
+/// of the `Variant` that differ from those of `Variant::new` follow in braces, such as
+/// `{ grid: Grid::Rows }`; the names of `spec` are in scope there.
 macro_rules! kernel {
     (
         name: $kernel:literal,

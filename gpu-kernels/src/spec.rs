@@ -26,9 +26,9 @@ pub struct EntryPoint {
 ///
 /// The block has the kernel's type and its alignment. The kernel runs as one thread of a launch
 /// with the shape of its [`Variant`], with as many CTAs along z as the batch has products, or, if
-/// CTAs are persistent, with the number of products in the block. For each product `a` holds `(m -
-/// 1) * lda + k` elements and `b` holds `(k - 1) * ldb + n`, or as the [`OperandLayout`]s of the
-/// variant say; `c` is valid for reads and writes of `(m - 1) * ldc + n` elements that nothing
+/// CTAs are persistent, with the number of products in the block. For each product `a` holds
+/// `(m - 1) * lda + k` elements and `b` holds `(k - 1) * ldb + n`, or as the [`OperandLayout`]s of
+/// the variant say; `c` is valid for reads and writes of `(m - 1) * ldc + n` elements that nothing
 /// else touches. The maps of a mapped kernel describe A and B as the [`OperandLayout`]s say, and
 /// C, in boxes of its [`Staging::Ring`]; a map of a matrix without elements is not read. Nothing
 /// else touches `partials`, which a stream-K kernel needs.

@@ -1,10 +1,10 @@
 //! fp32 results from tensor cores that multiply f16: split, multiply, promote, recombine.
 //!
 //! Over `warp-specialized`, for f32 elements with nearly their precision:
-//! - each element is split into two f16 with a scale for its row or column (`split.rs`): `a = hi +
-//!   lo * 2^-11` has 22 or 23 of 24 bits, and `a * b` is three products of f16, each 15 times as
-//!   fast on tensor cores as one of f32 on CUDA cores. The fourth, of `lo` and `lo`, is below
-//!   2^-22 of the result;
+//! - each element is split into two f16 with a scale for its row or column (`split.rs`):
+//!   `a = hi + lo * 2^-11` has 22 or 23 of 24 bits, and `a * b` is three products of f16, each 15
+//!   times as fast on tensor cores as one of f32 on CUDA cores. The fourth, of `lo` and `lo`, is
+//!   below 2^-22 of the result;
 //! - tensor cores truncate sums instead of rounding them, and the error adds up along K. So the
 //!   sums of `hi * hi` are promoted: every 128 of K they are added to sums in registers, with
 //!   rounding to nearest, and start again from zero. The products with `lo` are 2^-11 times as

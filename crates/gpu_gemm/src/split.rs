@@ -12,10 +12,10 @@
 //!         | a3 | |    2    ||    3    |         is computed once, with all of k.
 //! ```
 //!
-//! The elements that the device in row i and column j of the grid receives, with even panels: `m *
-//! k / p * (q - 1) / q` of A, and `k * n / q * (p - 1) / p` of B. In row panels (q = 1) that is `k
-//! * n * (p - 1) / p`, which hardly falls with the number of devices; in a square grid it falls
-//! with the square root of their number.
+//! The elements that the device in row i and column j of the grid receives, with even panels:
+//! `m * k / p * (q - 1) / q` of A, and `k * n / q * (p - 1) / p` of B. In row panels (q = 1) that
+//! is `k * n * (p - 1) / p`, which hardly falls with the number of devices; in a square grid it
+//! falls with the square root of their number.
 
 use std::ops::Range;
 

@@ -8,7 +8,7 @@
 //!   `k = K` here, and an A and B that they do not transpose are not transposed here either.
 //! - LLM: the weights of a large language model of 671 billion parameters (DeepSeek-V3's
 //!   projections), `n x k` each, for one token, 128 and 4096 of them.
-//! - Odd: sizes that are no multiple of any tile, that miss one by one element, and thin ones.
+//! - Odd: sizes next to or between multiples of every tile, and thin shapes.
 
 use gpu_gemm::Shape;
 

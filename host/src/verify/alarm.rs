@@ -112,11 +112,11 @@ fn limit_of(data: Data, k: f64) -> Option<f64> {
 /// The error of sums of `k` products due to rounding elements to TF32, in units of rounding of
 /// f32.
 ///
-/// Rounding changes an element by 0.42 * 2^-11 of it in the root mean square, so a product by 0.6
-/// * 2^-11, with either sign: sums of k products are off by 0.6 * 2^-11 * sqrt(k) of a product's
-/// root mean square, which is at most pi / 2 (for normal data) times its mean magnitude. That is
-/// 7720 / sqrt(k) units; not one of some billion elements is off by 6.5 times that. With bf16,
-/// which has eight times the error, nearly half of all elements are.
+/// In the root mean square, rounding changes an element by 0.42 * 2^-11 of it and a product by
+/// 0.6 * 2^-11, with either sign: sums of k products are off by 0.6 * 2^-11 * sqrt(k) of a
+/// product's root mean square, which is at most pi / 2 (for normal data) times its mean magnitude.
+/// That is 7720 / sqrt(k) units; not one of some billion elements is off by 6.5 times that. With
+/// bf16, which has eight times the error, nearly half of all elements are.
 fn of_tf32(k: f64) -> f64 {
     50_000.0 / k.max(1.0).sqrt()
 }

@@ -36,8 +36,8 @@ pub(super) fn sums_of_rows<T: Number, const V: usize>(got: &Matrix<T>, seed: u64
     parallel::map(got.rows(), |row| dot(got.row(row), &x))
 }
 
-/// The first row whose `sums` differ, in the bits of `mask`, from those of `alpha * A * B + beta *
-/// C`. The vectors come from `seed`.
+/// The first row whose `sums` differ, in the bits of `mask`, from those of
+/// `alpha * A * B + beta * C`. The vectors come from `seed`.
 pub(super) fn first_wrong_row<T: Number, const V: usize>(
     problem: &Problem<T>,
     sums: &[[u64; V]],
