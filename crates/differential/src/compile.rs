@@ -5,6 +5,7 @@ use std::any::Any;
 use std::env;
 use std::fs::{self, File};
 use std::mem::ManuallyDrop;
+use std::num::NonZero;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 
@@ -66,14 +67,17 @@ unsafe extern "C" {
 /// What a function names that uses `prelude.rs`: the 16-bit floats, what a device has of
 /// `cuda_std`, and the other threads.
 const USES_PRELUDE: [&str; 3] = ["f16", ".mul_add(", TOGETHER];
+/// The `OUT_DIR` of the build script below an architecture's folder: in it `cuda_builder` finds the
+/// one that its build scripts share.
+const OUT: &str = "debug/build/functions/out";
 const TOGETHER: &str = "block: &impl Together";
 
 /// Functions, each with the kernel that runs it, in a folder of their own.
 pub struct Batch {
     /// Of the crate.
     folder: PathBuf,
-    /// The `OUT_DIR` of the build script.
-    out: PathBuf,
+    /// Each architecture has a folder of its own below it, so that they are compiled at a time.
+    root: PathBuf,
     names: Vec<String>,
     needs_cargo: bool,
     /// The folder, which is removed at last, or the lock on that of all batches that depend on
@@ -94,14 +98,12 @@ impl Batch {
             return Self::with_dependencies(functions, "");
         }
         let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-        let root = workspace.join("target/differential");
-        // So `cuda_builder` finds the folder that its build scripts share.
-        let out = root.join("debug/build/functions/out");
-        fs::create_dir_all(&root)?;
-        let lock = File::create(root.join("lock"))?;
-        lock.lock()?;
-        if out.exists() {
-            fs::remove_dir_all(&out)?;
+        let (root, lock) = free_folder(&workspace.join("target/differential"))?;
+        for arch in NvvmArch::ALL {
+            let out = root.join(arch.to_string()).join(OUT);
+            if out.exists() {
+                fs::remove_dir_all(&out)?;
+            }
         }
         let dependencies = format!(
             "cuda_std = {{ package = \"stable_cuda_std\", path = {:?}, features = [\"half\"] }}",
@@ -110,7 +112,7 @@ impl Batch {
         let source = format!("{HEAD}{}", include_str!("prelude.rs"));
         let batch = Self {
             folder: root.join("functions"),
-            out,
+            root,
             names: Vec::new(),
             needs_cargo: true,
             _place: Box::new(lock),
@@ -129,7 +131,7 @@ impl Batch {
         let folder = tempfile::tempdir()?;
         let batch = Self {
             folder: folder.path().join("functions"),
-            out: folder.path().join("out"),
+            root: folder.path().to_owned(),
             names: Vec::new(),
             needs_cargo: false,
             _place: Box::new(folder),
@@ -176,7 +178,6 @@ impl Batch {
              [dependencies]\n{dependencies}\n"
         );
         fs::create_dir_all(self.folder.join("src"))?;
-        fs::create_dir_all(&self.out)?;
         fs::write(self.folder.join("Cargo.toml"), manifest)?;
         fs::write(self.folder.join("src/lib.rs"), source)?;
         let versions = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../Cargo.lock");
@@ -261,15 +262,16 @@ impl Batch {
     ///
     /// If a function is refused, with the reason.
     pub fn ptx(&self, config: Config) -> Result<String> {
-        let file = self
-            .out
-            .join(format!("{}.{}.ptx", config.arch, config.optimized));
+        let arch = config.arch.to_string();
+        let out = self.root.join(&arch).join(OUT);
+        fs::create_dir_all(&out)?;
+        let file = out.join(format!("{}.ptx", config.optimized));
         let output = Command::new(env::current_exe()?)
             .env(PLAYS_BUILD_SCRIPT, &self.folder)
             .env("DIFFERENTIAL_PTX", &file)
-            .env("DIFFERENTIAL_ARCH", config.arch.to_string())
+            .env("DIFFERENTIAL_ARCH", &arch)
             .env("DIFFERENTIAL_OPTIMIZED", config.optimized.to_string())
-            .env("OUT_DIR", &self.out)
+            .env("OUT_DIR", &out)
             .env("HOST", host()?)
             .env("TARGET", host()?)
             .env("CARGO", "cargo")
@@ -320,6 +322,27 @@ impl OnHost {
         }
         Ok(expected)
     }
+}
+
+/// A folder in which no other batch is compiled, with its lock: of a few, in which `cuda_std` is
+/// compiled once for all batches.
+fn free_folder(folders: &Path) -> Result<(PathBuf, File)> {
+    let several = std::thread::available_parallelism().map_or(1, NonZero::get);
+    let open = |number: usize| -> Result<(PathBuf, File)> {
+        let root = folders.join(number.to_string());
+        fs::create_dir_all(&root)?;
+        let lock = File::create(root.join("lock"))?;
+        Ok((root, lock))
+    };
+    for number in 0..several {
+        let (root, lock) = open(number)?;
+        if lock.try_lock().is_ok() {
+            return Ok((root, lock));
+        }
+    }
+    let (root, lock) = open(0)?;
+    lock.lock()?;
+    Ok((root, lock))
 }
 
 fn host() -> Result<String> {

@@ -259,7 +259,10 @@ pub const HALVES: &[Template] = &[
     ("(-{0})", &[Same]),
     ("@T::from_f32({0})", &[F32]),
     ("@T::from_f32({0})", &[F32]),
-    ("@T::from_f64(f32::from_bits({0}.to_bits() & !7) as f64)", &[F32]),
+    (
+        "@T::from_f64(f32::from_bits({0}.to_bits() & !7) as f64)",
+        &[F32],
+    ),
     ("@T::from_f32(bf16::from_f64({0}).to_f32())", &[F64]),
     ("@T::from_f32({0} as f32)", &[Number]),
     ("@T::from_bits({0} as u16)", &[Other]),

@@ -172,22 +172,36 @@ fn all_equal(outcome: &Outcome, functions: usize) -> Result<(), Failed> {
     Ok(())
 }
 
-/// A thousand, which take minutes, for both dialects.
+/// A thousand, which take minutes: half of them in each dialect, at the same time.
 fn random_functions() -> Result<(), Failed> {
     const AT_A_TIME: u64 = 100;
-    for first in (0..1000).step_by(AT_A_TIME as usize) {
-        let end = first + AT_A_TIME;
-        let mut outcome = check::random(7, first..end, &configs(&DIALECTS))?;
-        // rustc may copy a barrier into two branches. The compiler says so, and what to write.
-        let refused = outcome.refused.len();
-        let is_copied = |reason: &str| reason.contains("has been copied into two branches");
-        outcome.refused.retain(|(_, reason)| !is_copied(reason));
-        let copied = refused - outcome.refused.len();
-        assert!(copied <= 1, "{copied} of {AT_A_TIME}");
-        all_equal(&outcome, AT_A_TIME as usize - copied)?;
-        println!("{end} of 1000 random functions");
-    }
-    Ok(())
+    let in_dialect = |arch: NvvmArch, first: u64| -> Result<(), Failed> {
+        for first in (first..1000).step_by(DIALECTS.len() * AT_A_TIME as usize) {
+            let numbers = first..first + AT_A_TIME;
+            let mut outcome = check::random(7, numbers.clone(), &configs(&[arch]))?;
+            // rustc may copy a barrier into two branches. The compiler says so, and what to write.
+            let refused = outcome.refused.len();
+            let is_copied = |reason: &str| reason.contains("has been copied into two branches");
+            outcome.refused.retain(|(_, reason)| !is_copied(reason));
+            let copied = refused - outcome.refused.len();
+            assert!(copied <= 1, "{copied} of {AT_A_TIME}");
+            all_equal(&outcome, AT_A_TIME as usize - copied)?;
+            println!("functions {numbers:?} of 1000, for {arch}");
+        }
+        Ok(())
+    };
+    std::thread::scope(|scope| {
+        let firsts = (0..).step_by(AT_A_TIME as usize);
+        let running: Vec<_> = DIALECTS
+            .into_iter()
+            .zip(firsts)
+            .map(|(arch, first)| scope.spawn(move || in_dialect(arch, first)))
+            .collect();
+        running.into_iter().try_for_each(|one| {
+            one.join()
+                .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        })
+    })
 }
 
 /// One changed instruction in what a block does together, and the wrong rounding to 16 bits, change
