@@ -4,15 +4,15 @@
 //!
 //! ```
 //! use gpu_gemm::{Choice, Device, DeviceChoice, Shape, gpu_kernels};
-//! use host::data::{Data, Layout, Problem};
+//! use host::data::{Data, Problem, Storage};
 //! use host::verify::{self, Coverage};
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let device = Device::open(DeviceChoice::Simulator)?.device;
 //! let variant = &gpu_kernels::naive::KERNEL.variants[0];
 //! let shape = Shape::new(17, 33, 129);
-//! let layout = Layout::padded(shape, [1, 2, 3], [3, 2, 1]);
-//! let problem = Problem::<f32>::random(shape, layout, Data::Uniform, 42, 1.5, -0.5)?;
+//! let storage = Storage::padded([1, 2, 3], [3, 2, 1]);
+//! let problem = Problem::<f32>::random(shape, storage, Data::Uniform, 42, 1.5, -0.5)?;
 //! let run = host::run::run(&device, Choice::even(variant), &problem, &|| ())?;
 //! let proof = verify::proven(&problem, &run.c, variant.tile, Data::Uniform, Coverage::Full)?;
 //! assert!(proof.largest_error <= proof.bound);

@@ -60,7 +60,8 @@ fn check_against(
 ) -> Result<(), TooLarge> {
     // Floating-point numbers do not overflow, and a byte more or less decides nothing.
     let [m, n, k] = [shape.m, shape.n, shape.k].map(|extent| extent as f64);
-    let padding = (m + k + m) * padding as f64;
+    let [a, b, c] = padding.map(|elements| elements as f64);
+    let padding = m * a + k * b + m * c;
     let elements = (m * k + k * n + m * n + padding) * batch as f64;
     let needed_bytes = elements * COPIES * element_bytes as f64;
     match total {
@@ -123,9 +124,9 @@ mod tests {
             ),
         ] {
             let storage = Storage {
-                padding,
+                padding: [padding; 3],
                 batch,
-                ..Storage::default()
+                ..Storage::COMPACT
             };
             let check = |gib: u64| check_against(shape, storage, 4, Some(gib << 30));
             assert_eq!(check(fits), Ok(()));
@@ -135,7 +136,7 @@ mod tests {
         }
         // Sizes beyond any memory do not overflow.
         let most = Shape::cube(usize::MAX);
-        let refused = check_against(most, Storage::default(), 4, Some(u64::MAX));
+        let refused = check_against(most, Storage::COMPACT, 4, Some(u64::MAX));
         let text = refused.unwrap_err().to_string();
         assert!(text.contains(" needs about 1.1e31 GiB of "), "{text}");
     }

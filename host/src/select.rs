@@ -394,7 +394,7 @@ mod tests {
         assert_eq!(auto, Asked::Auto);
         let chooser = Chooser::untuned(DeviceFacts::simulator());
         for data_type in DataType::ALL {
-            let call = Storage::default().call(Shape::cube(100), data_type.inputs);
+            let call = Storage::COMPACT.call(Shape::cube(100), data_type.inputs);
             let rung = auto.rung(&chooser, data_type, call).unwrap();
             assert!(
                 rung.name() == "auto" && rung.multiplies(data_type),

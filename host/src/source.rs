@@ -155,25 +155,28 @@ impl Source {
         seed: u64,
         scalars: (T, T),
     ) -> Result<(Problem<T>, Option<Data>), ReadError> {
-        let (layout, batch) = (storage.layout(shape), storage.batch);
-        let (problem, data) = match *self {
-            Source::Files(ref files) => (files.problem(scalars)?, None),
+        match *self {
+            Source::Files(ref files) => {
+                let problem = files.problem(scalars)?.with_inputs(inputs);
+                let transposes = storage.transposes;
+                Ok((
+                    Problem {
+                        transposes,
+                        ..problem
+                    },
+                    None,
+                ))
+            }
             Source::Filled(data) => {
                 let data = match data {
                     Data::Integers => verify::small_integers::<T>(shape.k)
                         .unwrap_or(Data::SmallIntegers { largest: 1 }),
                     data => data,
                 };
-                let problem =
-                    Problem::random_batch_of(inputs, batch, shape, layout, data, seed, scalars)?;
-                (problem, Some(data))
+                let problem = Problem::random_as(inputs, shape, storage, data, seed, scalars)?;
+                Ok((problem, Some(data)))
             }
-        };
-        let problem = Problem {
-            transposes: storage.transposes,
-            ..problem.with_inputs(inputs)
-        };
-        Ok((problem, data))
+        }
     }
 
     /// The description for reports.
@@ -220,9 +223,9 @@ mod tests {
         let shape = Shape::new(3, 4, 5);
         let source = Source::Filled(Data::IndexSum);
         let storage = Storage {
-            padding: 2,
+            padding: [2; 3],
             batch: 2,
-            ..Storage::default()
+            ..Storage::COMPACT
         };
         let problem = source.problem_of::<i32>(ElementType::I32, shape, storage, 1, (1, 0));
         let (problem, _) = problem.unwrap();

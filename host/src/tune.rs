@@ -9,7 +9,7 @@ use gpu_gemm::{
 };
 use std::error::Error;
 
-use crate::data::{Data, Layout, Problem, Storage};
+use crate::data::{Data, Problem, Storage};
 use crate::measure::gpu::{self, Contender};
 use crate::measure::{Effort, Timing};
 use crate::memory;
@@ -84,15 +84,15 @@ pub fn shape(
     progress: &Progress,
 ) -> Result<Measured, Failed> {
     gpu_of(opened)?;
-    memory::check(shape, Storage::default(), size_of::<f32>())?;
+    memory::check(shape, Storage::COMPACT, size_of::<f32>())?;
     let call = Call::compact(shape, Transpose::No, Transpose::No, ElementType::F32);
     let plans = contenders(chooser, call, settings.most);
     let Some(of_model) = plans.first().map(Choice::of) else {
         return Err(format!("No kernel multiplies {shape}.").into());
     };
     progress.doing(format!("{shape}: timing {}", plural(plans.len(), "plan")));
-    let layout = Layout::compact(shape);
-    let problem = Problem::<f32>::random(shape, layout, Data::Normal, settings.seed, 1.0, 0.0)?;
+    let compact = Storage::COMPACT;
+    let problem = Problem::<f32>::random(shape, compact, Data::Normal, settings.seed, 1.0, 0.0)?;
     let contenders: Vec<Contender<'_>> = plans.iter().map(Contender::Kernel).collect();
     // The fastest is proven below.
     let measured = gpu::measure(

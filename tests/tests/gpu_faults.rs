@@ -9,7 +9,7 @@ use gpu_gemm::device::driver;
 use gpu_gemm::gpu_kernels::gemm::Gemm;
 use gpu_gemm::gpu_kernels::naive::KERNEL;
 use gpu_gemm::{Choice, CudaDevice, Device, DeviceChoice, DeviceError, Shape};
-use host::data::{Data, Layout, Problem};
+use host::data::{Data, Problem, Storage};
 use host::run::{Run, RunError};
 
 /// Makes tests from functions, with their names.
@@ -41,7 +41,7 @@ const NEEDS_GPU: &str = "this test needs an NVIDIA GPU";
 
 fn problem(size: usize) -> Problem<f32> {
     let shape = Shape::cube(size);
-    Problem::random(shape, Layout::compact(shape), Data::Uniform, 1, 1.0, 1.0).expect("a problem")
+    Problem::random(shape, Storage::COMPACT, Data::Uniform, 1, 1.0, 1.0).expect("a problem")
 }
 
 /// A module of one kernel with the name and the argument block of `naive` and this body.

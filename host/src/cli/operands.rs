@@ -63,8 +63,9 @@ impl OperandArguments {
             ))),
             _ => Ok(Storage {
                 transposes: self.transposes(),
-                padding: self.padding,
+                padding: [self.padding; 3],
                 batch: self.batch,
+                ..Storage::COMPACT
             }),
         }
     }

@@ -201,7 +201,7 @@ fn model_name(text: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::data::{Data, Layout};
+    use crate::data::{Data, Storage};
     use gpu_gemm::Shape;
 
     fn team() -> Team {
@@ -242,8 +242,8 @@ mod tests {
                 functions,
                 ..ijk::RUNG
             };
-            let layout = Layout::padded(shape, [1; 3], [1; 3]);
-            let problem = Problem::<f32>::random(shape, layout, Data::Uniform, 1, 1.0, 0.0);
+            let storage = Storage::padded([1; 3], [1; 3]);
+            let problem = Problem::<f32>::random(shape, storage, Data::Uniform, 1, 1.0, 0.0);
             let problem = problem.unwrap();
             run(&algorithm, &problem, &team())
         };

@@ -7,76 +7,65 @@
 use std::any::Any;
 use std::borrow::Cow;
 
-use gpu_gemm::{Bf16, Call, DataType, ElementType, F16, Shape, Transpose};
+use gpu_gemm::{Bf16, Call, DataType, ElementType, F16, Operand, Shape, Transpose};
 
 use super::error::ProblemError;
 use super::matrix::{Matrix, Placement};
 use super::number::Number;
 use super::random::{Data, Powers};
 
-/// The positions of a problem's three matrices in their buffers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Layout {
-    pub a: Placement,
-    pub b: Placement,
-    pub c: Placement,
-}
-
-impl Layout {
-    /// Contiguous rows, from the start of the buffers.
-    pub const fn compact(shape: Shape) -> Layout {
-        Layout::padded(shape, [0; 3], [0; 3])
-    }
-
-    /// Rows with `padding` elements between them, from `offset` elements into the buffers; for A,
-    /// B and C, in this order.
-    pub const fn padded(shape: Shape, padding: [usize; 3], offset: [usize; 3]) -> Layout {
-        const fn placement(offset: usize, columns: usize, padding: usize) -> Placement {
-            Placement {
-                offset,
-                leading: columns.saturating_add(padding),
-            }
-        }
-        Layout {
-            a: placement(offset[0], shape.k, padding[0]),
-            b: placement(offset[1], shape.n, padding[1]),
-            c: placement(offset[2], shape.n, padding[2]),
-        }
-    }
-}
-
-/// How a problem's matrices are stored for the kernels.
+/// How a problem's matrices are stored where kernels multiply them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Storage {
     /// Whether A and B are stored transposed, A as `k x m` and B as `n x k`.
     pub transposes: [Transpose; 2],
     /// Elements between the end of a row, as stored, and the start of the next, of A, B and C.
-    pub padding: usize,
-    /// The number of products, at least 1, with their matrices one after the other.
+    pub padding: [usize; 3],
+    /// Elements of the buffers before the first, of A, B and C.
+    pub offset: [usize; 3],
+    /// Products of this shape, whose matrices lie one after the other; at least 1.
     pub batch: usize,
 }
 
-impl Default for Storage {
+impl Storage {
     /// A single product of matrices without gaps, none of them transposed.
-    fn default() -> Storage {
+    pub const COMPACT: Storage = Storage::padded([0; 3], [0; 3]);
+
+    /// The same with such gaps.
+    pub const fn padded(padding: [usize; 3], offset: [usize; 3]) -> Storage {
         Storage {
             transposes: [Transpose::No; 2],
-            padding: 0,
+            padding,
+            offset,
             batch: 1,
         }
     }
-}
 
-impl Storage {
-    /// The positions of the matrices in their buffers, before any is transposed.
-    pub fn layout(self, shape: Shape) -> Layout {
-        Layout::padded(shape, [self.padding; 3], [0; 3])
+    /// Where the matrices lie in their buffers, before any is transposed.
+    fn placements(self, shape: Shape) -> [Placement; 3] {
+        let columns = [shape.k, shape.n, shape.n];
+        [0, 1, 2].map(|matrix| Placement {
+            offset: self.offset[matrix],
+            leading: columns[matrix].saturating_add(self.padding[matrix]),
+        })
     }
 
     /// The call for such a product, or batch of products, of matrices of `element`.
     pub fn call(self, shape: Shape, element: ElementType) -> Call {
-        let one = Call::padded(shape, self.transposes, self.padding, element);
-        one.repeated(self.batch, element)
+        let [a, b] = self.transposes;
+        let compact = Call::compact(shape, a, b, element);
+        let operand = |operand: Operand, matrix: usize| {
+            let address = self.offset[matrix].wrapping_mul(element.bytes());
+            let leading = operand.leading.saturating_add(self.padding[matrix]);
+            Operand::at(address, leading, element, operand.transpose)
+        };
+        Call {
+            a: operand(compact.a, 0),
+            b: operand(compact.b, 1),
+            ldc: compact.ldc.saturating_add(self.padding[2]),
+            ..compact
+        }
+        .repeated(self.batch, element)
     }
 }
 
@@ -101,15 +90,6 @@ pub struct Problem<T> {
     pub transposes: [Transpose; 2],
     /// The number of products; at least 1.
     pub batch: usize,
-}
-
-/// A problem's matrices as passed to kernels: `m x k` or `k x m`, `k x n` or `n x k`, and `m x n`;
-/// A and B may have another element type than C.
-#[derive(Debug)]
-pub struct Stored<'a, T: Clone, Input: Clone = T> {
-    pub a: Cow<'a, Matrix<Input>>,
-    pub b: Cow<'a, Matrix<Input>>,
-    pub c: Cow<'a, Matrix<T>>,
 }
 
 /// Calls a generic function of the type of A and B and the type of C, by a problem's
@@ -174,23 +154,14 @@ impl<T: Number> Problem<T> {
         })
     }
 
-    /// The matrices as passed to kernels: those that are transposed are copies.
-    pub fn stored(&self) -> Result<Stored<'_, T>, ProblemError> {
-        self.stored_as::<T>()
-    }
-
-    /// [`Problem::stored`], with A and B in another element type.
-    pub fn stored_as<Input: Number>(&self) -> Result<Stored<'_, T, Input>, ProblemError> {
+    /// A and B as kernels get them, `m x k` or `k x m` and `k x n` or `n x k`, in elements of a type;
+    /// what is transposed or of another type is a copy.
+    pub fn factors_as<Input: Number>(&self) -> Result<[Cow<'_, Matrix<Input>>; 2], ProblemError> {
         let [a, b] = self.transposes;
-        Ok(Stored {
-            a: self.stored_operand(&self.a, a)?,
-            b: self.stored_operand(&self.b, b)?,
-            c: Cow::Borrowed(&self.c),
-        })
+        Ok([self.factor_as(&self.a, a)?, self.factor_as(&self.b, b)?])
     }
 
-    /// A or B as passed to kernels, converted if its element type differs.
-    fn stored_operand<'a, Input: Number>(
+    fn factor_as<'a, Input: Number>(
         &self,
         matrix: &'a Matrix<T>,
         transpose: Transpose,
@@ -268,33 +239,33 @@ impl<T: Number> Problem<T> {
         Problem { inputs, ..self }
     }
 
-    /// A problem of random `data`: [`Problem::random_batch_of`] for a single product.
+    /// A problem of random `data`, as [`Problem::random_as`] makes one.
     pub fn random(
         shape: Shape,
-        layout: Layout,
+        storage: Storage,
         data: Data,
         seed: u64,
         alpha: T,
         beta: T,
     ) -> Result<Self, ProblemError> {
-        Problem::random_batch_of(T::TYPE, 1, shape, layout, data, seed, (alpha, beta))
+        Problem::random_as(T::TYPE, shape, storage, data, seed, (alpha, beta))
     }
 
-    /// A batch of problems of this shape, of `data`, A and B in `inputs`. Where `beta` or `alpha`
-    /// is zero, operands that must not be read are filled with [`Number::POISON`].
-    pub fn random_batch_of(
+    /// A problem of `data`, or a batch of problems, A and B in `inputs`. Where `beta` or `alpha` is
+    /// zero, what must not be read is [`Number::POISON`].
+    pub fn random_as(
         inputs: ElementType,
-        batch: usize,
         shape: Shape,
-        layout: Layout,
+        storage: Storage,
         data: Data,
         seed: u64,
         (alpha, beta): (T, T),
     ) -> Result<Self, ProblemError> {
         let (zero, Shape { m, n, k }) = (T::default(), shape);
         let (rows, depth) = (m, k);
-        // The matrices are stacked. A size that saturates is refused below.
-        let [m, k] = [m, k].map(|rows| rows.saturating_mul(batch));
+        // The matrices lie below each other. A size that saturates is refused below.
+        let [m, k] = [m, k].map(|rows| rows.saturating_mul(storage.batch));
+        let [at_a, at_b, at_c] = storage.placements(shape);
         // Three seeds from one; odd multiples of 2^64 over the golden ratio keep them far apart.
         let [a, b, c] = [1, 3, 5].map(|odd: u64| seed ^ odd.wrapping_mul(0x9e37_79b9_7f4a_7c15));
         let poison =
@@ -306,24 +277,28 @@ impl<T: Number> Problem<T> {
         };
         let powers = Powers::new(largest_power, data, seed, [m, n, depth]);
         let (a, b) = match alpha == zero {
-            true => (poison(m, depth, layout.a)?, poison(k, n, layout.b)?),
+            true => (poison(m, depth, at_a)?, poison(k, n, at_b)?),
             false => (
-                Matrix::random_at(m, depth, layout.a, a, |row, index| {
+                Matrix::random_at(m, depth, at_a, a, |row, index| {
                     (data.of_a(row % rows, index), powers.of_a(row, index))
                 })?,
-                Matrix::random_at(k, n, layout.b, b, |row, column| {
+                Matrix::random_at(k, n, at_b, b, |row, column| {
                     let index = row % depth;
                     (data.of_b(index, column), powers.of_b(index, column))
                 })?,
             ),
         };
         let c = match beta == zero {
-            true => poison(m, n, layout.c)?,
-            false => Matrix::random_at(m, n, layout.c, c, |row, column| {
+            true => poison(m, n, at_c)?,
+            false => Matrix::random_at(m, n, at_c, c, |row, column| {
                 (data.of_c(row % rows, column), powers.of_c(row, column))
             })?,
         };
-        Ok(Problem::of_batch(batch, (alpha, beta), [a, b, c])?.with_inputs(inputs))
+        let problem = Problem::of_batch(storage.batch, (alpha, beta), [a, b, c])?;
+        Ok(Problem {
+            transposes: storage.transposes,
+            ..problem.with_inputs(inputs)
+        })
     }
 }
 
@@ -331,22 +306,11 @@ impl<T: Number> Problem<T> {
 mod tests {
     use super::*;
 
-    fn random(batch: usize, layout: Layout, data: Data, seed: u64) -> Problem<f32> {
-        let shape = Shape::new(5, 6, 7);
-        Problem::random_batch_of(
-            ElementType::F32,
-            batch,
-            shape,
-            layout,
-            data,
-            seed,
-            (1.0, 1.0),
-        )
-        .unwrap()
+    fn random(storage: Storage, data: Data, seed: u64) -> Problem<f32> {
+        Problem::random(Shape::new(5, 6, 7), storage, data, seed, 1.0, 1.0).unwrap()
     }
 
-    const COMPACT: Layout = Layout::compact(Shape::new(5, 6, 7));
-    const PADDED: Layout = Layout::padded(Shape::new(5, 6, 7), [1, 2, 3], [3, 2, 1]);
+    const PADDED: Storage = Storage::padded([1, 2, 3], [3, 2, 1]);
 
     fn zeros((rows, columns): (usize, usize)) -> Matrix<f32> {
         Matrix::from_elements(rows, columns, |_, _| 0.0).unwrap()
@@ -355,7 +319,7 @@ mod tests {
     #[test]
     #[should_panic(expected = "1 x 1")]
     fn a_matrix_replaced_by_a_smaller_one_is_noticed() {
-        let mut problem = random(1, COMPACT, Data::Uniform, 1);
+        let mut problem = random(Storage::COMPACT, Data::Uniform, 1);
         problem.c = zeros((1, 1));
         problem.shape();
     }
@@ -386,26 +350,31 @@ mod tests {
 
     #[test]
     fn a_batch_is_its_products_below_each_other_also_where_they_are_transposed() {
-        let transposed = |batch| Problem {
-            transposes: [Transpose::Yes; 2],
-            ..random(batch, PADDED, Data::Normal, 1)
+        let transposed = |batch| {
+            let transposes = [Transpose::Yes; 2];
+            let storage = Storage {
+                transposes,
+                batch,
+                ..PADDED
+            };
+            random(storage, Data::Normal, 1)
         };
         let problem = transposed(3);
-        let stored = problem.stored().unwrap();
-        assert_eq!((stored.a.rows(), stored.b.columns()), (3 * 7, 7));
+        let [a, b] = problem.factors_as::<f32>().unwrap();
+        assert_eq!((a.rows(), b.columns()), (3 * 7, 7));
         for index in 0..3 {
             let product = problem.product(index).unwrap();
             assert_eq!((product.shape(), product.batch), (problem.shape(), 1));
             assert_eq!(product.c.row(1), problem.c.row(5 * index + 1));
             assert_eq!(product.b.row(3), problem.b.row(7 * index + 3));
-            let of_one = product.stored().unwrap();
+            let [one_a, one_b] = product.factors_as::<f32>().unwrap();
             for row in 0..7 {
-                assert_eq!(of_one.a.row(row), stored.a.row(7 * index + row));
-                assert_eq!(of_one.a.row(row)[4], product.a.row(4)[row]);
+                assert_eq!(one_a.row(row), a.row(7 * index + row));
+                assert_eq!(one_a.row(row)[4], product.a.row(4)[row]);
             }
             for row in 0..6 {
-                assert_eq!(of_one.b.row(row), stored.b.row(6 * index + row));
-                assert_eq!(of_one.b.row(row)[2], product.b.row(2)[row]);
+                assert_eq!(one_b.row(row), b.row(6 * index + row));
+                assert_eq!(one_b.row(row)[2], product.b.row(2)[row]);
             }
         }
         // The products differ, and the first equals that of a batch of one.
@@ -416,11 +385,12 @@ mod tests {
 
     #[test]
     fn the_same_seed_gives_the_same_elements_wherever_they_lie() {
-        let [compact, padded] = [COMPACT, PADDED].map(|layout| random(1, layout, Data::Normal, 1));
+        let [compact, padded] =
+            [Storage::COMPACT, PADDED].map(|storage| random(storage, Data::Normal, 1));
         let bits =
             |problem: &Problem<f32>| [&problem.a, &problem.b, &problem.c].map(Matrix::hash_of_bits);
         assert_eq!(bits(&compact), bits(&padded));
-        let other = bits(&random(1, COMPACT, Data::Normal, 2));
+        let other = bits(&random(Storage::COMPACT, Data::Normal, 2));
         assert!(
             bits(&compact)
                 .iter()
@@ -436,8 +406,12 @@ mod tests {
     fn graded_data_is_scaled_by_row_and_column_and_wide_data_along_k() {
         let shape = Shape::new(60, 50, 70);
         let [normal, graded, wide] = [Data::Normal, Data::Graded, Data::Wide].map(|data| {
-            let (layout, of) = (Layout::compact(shape), ElementType::F32);
-            Problem::<f32>::random_batch_of(of, 2, shape, layout, data, 1, (1.0, 1.0)).unwrap()
+            let batch = 2;
+            let storage = Storage {
+                batch,
+                ..Storage::COMPACT
+            };
+            Problem::<f32>::random(shape, storage, data, 1, 1.0, 1.0).unwrap()
         });
         // The power of two between an element and that of normal data.
         let power = |matrix: &Matrix<f32>, normal: &Matrix<f32>, row: usize, col: usize| {
@@ -471,9 +445,8 @@ mod tests {
 
     #[test]
     fn what_a_zero_scalar_makes_irrelevant_is_poison() {
-        let shape = Shape::cube(3);
-        let layout = Layout::compact(shape);
-        let problem = Problem::<f32>::random(shape, layout, Data::Uniform, 1, 0.0, 0.0).unwrap();
+        let (shape, compact) = (Shape::cube(3), Storage::COMPACT);
+        let problem = Problem::<f32>::random(shape, compact, Data::Uniform, 1, 0.0, 0.0).unwrap();
         for matrix in [&problem.a, &problem.b, &problem.c] {
             assert!(matrix.buffer().iter().all(|element| element.is_nan()));
         }

@@ -92,7 +92,7 @@ impl Limits {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::data::{Data, Layout};
+    use crate::data::{Data, Storage};
     use gpu_gemm::Shape;
 
     const SECOND: Duration = Duration::from_secs(1);
@@ -104,16 +104,11 @@ mod tests {
         (peak, bandwidth_bytes_per_s): (f64, f64),
         timing: Timing,
     ) -> Option<String> {
-        let layout = Layout::compact(shape);
-        let problem = Problem::random_batch_of(
-            ElementType::F32,
+        let storage = Storage {
             batch,
-            shape,
-            layout,
-            Data::Normal,
-            1,
-            (alpha, 0.0),
-        );
+            ..Storage::COMPACT
+        };
+        let problem = Problem::random(shape, storage, Data::Normal, 1, alpha, 0.0);
         let limits = Limits {
             peak_flops_per_s: Some(peak).filter(|peak| *peak > 0.0),
             bandwidth_bytes_per_s,

@@ -137,7 +137,7 @@ fn computed_references<T: Number>(
 ) -> Result<Result<Option<Vec<ComputedReference>>, Failure>, EvaluateError> {
     let stored = Storage {
         batch: problem.batch,
-        ..Storage::default()
+        ..Storage::COMPACT
     };
     let is_worth_it = T::TYPE != ElementType::I32
         && machine.device.gpu().is_some()
@@ -231,11 +231,7 @@ pub(super) fn prove_exact<T: Number>(
             continue;
         };
         progress.doing("reading or filling matrices".to_string());
-        let (layout, batch, scalars) = (request.layout(), storage.batch, scalars.into());
-        let problem = Problem {
-            transposes: storage.transposes,
-            ..Problem::random_batch_of(inputs, batch, shape, layout, data, seed, scalars)?
-        };
+        let problem = Problem::random_as(inputs, shape, storage, data, seed, scalars.into())?;
         let judge = Judge::new(machine, request, &problem, true, Some(data), progress)?;
         let mut resident = Resident::new(machine.device, &problem);
         let suited = candidates.iter_mut().zip(&suits);

@@ -386,7 +386,7 @@ mod tests {
             for (padding, batch, transpose) in [(0, 1, 0), (3, 1, 1), (1, 2, 0)] {
                 let rung = Rung::Gpu(Choice::even(&kernel.variants[0]));
                 let mut request = request(vec![rung]);
-                request.storage.padding = padding;
+                request.storage.padding = [padding; 3];
                 request.storage.batch = batch;
                 request.storage.transposes = [Transpose::ALL[transpose], Transpose::No];
                 let mut candidates = [Candidate::new(rung, &request, device)];

@@ -5,7 +5,7 @@ use gpu_gemm::gpu_kernels::spec::Allocation;
 use gpu_gemm::{Call, DataType, Shape, Variant};
 
 use crate::cpu;
-use crate::data::{Data, Layout, Storage};
+use crate::data::{Data, Storage};
 use crate::measure::{Effort, Origin};
 use crate::report::Corner;
 use crate::run::pitch;
@@ -75,7 +75,7 @@ impl Request {
             shape,
             alpha: 1.0,
             beta: 0.0,
-            storage: Storage::default(),
+            storage: Storage::COMPACT,
             source: Source::Filled(Data::Normal),
             seed,
             corner: None,
@@ -95,20 +95,17 @@ impl Request {
         }
     }
 
-    /// The layout of its matrices, before any is transposed.
-    pub(super) fn layout(&self) -> Layout {
-        self.storage.layout(self.shape)
-    }
-
     /// The call as a kernel executes it.
     pub(super) fn call(&self, variant: &Variant) -> Call {
-        let (storage, element) = (self.storage, variant.types.a);
-        let leading = |columns: usize| match variant.allocation {
-            Allocation::AsGiven => columns.saturating_add(storage.padding),
-            Allocation::Pitched => pitch(columns, element.bytes()),
-        };
-        let one = Call::spaced(self.shape_read(), storage.transposes, element, leading);
-        one.repeated(storage.batch, element)
+        let (storage, shape, element) = (self.storage, self.shape_read(), variant.types.a);
+        match variant.allocation {
+            Allocation::AsGiven => storage.call(shape, element),
+            Allocation::Pitched => {
+                let leading = |columns| pitch(columns, element.bytes());
+                let one = Call::spaced(shape, storage.transposes, element, leading);
+                one.repeated(storage.batch, element)
+            }
+        }
     }
 
     /// Operations a second, for all products of a batch, if a run takes `seconds`; `None` if no

@@ -3,11 +3,11 @@
 use std::borrow::Cow;
 
 use gpu_gemm::gpu_kernels::spec::Allocation;
-use gpu_gemm::{Backend, Batch, DeviceError, Product, Shape, Transpose};
+use gpu_gemm::{Backend, Batch, DeviceError, Product, Shape, Stored, Transpose};
 
 use super::error::RunError;
 use super::guard::Guarded;
-use crate::data::{Matrix, Number, Placement, Problem, ProblemError, Stored, by_inputs};
+use crate::data::{Matrix, Number, Placement, Problem, ProblemError, by_inputs};
 
 /// Copies of a problem's matrices, each between guard bands, for any type of A and B.
 pub(crate) trait Copies<T: Number> {
@@ -52,17 +52,16 @@ fn none_as<'a, Input: Number, T: Number>(
     allocation: Allocation,
     problem: &'a Problem<T>,
 ) -> Result<Box<dyn Copies<T> + 'a>, ProblemError> {
-    let mut stored = problem.stored_as::<Input>()?;
+    let ([mut a, mut b], mut c) = (problem.factors_as::<Input>()?, Cow::Borrowed(&problem.c));
     if allocation == Allocation::Pitched {
-        stored = Stored {
-            a: Cow::Owned(pitched(&stored.a)?),
-            b: Cow::Owned(pitched(&stored.b)?),
-            c: Cow::Owned(pitched(&stored.c)?),
-        };
+        (a, b) = (Cow::Owned(pitched(&a)?), Cow::Owned(pitched(&b)?));
+        c = Cow::Owned(pitched(&c)?);
     }
     Ok(Box::new(OnDevice {
         problem,
-        stored,
+        a,
+        b,
+        c,
         copies: Vec::new(),
     }))
 }
@@ -83,24 +82,24 @@ fn pitched<T: Number>(matrix: &Matrix<T>) -> Result<Matrix<T>, ProblemError> {
 /// The matrices with the leading dimensions of an allocation, and copies of them.
 struct OnDevice<'a, Input: Number, T: Number> {
     problem: &'a Problem<T>,
-    stored: Stored<'a, T, Input>,
+    a: Cow<'a, Matrix<Input>>,
+    b: Cow<'a, Matrix<Input>>,
+    c: Cow<'a, Matrix<T>>,
     copies: Vec<(Guarded<Input>, Guarded<Input>, Guarded<T>)>,
 }
 
 impl<Input: Number, T: Number> Copies<T> for OnDevice<'_, Input, T> {
     fn bytes(&self) -> usize {
-        let Stored { a, b, c } = &self.stored;
-        size_of_val(a.buffer()) + size_of_val(b.buffer()) + size_of_val(c.buffer())
+        size_of_val(self.a.buffer()) + size_of_val(self.b.buffer()) + size_of_val(self.c.buffer())
     }
 
     fn make(&mut self, backend: &dyn Backend, count: usize) -> Result<(), DeviceError> {
-        let Stored { a, b, c } = &self.stored;
         while self.copies.len() < count {
             let copy = match self.copies.first() {
                 None => (
-                    Guarded::upload(backend, a)?,
-                    Guarded::upload(backend, b)?,
-                    Guarded::upload(backend, c)?,
+                    Guarded::upload(backend, &self.a)?,
+                    Guarded::upload(backend, &self.b)?,
+                    Guarded::upload(backend, &self.c)?,
                 ),
                 Some((a, b, c)) => (
                     a.duplicate(backend)?,
@@ -116,19 +115,14 @@ impl<Input: Number, T: Number> Copies<T> for OnDevice<'_, Input, T> {
     fn product(&self, number: usize) -> Product {
         let ((a, b, c), problem) = (&self.copies[number], self.problem);
         let [transpose_a, transpose_b] = problem.transposes;
-        let Stored {
-            a: of_a,
-            b: of_b,
-            c: of_c,
-        } = &self.stored;
-        let stored = |start: *mut u8, leading, transpose| gpu_gemm::Stored {
+        let stored = |start: *mut u8, leading, transpose| Stored {
             start,
             leading,
             transpose,
         };
-        let a = stored(a.start(of_a), of_a.leading(), transpose_a);
-        let b = stored(b.start(of_b), of_b.leading(), transpose_b);
-        let c = stored(c.start(of_c), of_c.leading(), Transpose::No);
+        let a = stored(a.start(&self.a), self.a.leading(), transpose_a);
+        let b = stored(b.start(&self.b), self.b.leading(), transpose_b);
+        let c = stored(c.start(&self.c), self.c.leading(), Transpose::No);
         let Shape { m, n, k } = problem.shape();
         Product {
             data_type: problem.data_type(),
@@ -153,7 +147,7 @@ impl<Input: Number, T: Number> Copies<T> for OnDevice<'_, Input, T> {
     }
 
     fn restore_c(&mut self, backend: &dyn Backend, number: usize) -> Result<(), DeviceError> {
-        self.copies[number].2.restore(backend, &self.stored.c)
+        self.copies[number].2.restore(backend, &self.c)
     }
 
     fn check_inputs(
@@ -164,10 +158,9 @@ impl<Input: Number, T: Number> Copies<T> for OnDevice<'_, Input, T> {
     ) -> Result<(), RunError> {
         let (a, b, _) = &self.copies[number];
         let trespass = RunError::trespass_of(kernel);
-        a.check_unchanged(backend, 'A', &self.stored.a)?
+        a.check_unchanged(backend, 'A', &self.a)?
             .map_err(&trespass)?;
-        b.check_unchanged(backend, 'B', &self.stored.b)?
-            .map_err(&trespass)
+        b.check_unchanged(backend, 'B', &self.b)?.map_err(&trespass)
     }
 
     fn result(
@@ -177,7 +170,7 @@ impl<Input: Number, T: Number> Copies<T> for OnDevice<'_, Input, T> {
         number: usize,
     ) -> Result<Matrix<T>, RunError> {
         let (_, _, c) = &self.copies[number];
-        let result = c.result(backend, 'C', &self.stored.c)?;
+        let result = c.result(backend, 'C', &self.c)?;
         let result = result.map_err(RunError::trespass_of(kernel))?;
         if result.placement() == self.problem.c.placement() {
             return Ok(result);

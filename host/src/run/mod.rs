@@ -160,7 +160,7 @@ impl<'a, T: Number> Resident<'a, T> {
 #[cfg(test)]
 mod tests {
     use super::{run as run_by, *};
-    use crate::data::{Data, Layout};
+    use crate::data::{Data, Storage};
     use crate::planted;
     use gpu_gemm::Shape;
     use gpu_gemm::gpu_kernels::spec::EntryFn;
@@ -173,8 +173,8 @@ mod tests {
     /// Runs a planted kernel on 3 x 4 x 5 with one element of padding everywhere.
     fn run(function: EntryFn) -> Result<Run<f32>, RunError> {
         let shape = Shape::new(3, 4, 5);
-        let layout = Layout::padded(shape, [1; 3], [1; 3]);
-        let problem = Problem::random(shape, layout, Data::Uniform, 1, 1.0, 1.0).unwrap();
+        let storage = Storage::padded([1; 3], [1; 3]);
+        let problem = Problem::random(shape, storage, Data::Uniform, 1, 1.0, 1.0).unwrap();
         let choice = planted::kernel(function);
         run_by(&simulator(), choice, &problem, &|| ())
     }
@@ -227,8 +227,8 @@ mod tests {
     #[test]
     fn a_problem_is_copied_once_for_each_allocation_and_each_kernel_finds_it_as_it_was() {
         let shape = Shape::new(33, 60, 19);
-        let layout = Layout::padded(shape, [1, 2, 3], [3, 2, 1]);
-        let problem = Problem::<f32>::random(shape, layout, Data::Normal, 1, 1.0, 1.0).unwrap();
+        let storage = Storage::padded([1, 2, 3], [3, 2, 1]);
+        let problem = Problem::<f32>::random(shape, storage, Data::Normal, 1, 1.0, 1.0).unwrap();
         let device = simulator();
         let [naive, pitched] =
             [&naive::KERNEL, &pitched::KERNEL].map(|kernel| Choice::even(&kernel.variants[0]));

@@ -88,8 +88,10 @@ fn multiply_as<Input: Number, T: Number, R>(
         Origin::FirstB => [Start::Spread, Start::First, Start::Spread],
         Origin::First => [Start::First; 3],
     };
-    let stored = problem.stored_as::<Input>()?;
-    let [a, b] = [&*stored.a, &*stored.b].map(|matrix| (matrix.elements(), matrix.leading()));
+    let factors = problem.factors_as::<Input>()?;
+    let [a, b] = factors
+        .each_ref()
+        .map(|matrix| (matrix.elements(), matrix.leading()));
     let shape = (problem.shape(), problem.transposes);
     let scalars = (problem.alpha.scalar(), problem.beta.scalar());
     // If the product reads C, each run begins with the same C.
@@ -136,7 +138,7 @@ fn multiply_as<Input: Number, T: Number, R>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::data::{Data, Layout};
+    use crate::data::{Data, Storage};
     use crate::planted;
     use gpu_gemm::gpu_kernels::gemm::Gemm;
     use gpu_gemm::gpu_kernels::naive;
@@ -149,9 +151,9 @@ mod tests {
     }
 
     fn problem<T: Number>(shape: Shape, data: Data, scalars: [i32; 2]) -> Problem<T> {
-        let layout = Layout::padded(shape, [3, 1, 2], [2, 5, 1]);
+        let storage = Storage::padded([3, 1, 2], [2, 5, 1]);
         let [alpha, beta] = scalars.map(T::from_integer);
-        Problem::random(shape, layout, data, 7, alpha, beta).unwrap()
+        Problem::random(shape, storage, data, 7, alpha, beta).unwrap()
     }
 
     /// The C of a product, and the bytes that its devices received.

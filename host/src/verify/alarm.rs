@@ -155,7 +155,7 @@ fn sequential<T: Number>(problem: &Problem<T>) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::data::{Layout, Matrix};
+    use crate::data::{Matrix, Storage};
     use gpu_gemm::Shape;
 
     const ELEMENTWISE: ErrorModel = ErrorModel::Elementwise;
@@ -164,8 +164,8 @@ mod tests {
     /// The alarms for 3 x 4 sums of k terms, if the kind of data is known, and if it is not.
     fn of_random(k: usize, data: Data, model: ErrorModel) -> [Option<Alarm>; 2] {
         let shape = Shape::new(3, 4, k);
-        let layout = Layout::compact(shape);
-        let problem = Problem::<f32>::random(shape, layout, data, 1, 1.0, 0.0).unwrap();
+        let compact = Storage::COMPACT;
+        let problem = Problem::<f32>::random(shape, compact, data, 1, 1.0, 0.0).unwrap();
         [Some(data), None].map(|data| Alarm::new(&problem, data, model))
     }
 

@@ -46,25 +46,19 @@ pub fn each_product<T: Number>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::data::{Data, Layout};
+    use crate::data::{Data, Storage};
     use crate::verify::outcome::Errors;
     use gpu_gemm::Shape;
 
     #[test]
     fn the_figures_are_those_of_the_product_with_the_largest_share_of_its_bound() {
         let (shape, data) = (Shape::new(3, 4, 5), Data::Normal);
-        let layout = Layout::compact(shape);
-        let problem = Problem::<f32>::random_batch_of(
-            gpu_gemm::ElementType::F32,
-            4,
-            shape,
-            layout,
-            data,
-            1,
-            (1.0, 0.0),
-        )
-        .unwrap();
-        // The last proof is exact.
+        let storage = Storage {
+            batch: 4,
+            ..Storage::COMPACT
+        };
+        let problem = Problem::<f32>::random(shape, storage, data, 1, 1.0, 0.0).unwrap();
+        // The last is exact.
         let figures = [(0.1, 1.0), (0.3, 1.0), (0.4, 4.0), (0.0, 0.0)];
         let check = |index: usize, _: &Problem<f32>, _: &Matrix<f32>| {
             let errors = Errors {

@@ -371,7 +371,7 @@ fn largest_magnitude<T: Number>(matrix: &Matrix<T>) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::data::{Data, Layout};
+    use crate::data::{Data, Storage};
     use gpu_gemm::{Bf16, Shape};
 
     const INFINITY: f64 = f64::INFINITY;
@@ -382,8 +382,8 @@ mod tests {
     /// A bound for empty matrices, so that k may have any size: most bounds depend on no element.
     fn of_sums<T: Number>(k: usize, alpha: T, model: ErrorModel) -> Result<ErrorBound, Failure> {
         let shape = Shape::new(0, 0, k);
-        let (layout, zero) = (Layout::compact(shape), T::default());
-        let problem = Problem::random(shape, layout, Data::Uniform, 1, alpha, zero);
+        let (compact, zero) = (Storage::COMPACT, T::default());
+        let problem = Problem::random(shape, compact, Data::Uniform, 1, alpha, zero);
         ErrorBound::new(&problem.unwrap(), model)
     }
 

@@ -122,7 +122,7 @@ mod tests {
     use gpu_gemm::{Choice, Device, DeviceChoice, ElementType};
 
     use super::*;
-    use crate::data::{Data, Layout};
+    use crate::data::{Data, Storage};
     use crate::run::run;
     use crate::verify::reference::element;
     use crate::verify::{Coverage, proven};
@@ -135,9 +135,9 @@ mod tests {
     /// the magnitudes.
     fn computed<T: Number>(data: Data) -> (Problem<T>, [Matrix<f64>; 3]) {
         let shape = Shape::new(M, N, K);
-        let layout = Layout::padded(shape, [3, 1, 2], [1, 2, 3]);
+        let storage = Storage::padded([3, 1, 2], [1, 2, 3]);
         let [alpha, beta] = [-3, 2].map(T::from_integer);
-        let problem = Problem::random(shape, layout, data, 1, alpha, beta).unwrap();
+        let problem = Problem::random(shape, storage, data, 1, alpha, beta).unwrap();
         let device = Device::open(DeviceChoice::Simulator).unwrap().device;
         let mut variants = tiled::KERNEL.variants.iter();
         let plain = variants.find(|variant| variant.types.c == ElementType::F64);

@@ -170,7 +170,7 @@ fn multiply(a: &[f64], b: &[f64], k: usize, n: usize, c: &mut [f64]) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::data::{Data, Layout, Placement};
+    use crate::data::{Data, Placement, Storage};
     use gpu_gemm::Shape;
 
     fn matrix(rows: usize, columns: usize, values: &[f32]) -> Matrix<f32> {
@@ -252,9 +252,8 @@ mod tests {
 
     #[test]
     fn integers_wrap() {
-        let shape = Shape::new(3, 4, 50);
-        let layout = Layout::compact(shape);
-        let problem = Problem::<i32>::random(shape, layout, Data::Uniform, 5, 3, -7).unwrap();
+        let (shape, compact) = (Shape::new(3, 4, 50), Storage::COMPACT);
+        let problem = Problem::<i32>::random(shape, compact, Data::Uniform, 5, 3, -7).unwrap();
         let integer =
             |matrix: &Matrix<i32>, row: usize, col: usize| i128::from(matrix.row(row)[col]);
         for row in 0..3 {

@@ -220,7 +220,7 @@ fn weighted_rows<T: Number>(matrix: &Matrix<T>, weights: &[(f64, f64)]) -> Vec<(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::data::{Data, Layout};
+    use crate::data::{Data, Storage};
     use crate::verify::reference::element;
     use gpu_gemm::Shape;
 
@@ -228,9 +228,9 @@ mod tests {
     #[test]
     fn the_sums_are_those_of_the_expected_elements() {
         let shape = Shape::new(5, 70, 9);
-        let layout = Layout::padded(shape, [3, 1, 2], [1, 2, 3]);
+        let storage = Storage::padded([3, 1, 2], [1, 2, 3]);
         for (alpha, beta) in [(1.5, 0.0), (-2.0, 0.5), (0.0, 3.0)] {
-            let problem = Problem::<f64>::random(shape, layout, Data::Normal, 1, alpha, beta);
+            let problem = Problem::<f64>::random(shape, storage, Data::Normal, 1, alpha, beta);
             let problem = problem.unwrap();
             let of = |value: fn(Expected) -> f64| {
                 let value = |row, col| value(element(&problem, row, col));

@@ -179,7 +179,7 @@ fn check_samples<T: Number, R: Send>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::data::Layout;
+    use crate::data::Storage;
     use crate::verify::exact_data;
 
     const TILE: Tile = Tile { m: 4, n: 4, k: 4 };
@@ -187,8 +187,8 @@ mod tests {
     /// A problem, and a right result.
     fn multiplied<T: Number>(m: usize, n: usize, data: Data) -> (Problem<T>, Matrix<T>) {
         let (shape, [one, zero]) = (Shape::new(m, n, 30), [1, 0].map(T::from_integer));
-        let layout = Layout::compact(shape);
-        let problem = Problem::random(shape, layout, data, 1, one, zero).unwrap();
+        let compact = Storage::COMPACT;
+        let problem = Problem::random(shape, compact, data, 1, one, zero).unwrap();
         let element = |row, col| reference::in_own_type(&problem, row, col..col + 1)[0];
         let right = Matrix::from_elements(m, n, element).unwrap();
         (problem, right)

@@ -6,7 +6,7 @@ use super::bound::ErrorBound;
 use super::expected::Expected;
 use super::outcome::Line;
 use super::*;
-use crate::data::Layout;
+use crate::data::Storage;
 
 const TILE: Tile = Tile { m: 16, n: 16, k: 8 };
 const SAMPLED: Coverage<'static> = Coverage::Sampled { seed: 1 };
@@ -14,8 +14,8 @@ const BOTH: [Coverage<'static>; 2] = [Coverage::Full, SAMPLED];
 
 fn problem<T: Number>(m: usize, n: usize, k: usize, data: Data, alpha: T, beta: T) -> Problem<T> {
     let shape = Shape::new(m, n, k);
-    let layout = Layout::padded(shape, [3, 1, 2], [1, 2, 3]);
-    Problem::random(shape, layout, data, 11, alpha, beta).unwrap()
+    let storage = Storage::padded([3, 1, 2], [1, 2, 3]);
+    Problem::random(shape, storage, data, 11, alpha, beta).unwrap()
 }
 
 /// `A * B` of `data`.

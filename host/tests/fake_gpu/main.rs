@@ -19,7 +19,7 @@ use gpu_gemm::device::compiled;
 use gpu_gemm::gpu_kernels::naive;
 use gpu_gemm::{Bf16, DataType, Device, DeviceChoice, F16, Shape, Transpose};
 use host::bench::Results;
-use host::data::{Data, Layout, Matrix, Number, Problem};
+use host::data::{Data, Matrix, Number, Problem, Storage};
 use host::measure::Effort;
 use host::measure::cublas::{Cublas, Interface, Precision};
 use host::measure::gpu::{Contender, measure};
@@ -398,14 +398,14 @@ fn multiplied_by_cublas<T: Number>(data_type: DataType) {
     let (shape, tile) = (Shape::new(5, 7, 9), naive::KERNEL.variants[0].tile);
     let [no, yes] = Transpose::ALL;
     for (batch, transposes) in [(1, [no, no]), (2, [no, no]), (1, [yes, no]), (2, [no, yes])] {
-        let layout = Layout::padded(shape, [1; 3], [0; 3]);
-        let data = Data::SmallIntegers { largest: 2 };
-        let [alpha, beta] = [2, -1].map(T::from_integer);
-        let scalars = (alpha, beta);
-        let problem = Problem::<T> {
+        let storage = Storage {
             transposes,
-            ..Problem::random_batch_of(inputs, batch, shape, layout, data, 1, scalars).unwrap()
+            batch,
+            ..Storage::padded([1; 3], [0; 3])
         };
+        let data = Data::SmallIntegers { largest: 2 };
+        let scalars = [2, -1].map(T::from_integer).into();
+        let problem = Problem::<T>::random_as(inputs, shape, storage, data, 1, scalars).unwrap();
         let mut check = |_, c: Matrix<T>| {
             verify::each_product(&problem, &c, |_, problem, c| {
                 verify::exact(problem, c, tile, Coverage::Full)

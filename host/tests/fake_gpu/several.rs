@@ -4,7 +4,7 @@
 use gpu_gemm::device::cuda::{Stage, Staging, Transfer};
 use gpu_gemm::gpu_kernels::naive;
 use gpu_gemm::{Choice, CudaDevice, Devices, Scalar, Shape, Split, Transpose, Way};
-use host::data::{Layout, Problem};
+use host::data::{Problem, Storage};
 use host::verify::{self, Coverage};
 use serde_json::Value;
 
@@ -93,15 +93,16 @@ pub fn matrices_in_host_memory_are_multiplied_while_they_arrive() {
             let mut product = product.unwrap();
             // Other matrices each time: data left on a device is wrong for the next product.
             for seed in [1, 2] {
-                let layout = Layout::padded(shape, [1, 2, 3], [3, 2, 1]);
-                let data = verify::small_integers::<f32>(shape.k).unwrap();
-                let problem = Problem {
+                let storage = Storage {
                     transposes,
-                    ..Problem::random(shape, layout, data, seed, 2.0, beta).unwrap()
+                    ..Storage::padded([1, 2, 3], [3, 2, 1])
                 };
-                let stored = problem.stored().unwrap();
-                let [a, b] =
-                    [&*stored.a, &*stored.b].map(|matrix| (matrix.elements(), matrix.leading()));
+                let data = verify::small_integers::<f32>(shape.k).unwrap();
+                let problem = Problem::random(shape, storage, data, seed, 2.0, beta).unwrap();
+                let factors = problem.factors_as::<f32>().unwrap();
+                let [a, b] = factors
+                    .each_ref()
+                    .map(|one| (one.elements(), one.leading()));
                 let (mut c, leading) = (problem.c.clone(), problem.c.leading());
                 product.multiply(a, b, (c.elements_mut(), leading)).unwrap();
                 let case = format!("{count} devices, beta {beta}, seed {seed}");

@@ -9,7 +9,7 @@ use cuda_std::simulator::{BarrierSite, Launch, Report, ThreadOrder};
 use gpu_gemm::gpu_kernels::spec::{Grid, Unit, Variant};
 use gpu_gemm::gpu_kernels::{KERNELS, variants};
 use gpu_gemm::{Bf16, Choice, Device, ElementType, F16, Shape, Simulator};
-use host::data::{Data, Layout, Number, Problem};
+use host::data::{Data, Number, Problem, Storage};
 use libtest_mimic::{Failed, Trial};
 use tests::Tier;
 use tests::devices::Backend;
@@ -101,14 +101,13 @@ fn every_barrier_and_wait_is_needed<T: Number>(variant: &'static Variant) -> Res
         _ => vec![exact, ragged],
     };
     for shape in shapes {
-        let layout = Layout::compact(shape);
         // The lower halves of small integers are zeros.
         let data = match variant.splits_operands {
             true => Data::Normal,
             false => Data::SmallIntegers { largest: 4 },
         };
-        let one = T::from_integer(1);
-        let problem = Problem::<T>::random(shape, layout, data, 7, one, T::default())?;
+        let (one, compact) = (T::from_integer(1), Storage::COMPACT);
+        let problem = Problem::<T>::random(shape, compact, data, 7, one, T::default())?;
         let problem = problem.with_inputs(variant.types.a);
         look_at(variant, &problem, &mut sites)?;
     }

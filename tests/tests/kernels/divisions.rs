@@ -5,7 +5,7 @@
 use gpu_gemm::gpu_kernels::spec::Variant;
 use gpu_gemm::plan::Decomposition;
 use gpu_gemm::{Bf16, Choice, DataType, Device, ElementType, F16, KERNELS, Shape};
-use host::data::{Layout, Number, Problem};
+use host::data::{Number, Problem, Storage};
 use host::verify::{self, Coverage, small_integers};
 use libtest_mimic::Trial;
 use tests::Tier;
@@ -64,8 +64,8 @@ fn is_exact<C: Number>(variant: &'static Variant) {
         // The last tiles are not full, except those of one row.
         let shape = Shape::new(rows * m - m / 4, columns * n - 5, k_iterations * k - 1);
         let data = small_integers::<C>(shape.k).expect("sums fit");
-        let (scalars, layout) = ([2, -1].map(C::from_integer).into(), Layout::compact(shape));
-        let problem = Problem::<C>::random_batch_of(inputs, 1, shape, layout, data, 7, scalars);
+        let (scalars, compact) = ([2, -1].map(C::from_integer).into(), Storage::COMPACT);
+        let problem = Problem::<C>::random_as(inputs, shape, compact, data, 7, scalars);
         let problem = problem.unwrap();
         let choice = Choice {
             variant,

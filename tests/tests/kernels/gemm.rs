@@ -9,9 +9,9 @@ use std::sync::OnceLock;
 use gpu_gemm::device::compiled;
 use gpu_gemm::gpu_kernels::spec::{Major, Unit, Variant};
 use gpu_gemm::gpu_kernels::{self, KERNELS, variants};
-use gpu_gemm::{Bf16, Call, Choice, Decomposition, Device, ElementType, F16, Shape, Transpose};
+use gpu_gemm::{Bf16, Choice, Decomposition, Device, ElementType, F16, Shape, Transpose};
 use host::cpu::{self, Algorithm, Schedule, Settings, Team, Threads};
-use host::data::{Arithmetic, Data, Layout, Matrix, Number, Placement, Problem};
+use host::data::{Arithmetic, Data, Matrix, Number, Placement, Problem, Storage};
 use host::progress::Progress;
 use host::prove::compute_reference;
 use host::rung::Rung;
@@ -356,17 +356,16 @@ impl Bench<'_> {
 
     /// All three gates on compact matrices.
     fn all_gates<T: Number>(&self, shape: Shape, seed: u64) -> Result<(), Failed> {
-        let (one, zero) = (T::from_integer(1), T::default());
-        let layout = Layout::compact(shape);
+        let (one, zero, compact) = (T::from_integer(1), T::default(), Storage::COMPACT);
         let model = self.rung.error_model(&self.team);
         let integers = model
             .exact_data_of::<T>(self.inputs::<T>(), shape)
             .ok_or("k is too large to be exact")?;
-        self.exact(&Problem::random(shape, layout, integers, seed, one, zero)?)?;
+        self.exact(&Problem::random(shape, compact, integers, seed, one, zero)?)?;
         let all = [Data::Uniform, Data::Positive, Data::Normal];
         let step = self.tier.step(all.len());
         for data in all.into_iter().skip(seed as usize % step).step_by(step) {
-            let problem = Problem::random(shape, layout, data, seed + 1, one, zero)?;
+            let problem = Problem::random(shape, compact, data, seed + 1, one, zero)?;
             self.proven(&problem, data)?;
         }
         Ok(())
@@ -398,18 +397,18 @@ fn shape([m, n, k]: [usize; 3]) -> Shape {
 
 /// A problem of small integers in compact matrices.
 fn integers<T: Number>(shape: Shape, scalars: [i32; 2]) -> Result<Problem<T>, Failed> {
-    integers_in(Layout::compact(shape), shape, scalars)
+    integers_in(Storage::COMPACT, shape, scalars)
 }
 
 /// A problem of small integers; alpha and beta are `scalars`.
 fn integers_in<T: Number>(
-    layout: Layout,
+    storage: Storage,
     shape: Shape,
     scalars: [i32; 2],
 ) -> Result<Problem<T>, Failed> {
     let data = Data::SmallIntegers { largest: 4 };
     let [alpha, beta] = scalars.map(T::from_integer);
-    Ok(Problem::random(shape, layout, data, 1, alpha, beta)?)
+    Ok(Problem::random(shape, storage, data, 1, alpha, beta)?)
 }
 
 /// Every combination of the extents at which a tile begins, ends, or is missing.
@@ -474,16 +473,18 @@ fn multiplies_each_product_of_a_batch<T: Number>(bench: &Bench) -> Result<(), Fa
         // Shifted, so that any step reaches all transpositions, paddings and scalars.
         let index = index + index / 4;
         let transposes = transposes[(index + 3) % transposes.len()];
-        let layout = Layout::padded(shape, [index % 3; 3], [0; 3]);
-        let [alpha, beta] = [1 + index as i32 % 2, index as i32 % 3 - 1].map(T::from_integer);
+        let storage = Storage {
+            transposes,
+            batch,
+            ..Storage::padded([index % 3; 3], [0; 3])
+        };
+        let scalars = [1 + index as i32 % 2, index as i32 % 3 - 1]
+            .map(T::from_integer)
+            .into();
         let model = bench.rung.error_model(&bench.team);
         let (tile, coverage) = (bench.rung.tile(), Coverage::of(shape, 1));
         for data in [Data::SmallIntegers { largest: 4 }, Data::Normal] {
-            let scalars = (alpha, beta);
-            let problem = Problem {
-                transposes,
-                ..Problem::random_batch_of(T::TYPE, batch, shape, layout, data, 5, scalars)?
-            };
+            let problem = Problem::random_as(T::TYPE, shape, storage, data, 5, scalars)?;
             let problem = bench.as_read(&problem);
             let c = bench.run(&problem)?;
             verify::each_product(&problem, &c, |_, problem, c| match data {
@@ -511,16 +512,16 @@ fn multiplies_a_batch_in_one_launch<T: Number>(bench: &Bench) -> Result<(), Fail
         decomposition: Some(Decomposition::rounds(12, 5)),
     };
     for (beta, padding) in [(0, 0), (1, 8)] {
-        let layout = Layout::padded(shape, [padding; 3], [0; 3]);
-        let scalars = (T::from_integer(2), T::from_integer(beta));
-        let data = Data::SmallIntegers { largest: 4 };
-        let problem = Problem {
+        let storage = Storage {
             transposes,
-            ..Problem::random_batch_of(T::TYPE, 3, shape, layout, data, 5, scalars)?
+            batch: 3,
+            ..Storage::padded([padding; 3], [0; 3])
         };
+        let [alpha, beta] = [2, beta].map(T::from_integer);
+        let data = Data::SmallIntegers { largest: 4 };
+        let problem = Problem::random(shape, storage, data, 5, alpha, beta)?;
         let problem = bench.as_read(&problem);
-        let element = variant.types.a;
-        let call = Call::padded(shape, transposes, padding, element).repeated(3, element);
+        let call = storage.call(shape, variant.types.a);
         let plan = choice.plan(call, &bench.device.facts())?;
         assert_eq!((plan.repeats(), plan.launches().len()), (1, 1));
         let rung = Rung::Gpu(choice);
@@ -552,10 +553,9 @@ fn is_proven_on_data_of_all_sizes<T: Number>(bench: &Bench) -> Result<(), Failed
     let shape = Shape::new(37, 41, 203);
     for data in [Data::Graded, Data::Wide] {
         for beta in [0, 1] {
-            let scalars = [1, beta].map(T::from_integer);
-            let layout = Layout::compact(shape);
-            let (inputs, scalars) = (bench.inputs::<T>(), (scalars[0], scalars[1]));
-            let problem = Problem::random_batch_of(inputs, 1, shape, layout, data, 7, scalars)?;
+            let scalars = [1, beta].map(T::from_integer).into();
+            let (inputs, compact) = (bench.inputs::<T>(), Storage::COMPACT);
+            let problem = Problem::random_as(inputs, shape, compact, data, 7, scalars)?;
             bench.proven(&problem, data)?;
         }
     }
@@ -572,9 +572,8 @@ fn follows_alpha_and_beta<T: Number>(bench: &Bench) -> Result<(), Failed> {
     // Each alpha and each beta with both shapes.
     for (shape, scalars) in cases.step_by(bench.tier.step(4)) {
         bench.exact(&integers::<T>(shape, scalars)?)?;
-        let layout = Layout::compact(shape);
-        let [alpha, beta] = scalars.map(T::from_integer);
-        let problem = Problem::random(shape, layout, Data::Uniform, 3, alpha, beta)?;
+        let (compact, [alpha, beta]) = (Storage::COMPACT, scalars.map(T::from_integer));
+        let problem = Problem::random(shape, compact, Data::Uniform, 3, alpha, beta)?;
         bench.proven(&problem, Data::Uniform)?;
     }
     Ok(())
@@ -614,8 +613,8 @@ fn takes_any_leading_dimension_and_offset<T: Number>(bench: &Bench) -> Result<()
     let cases = layouts.flat_map(|layout| [-1, 0].map(|beta| (layout, beta)));
     // Each padding, each offset, and both betas.
     for ((padding, offset), beta) in cases.step_by(bench.tier.step(7)) {
-        let layout = Layout::padded(shape, padding, offset);
-        let problem = integers_in::<T>(layout, shape, [2, beta])?;
+        let storage = Storage::padded(padding, offset);
+        let problem = integers_in::<T>(storage, shape, [2, beta])?;
         bench.exact(&problem).map_err(|failed| {
             format!("padding {padding:?}, offset {offset:?}, beta {beta}: {failed:?}")
         })?;
@@ -634,9 +633,9 @@ fn writes_nothing_beside_c_where_rows_end_inside_16_bytes<T: Number>(
         let piece = 16 / size_of::<T>();
         let to_piece = |columns: usize| columns.next_multiple_of(piece) - columns;
         let padding = [shape.k, shape.n, shape.n].map(to_piece);
-        let layout = Layout::padded(shape, padding, [0; 3]);
+        let storage = Storage::padded(padding, [0; 3]);
         for beta in [-1, 0] {
-            bench.exact(&integers_in::<T>(layout, shape, [2, beta])?)?;
+            bench.exact(&integers_in::<T>(storage, shape, [2, beta])?)?;
         }
     }
     Ok(())
@@ -658,8 +657,8 @@ fn takes_sides_that_16_bits_cannot_count<T: Number>(bench: &Bench) -> Result<(),
 
 fn repeats_bit_for_bit<T: Number>(bench: &Bench) -> Result<(), Failed> {
     let shape = shape([200, 150, 100]);
-    let (layout, one) = (Layout::compact(shape), T::from_integer(1));
-    let problem = Problem::<T>::random(shape, layout, Data::Normal, 23, one, one)?;
+    let (compact, one) = (Storage::COMPACT, T::from_integer(1));
+    let problem = Problem::<T>::random(shape, compact, Data::Normal, 23, one, one)?;
     let first = bits(bench.run(&problem)?.elements());
     for _ in (0..3).step_by(bench.tier.step(3)) {
         let again = bits(bench.run(&problem)?.elements());
@@ -740,7 +739,7 @@ fn carries_special_values<T: Number>(bench: &Bench) -> Result<(), Failed> {
         rows.flat_map(move |row| columns.map(|column| (row, column)))
     };
     let data = Data::SmallIntegers { largest: 2 };
-    let (layout, one) = (Layout::compact(shape), T::from_integer(1));
+    let (compact, one) = (Storage::COMPACT, T::from_integer(1));
     let element = |value| T::from_scalar(value).ok_or("not a value of this type");
     let all = values
         .iter()
@@ -748,9 +747,9 @@ fn carries_special_values<T: Number>(bench: &Bench) -> Result<(), Failed> {
     // Each value in A with each value in B, such as infinities in A with zeros in B.
     let step = bench.tier.step(values.len() + 1);
     for (in_a, in_b) in all.skip(2 % step).step_by(step) {
-        let mut problem = Problem::<T>::random(shape, layout, data, 29, one, T::default())?;
-        // One corner of A at a time would take nine times as long; each is combined with every
-        // corner of B.
+        let mut problem = Problem::<T>::random(shape, compact, data, 29, one, T::default())?;
+        // One corner of A at a time would take nine times as long; each meets every corner
+        // of B.
         for (row, column) in corners(tile.m, tile.k).step_by(2) {
             problem.a.row_mut(row)[column] = element(in_a)?;
         }
@@ -767,8 +766,8 @@ fn carries_special_values<T: Number>(bench: &Bench) -> Result<(), Failed> {
 fn k_zero_scales_c<T: Number>(bench: &Bench) -> Result<(), Failed> {
     let shape = shape([33, 20, 0]);
     for beta in [0, 1, -2] {
-        let layout = Layout::padded(shape, [2; 3], [1; 3]);
-        bench.exact(&integers_in::<T>(layout, shape, [1, beta])?)?;
+        let storage = Storage::padded([2; 3], [1; 3]);
+        bench.exact(&integers_in::<T>(storage, shape, [1, beta])?)?;
     }
     Ok(())
 }
@@ -800,7 +799,7 @@ fn indexes_beyond_two_to_the_32<T: Number>(bench: &Bench) -> Result<(), Failed> 
             let largest = if T::rounds_sums() { 1 } else { 4 };
             let (shape, data) = (shape(extents), Data::SmallIntegers { largest });
             let (one, zero) = (T::from_integer(1), T::default());
-            let problem = Problem::random(shape, Layout::compact(shape), data, 1, one, zero)?;
+            let problem = Problem::random(shape, Storage::COMPACT, data, 1, one, zero)?;
             let c = bench.run(&problem)?;
             verify::exact(&problem, &c, bench.rung.tile(), Coverage::of(shape, 1))
                 .map_err(|failure| format!("{shape}: {failure}"))?;

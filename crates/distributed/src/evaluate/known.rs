@@ -117,12 +117,9 @@ impl<T: Element, C: Element> Known<T, C> {
         let exact = exact_data::<T, C>(shape).map(|data| {
             let scalars = [request.alpha, request.beta].map(scalar_of_integers);
             filled(&|shape| {
-                let (layout, [alpha, beta]) = (storage.layout(shape), scalars);
-                let (types, seed) = (T::TYPE, request.seed);
-                let scalars = (alpha, beta);
-                Ok(Problem::random_batch_of(
-                    types, 1, shape, layout, data, seed, scalars,
-                )?)
+                let (seed, scalars) = (request.seed, scalars.into());
+                let problem = Problem::random_as(T::TYPE, shape, storage, data, seed, scalars);
+                Ok(problem?)
             })
         });
         let scalars = (
@@ -174,7 +171,7 @@ impl<T: Element, C: Element> Known<T, C> {
         }
         let (data, model) = (self.data, error_model::<T>());
         let by_reference = C::rounds_sums() && self.coverage.is_sampled();
-        let storage = Storage::default();
+        let storage = Storage::COMPACT;
         let fits = memory::check(self.shape, storage, size_of::<f64>()).is_ok();
         let is_missing = by_reference && !self.references.contains_key(&gate);
         if is_missing && fits && device.gpu().is_some() {

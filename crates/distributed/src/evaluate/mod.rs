@@ -318,17 +318,14 @@ impl<T: Element> Evaluation<'_, T> {
         let case = self.case();
         let clock = Clock::default();
         let sent = Cell::default();
-        let stored = known.map(|known| known.problem(gate).stored_as::<T>());
-        let stored = stored
+        let factors = known.map(|known| known.problem(gate).factors_as::<T>());
+        let factors = factors
             .transpose()
             .unwrap_or_else(|error| end_the_job(error));
         // Alpha may be 0.
-        let operands = stored.as_ref().map(|stored| {
+        let operands = factors.as_ref().map(|[a, b]| {
             let Shape { m, n, k } = case.shape;
-            (
-                view(&stored.a).part(0..m, 0..k),
-                view(&stored.b).part(0..k, 0..n),
-            )
+            (view(a).part(0..m, 0..k), view(b).part(0..k, 0..n))
         });
         let job = Job {
             ranks: self.group,

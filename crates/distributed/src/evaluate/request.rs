@@ -37,8 +37,8 @@ impl Request {
     /// How its matrices are stored.
     pub(super) fn storage(&self) -> Storage {
         Storage {
-            padding: self.padding,
-            ..Storage::default()
+            padding: [self.padding; 3],
+            ..Storage::COMPACT
         }
     }
 
