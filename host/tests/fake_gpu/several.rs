@@ -1,7 +1,7 @@
 //! One GPU as several devices: panels, and copies through page-locked buffers, are sent on
 //! separate streams, in every order that events allow.
 
-use gpu_gemm::device::cuda::{Stage, Staging, Transfer};
+use gpu_gemm::device::cuda::{Side, Stage, Staging, Transfer};
 use gpu_gemm::gpu_kernels::naive;
 use gpu_gemm::{Choice, CudaDevice, Devices, Scalar, Shape, Split, Transpose, Way};
 use host::data::{Problem, Storage};
@@ -146,10 +146,11 @@ pub fn each_row_arrives_though_the_buffers_owner_is_gone_and_nothing_between_row
                 .collect();
             let on_gpu = gpu.allocate::<u8>(pitch * height).unwrap();
             let mut target = vec![255; host_pitch * height];
+            let side = |start, pitch| Side { start, pitch };
             let transfer = |way, host| Transfer {
                 way,
-                host: (host, host_pitch),
-                device: (on_gpu.as_device_ptr().as_mut_ptr(), pitch),
+                host: side(host, host_pitch),
+                device: side(on_gpu.as_device_ptr().as_mut_ptr(), pitch),
                 width,
                 height,
             };

@@ -17,7 +17,7 @@ use std::cell::RefCell;
 use std::time::Duration;
 
 use gpu_gemm::device::Copies;
-use gpu_gemm::device::cuda::{Staging, Transfer};
+use gpu_gemm::device::cuda::{Side, Staging, Transfer};
 use gpu_gemm::{Buffer, Choice, Context, Device, DeviceError, Mark, Shape, Transpose, Way, gemm};
 use host::cpu::view::{View, ViewMut};
 use host::data::Number;
@@ -81,19 +81,21 @@ impl<'p, T: Element> OnDevice<'p, T> {
     ///
     /// # Safety
     ///
-    /// `host` is the start of the first row and the bytes from one row to the next. The rows exist,
-    /// and the copy may write them if it goes to the host. `to` has room for all of them, and
+    /// The rows exist on the host, and the copy may write them if it goes to the host. `to` has room for all of them, and
     /// nothing that was launched uses it any longer.
     unsafe fn copy(
         &self,
-        (host, to): ((*mut u8, usize), *mut u8),
+        (host, to): (Side, *mut u8),
         (height, width): (usize, usize),
         way: Way,
     ) -> Result<(), DeviceError> {
         let transfer = Transfer {
             way,
             host,
-            device: (to, width.max(1)),
+            device: Side {
+                start: to,
+                pitch: width.max(1),
+            },
             width,
             height,
         };
@@ -111,8 +113,10 @@ impl<'p, T: Element> OnDevice<'p, T> {
     ) -> Result<(), DeviceError> {
         let (rows, columns) = (panel.rows(), panel.columns());
         enlarge(context, room, rows * columns)?;
-        let from = panel.elements().as_ptr().cast_mut().cast();
-        let host = (from, panel.leading() * size_of::<T>());
+        let host = Side {
+            start: panel.elements().as_ptr().cast_mut().cast(),
+            pitch: panel.leading() * size_of::<T>(),
+        };
         let size = (rows, columns * size_of::<T>());
         // SAFETY: the view has these rows, which are only read; the room is large enough.
         unsafe { self.copy((host, room.start().cast()), size, Way::ToDevice) }
@@ -204,7 +208,10 @@ impl<T: Element> LocalProduct<T> for OnDevice<'_, T> {
         }
         let (rows, columns) = state.size;
         assert_eq!((c.rows(), c.columns()), (rows, columns));
-        let host = (c.as_mut_ptr().cast(), c.leading() * size_of::<T::Sum>());
+        let host = Side {
+            start: c.as_mut_ptr().cast(),
+            pitch: c.leading() * size_of::<T::Sum>(),
+        };
         let size = (rows, columns * size_of::<T::Sum>());
         let from = state.c.start().cast();
         // SAFETY: the view has these rows exclusively, and all products are done.

@@ -66,9 +66,9 @@ impl Copies {
         let backend = device.as_backend(&|| ())?;
         let (from, to) = transfer.sides();
         for row in 0..transfer.height {
-            let at = |(start, pitch): (*mut u8, usize)| start.wrapping_add(row * pitch);
+            let (from, to) = (from.from((row, 0)).start, to.from((row, 0)).start);
             // SAFETY: as the caller vouches.
-            unsafe { backend.copy(at(from), at(to), transfer.width, transfer.way)? };
+            unsafe { backend.copy(from, to, transfer.width, transfer.way)? };
         }
         Ok(())
     }

@@ -14,4 +14,5 @@ mod tensor_map;
 pub use device::CudaDevice;
 pub use launch::CudaStream;
 pub use rectangle::Link;
+pub use rectangle::Side;
 pub use staged::{Stage, Staging, Transfer};

@@ -14,11 +14,26 @@ use super::status::{checked, during};
 use crate::backend::Way;
 use crate::error::DeviceError;
 
-/// One side of a copy: the address of its first row, and the bytes from a row to the next.
-pub type Side = (*mut u8, usize);
+/// Rows in the memory of the host or of a device, one side of a copy: where the first begins, and
+/// the bytes from there to the next.
+#[derive(Clone, Copy, Debug)]
+pub struct Side {
+    pub start: *mut u8,
+    pub pitch: usize,
+}
 
-/// Starts to copy `height` rows of `width` bytes on a stream. With host memory that is not
-/// page-locked, it returns when the copy is done or staged.
+impl Side {
+    /// Its part from this byte of this row on.
+    pub(crate) fn from(self, (row, byte): (usize, usize)) -> Side {
+        Side {
+            start: self.start.wrapping_add(row * self.pitch + byte),
+            ..self
+        }
+    }
+}
+
+/// Starts to copy `height` rows of `width` bytes on a stream. From or to memory of the host that is
+/// not page-locked, it returns when the copy is done or staged.
 ///
 /// # Errors
 ///
@@ -38,12 +53,12 @@ pub unsafe fn copy_on(
     if width == 0 || height == 0 {
         return Ok(());
     }
-    let is_contiguous = height == 1 || (from.1 == width && to.1 == width);
+    let is_contiguous = height == 1 || (from.pitch == width && to.pitch == width);
     let status = match way {
         // A plain copy uses a copy engine; for rectangles that is the driver's choice. SAFETY: the
         // caller vouches for both sides.
         Way::Within if is_contiguous => unsafe {
-            let (from, to) = (from.0 as CUdeviceptr, to.0 as CUdeviceptr);
+            let (from, to) = (from.start as CUdeviceptr, to.start as CUdeviceptr);
             cuMemcpyDtoDAsync_v2(to, from, width * height, stream.as_inner())
         },
         _ => {
@@ -80,14 +95,14 @@ pub(crate) unsafe fn copy_between(
         return unsafe { copy_on(stream, source, target, Way::Within, (width, height)) };
     }
     let stream = stream.as_inner();
-    let is_contiguous = height == 1 || (source.1 == width && target.1 == width);
+    let is_contiguous = height == 1 || (source.pitch == width && target.pitch == width);
     let status = match is_contiguous {
         // SAFETY: as above.
         true => unsafe {
             cuMemcpyPeerAsync(
-                target.0 as CUdeviceptr,
+                target.start as CUdeviceptr,
                 contexts.1,
-                source.0 as CUdeviceptr,
+                source.start as CUdeviceptr,
                 contexts.0,
                 width * height,
                 stream,
@@ -111,17 +126,17 @@ fn rectangle(from: Side, to: Side, way: Way, (width, height): (usize, usize)) ->
         srcXInBytes: 0,
         srcY: 0,
         srcMemoryType: memory(way == Way::ToDevice),
-        srcHost: from.0.cast(),
-        srcDevice: from.0 as CUdeviceptr,
+        srcHost: from.start.cast(),
+        srcDevice: from.start as CUdeviceptr,
         srcArray: std::ptr::null_mut(),
-        srcPitch: from.1,
+        srcPitch: from.pitch,
         dstXInBytes: 0,
         dstY: 0,
         dstMemoryType: memory(way == Way::ToHost),
-        dstHost: to.0.cast(),
-        dstDevice: to.0 as CUdeviceptr,
+        dstHost: to.start.cast(),
+        dstDevice: to.start as CUdeviceptr,
         dstArray: std::ptr::null_mut(),
-        dstPitch: to.1,
+        dstPitch: to.pitch,
         WidthInBytes: width,
         Height: height,
     }
@@ -130,8 +145,8 @@ fn rectangle(from: Side, to: Side, way: Way, (width, height): (usize, usize)) ->
 /// A rectangle as a block of depth 1, the only form that the driver copies between two contexts.
 fn block(
     contexts: (CUcontext, CUcontext),
-    (source, source_pitch): Side,
-    (target, target_pitch): Side,
+    source: Side,
+    target: Side,
     (width, height): (usize, usize),
 ) -> CUDA_MEMCPY3D_PEER_st {
     CUDA_MEMCPY3D_PEER_st {
@@ -141,10 +156,10 @@ fn block(
         srcLOD: 0,
         srcMemoryType: MemoryType::CU_MEMORYTYPE_DEVICE,
         srcHost: std::ptr::null(),
-        srcDevice: source as CUdeviceptr,
+        srcDevice: source.start as CUdeviceptr,
         srcArray: std::ptr::null_mut(),
         srcContext: contexts.0,
-        srcPitch: source_pitch,
+        srcPitch: source.pitch,
         srcHeight: height,
         dstXInBytes: 0,
         dstY: 0,
@@ -152,10 +167,10 @@ fn block(
         dstLOD: 0,
         dstMemoryType: MemoryType::CU_MEMORYTYPE_DEVICE,
         dstHost: std::ptr::null_mut(),
-        dstDevice: target as CUdeviceptr,
+        dstDevice: target.start as CUdeviceptr,
         dstArray: std::ptr::null_mut(),
         dstContext: contexts.1,
-        dstPitch: target_pitch,
+        dstPitch: target.pitch,
         dstHeight: height,
         WidthInBytes: width,
         Height: height,

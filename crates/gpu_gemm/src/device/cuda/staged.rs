@@ -68,22 +68,22 @@ impl Staging {
 ///
 /// ```no_run
 /// use cust::stream::{Stream, StreamFlags};
-/// use gpu_gemm::device::cuda::{Stage, Staging, Transfer};
+/// use gpu_gemm::device::cuda::{Side, Stage, Staging, Transfer};
 /// use gpu_gemm::{CudaDevice, Way};
 ///
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let gpu = CudaDevice::open(0)?;
 /// gpu.enter()?;
 /// let stream = Stream::new(StreamFlags::NON_BLOCKING, None)?;
-/// let (rows, columns) = (8192, 4096);
+/// let (rows, columns, pitch) = (8192, 4096, 4 * 4096);
 /// let a = vec![1.0f32; rows * columns];
 /// let on_gpu = gpu.allocate::<f32>(rows * columns)?;
 /// let mut stage = Stage::new(Staging::of(1));
 /// let transfer = Transfer {
 ///     way: Way::ToDevice,
-///     host: (a.as_ptr().cast_mut().cast(), 4 * columns),
-///     device: (on_gpu.as_device_ptr().as_mut_ptr().cast(), 4 * columns),
-///     width: 4 * columns,
+///     host: Side { start: a.as_ptr().cast_mut().cast(), pitch },
+///     device: Side { start: on_gpu.as_device_ptr().as_mut_ptr().cast(), pitch },
+///     width: pitch,
 ///     height: rows,
 /// };
 /// // SAFETY: both sides have these rows, and nothing else uses them until the stream is done.
@@ -360,22 +360,22 @@ impl Job<'_> {
 
     /// The address of a row in host memory.
     fn host(&self, rows: Rows, row: usize) -> *mut u8 {
-        let (start, pitch) = self.transfer.host;
-        start.wrapping_add((rows.first.0 + row) * pitch + rows.first.1)
+        self.transfer.host.from(rows.first).from((row, 0)).start
     }
 
     /// The address of rows in the device's memory.
     fn device(&self, rows: Rows) -> Side {
-        let (start, pitch) = self.transfer.device;
-        let first = start.wrapping_add(rows.first.0 * pitch + rows.first.1);
-        (first, pitch)
+        self.transfer.device.from(rows.first)
     }
 }
 
 impl Slot {
     /// The address of rows in the buffer: one after the other.
     fn side(&mut self, rows: Rows) -> Side {
-        (self.memory.as_mut_ptr(), rows.width)
+        Side {
+            start: self.memory.as_mut_ptr(),
+            pitch: rows.width,
+        }
     }
 
     /// The copy that was started last uses this buffer until the event.
@@ -420,10 +420,14 @@ mod tests {
             (0, 7, 8),
             (7, 0, 8),
         ] {
+            let nowhere = Side {
+                start: std::ptr::null_mut(),
+                pitch: width,
+            };
             let transfer = Transfer {
                 way: Way::ToDevice,
-                host: (std::ptr::null_mut(), width),
-                device: (std::ptr::null_mut(), width),
+                host: nowhere,
+                device: nowhere,
                 width,
                 height,
             };

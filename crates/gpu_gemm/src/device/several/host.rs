@@ -18,34 +18,36 @@ use std::panic::resume_unwind;
 use std::thread;
 use std::time::Instant;
 
-use super::product::{A, Area, B, C, Product, Rows};
+use super::product::{A, Area, B, C, Product};
 use super::{Devices, Done, Start};
 use crate::backend::Way;
 use crate::call::{Shape, Transpose, extent};
 use crate::choose::Choice;
-use crate::device::cuda::Transfer;
+use crate::device::cuda::{Side, Transfer};
 use crate::error::DeviceError;
 use crate::launch::{Element, Scalar};
 use crate::split::{Block, Panel, Piece, Split};
 
-/// A matrix in host memory: its address, and the bytes from a row to the next.
-type Host = (*mut u8, usize);
-
-/// The address of a matrix to read, with its rows and columns as stored.
+/// A matrix that is read, with its rows and columns as stored.
 ///
 /// # Panics
 ///
 /// If it is shorter.
-fn source<E>((elements, leading): (&[E], usize), size: (usize, usize)) -> Host {
+fn source<E>((elements, leading): (&[E], usize), size: (usize, usize)) -> Side {
     assert!(extent(size, leading) <= elements.len());
-    let start = elements.as_ptr().cast_mut().cast();
-    (start, leading * size_of::<E>())
+    Side {
+        start: elements.as_ptr().cast_mut().cast(),
+        pitch: leading * size_of::<E>(),
+    }
 }
 
-/// The same for a matrix to write.
-fn target<E>((elements, leading): (&mut [E], usize), size: (usize, usize)) -> Host {
+/// The same of one that is written.
+fn target<E>((elements, leading): (&mut [E], usize), size: (usize, usize)) -> Side {
     assert!(extent(size, leading) <= elements.len());
-    (elements.as_mut_ptr().cast(), leading * size_of::<E>())
+    Side {
+        start: elements.as_mut_ptr().cast(),
+        pitch: leading * size_of::<E>(),
+    }
 }
 
 impl<T: Element, S: Element> Product<'_, T, S> {
@@ -113,7 +115,7 @@ impl<T: Element, S: Element> Product<'_, T, S> {
         unsafe { self.exchange(copies, Way::ToHost) }
     }
 
-    fn blocks_of_c(&self, c: Host) -> Vec<(usize, Area, Host)> {
+    fn blocks_of_c(&self, c: Side) -> Vec<(usize, Area, Side)> {
         let block = |device| {
             (
                 self.home(C, device),
@@ -139,28 +141,29 @@ impl<T: Element, S: Element> Product<'_, T, S> {
     /// targets. Sources on GPUs are complete, or the streams for copies wait for them.
     unsafe fn exchange(
         &self,
-        copies: Vec<(usize, Area, Host)>,
+        copies: Vec<(usize, Area, Side)>,
         way: Way,
     ) -> Result<(), DeviceError> {
-        let transfers = copies.into_iter().map(|(device, area, host)| {
-            let (on_device, in_host) = (self.at(device, &area), self.in_host(&area, host));
-            (device, transfer(on_device, in_host, way))
-        });
-        let transfers: Vec<_> = transfers.collect();
-        // SAFETY: the caller vouches for the host's rows; the devices' memory belongs to this
-        // product, which waits before it frees it.
+        let copies = copies.into_iter();
+        let transfers: Vec<_> = copies
+            .map(|(device, area, host)| self.transfer(device, &area, host, way))
+            .collect();
+        // SAFETY: the caller vouches for the host's rows; the memory of devices is this product's,
+        // which waits before it frees it.
         unsafe { self.devices.stage(&transfers) }
     }
-}
 
-/// A copy between memory of a device and of the host.
-fn transfer(device: Rows, host: Rows, way: Way) -> Transfer {
-    Transfer {
-        way,
-        host: (host.start, host.pitch),
-        device: (device.start, device.pitch),
-        width: device.width,
-        height: device.height,
+    /// A copy of an area between memory of a device and of the host, where its matrix is `host`.
+    fn transfer(&self, device: usize, area: &Area, host: Side, way: Way) -> (usize, Transfer) {
+        let (width, height) = self.size(area);
+        let transfer = Transfer {
+            way,
+            host: self.in_host(area, host),
+            device: self.at(device, area),
+            width,
+            height,
+        };
+        (device, transfer)
     }
 }
 
@@ -316,18 +319,13 @@ impl<T: Element, S: Element> Product<'_, T, S> {
         &self,
         schedules: &[Vec<Piece>],
         arriving: usize,
-        hosts: [Host; 3],
+        hosts: [Side; 3],
     ) -> Result<Vec<usize>, DeviceError> {
         let count = schedules.len();
         let parts = &self.devices.parts;
         let named = |device| self.devices.named(device);
-        let to_device = |device, area: Area| {
-            let (to, from) = (
-                self.at(device, &area),
-                self.in_host(&area, hosts[area.matrix]),
-            );
-            (device, transfer(to, from, Way::ToDevice))
-        };
+        let to_device =
+            |device, area: Area| self.transfer(device, &area, hosts[area.matrix], Way::ToDevice);
         let of_c = |block: &Block| self.block((block.rows.clone(), block.columns.clone()));
         // Blocks in progress, each with an event at its end.
         let mut launched: Vec<VecDeque<_>> = (0..count).map(|_| VecDeque::new()).collect();
@@ -370,9 +368,7 @@ impl<T: Element, S: Element> Product<'_, T, S> {
                     parts[device]
                         .copies_wait_for(ended)
                         .map_err(named(device))?;
-                    let area = of_c(block);
-                    let (from, to) = (self.at(device, &area), self.in_host(&area, hosts[C]));
-                    transfers.push((device, transfer(from, to, Way::ToHost)));
+                    transfers.push(self.transfer(device, &of_c(block), hosts[C], Way::ToHost));
                 }
             }
             // SAFETY: the rows are in the host's C, and blocks do not overlap; the streams wait

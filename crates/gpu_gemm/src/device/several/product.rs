@@ -13,7 +13,7 @@ use crate::backend::Allocated;
 use crate::call::{Batch, Shape, Transpose};
 use crate::choose::Choice;
 use crate::context::Context;
-use crate::device::cuda::rectangle::copy_between;
+use crate::device::cuda::rectangle::{Side, copy_between};
 use crate::error::DeviceError;
 use crate::launch::{Element, Scalar};
 use crate::plan::{Plan, PlanError};
@@ -58,22 +58,6 @@ pub(super) struct Area {
     pub(super) matrix: usize,
     rows: Range<usize>,
     columns: Range<usize>,
-}
-
-/// Rows in the memory of a device or of the host: the address of the first, the bytes of each, and
-/// the bytes from one to the next.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Rows {
-    pub(super) start: *mut u8,
-    pub(super) height: usize,
-    pub(super) width: usize,
-    pub(super) pitch: usize,
-}
-
-impl Rows {
-    pub(super) fn bytes(&self) -> usize {
-        self.height * self.width
-    }
 }
 
 impl Devices {
@@ -187,32 +171,33 @@ impl<'devices, T: Element, S: Element> Product<'devices, T, S> {
         (columns * self.element(matrix).bytes()).next_multiple_of(ROW_ALIGNMENT)
     }
 
-    /// The address of an area in rows `pitch` bytes apart that begin with the element at `origin`.
-    fn rows(&self, area: &Area, start: *mut u8, pitch: usize, origin: (usize, usize)) -> Rows {
-        let transpose = self.transposes[area.matrix];
-        let bytes = self.element(area.matrix).bytes();
+    /// The bytes of a row of an area, as stored, and its rows.
+    pub(super) fn size(&self, area: &Area) -> (usize, usize) {
+        let size = (area.rows.len(), area.columns.len());
+        let (height, columns) = self.transposes[area.matrix].of(size);
+        (columns * self.element(area.matrix).bytes(), height)
+    }
+
+    /// The address of an area, where the element at `origin` is the first of `matrix`.
+    fn within(&self, area: &Area, matrix: Side, origin: (usize, usize)) -> Side {
         let first = (area.rows.start - origin.0, area.columns.start - origin.1);
-        let (row, column) = transpose.of(first);
-        let (height, width) = transpose.of((area.rows.len(), area.columns.len()));
-        Rows {
-            start: start.wrapping_add(row * pitch + column * bytes),
-            height,
-            width: width * bytes,
-            pitch,
-        }
+        let (row, column) = self.transposes[area.matrix].of(first);
+        matrix.from((row, column * self.element(area.matrix).bytes()))
     }
 
     /// The address of an area in a device's memory.
-    pub(super) fn at(&self, device: usize, area: &Area) -> Rows {
+    pub(super) fn at(&self, device: usize, area: &Area) -> Side {
         let (rows, columns) = self.held(device, area.matrix);
-        let start = self.memory[device][area.matrix].start();
-        let pitch = self.pitch(device, area.matrix);
-        self.rows(area, start, pitch, (rows.start, columns.start))
+        let matrix = Side {
+            start: self.memory[device][area.matrix].start(),
+            pitch: self.pitch(device, area.matrix),
+        };
+        self.within(area, matrix, (rows.start, columns.start))
     }
 
-    /// The address of an area in host memory, for a matrix at `start`.
-    pub(super) fn in_host(&self, area: &Area, (start, pitch): (*mut u8, usize)) -> Rows {
-        self.rows(area, start, pitch, (0, 0))
+    /// The address of an area in the host's memory, where the matrix is there.
+    pub(super) fn in_host(&self, area: &Area, matrix: Side) -> Side {
+        self.within(area, matrix, (0, 0))
     }
 
     /// The area of a panel, and the device on which it starts.
@@ -406,21 +391,20 @@ impl<'devices, T: Element, S: Element> Product<'devices, T, S> {
         of: usize,
     ) -> Result<usize, DeviceError> {
         let (source, target) = (self.at(from, area), self.at(to, area));
+        let (width, height) = self.size(area);
         let gpus = (self.devices.gpu(from), self.devices.gpu(to));
         let part = &self.devices.parts[of];
         if let ((Some(from), Some(to)), Some(stream)) = (gpus, part.copies.stream()) {
             part.enter()?;
-            let from = (from, (source.start, source.pitch));
-            let to = (to, (target.start, target.pitch));
-            // SAFETY: both are in memory of this product, which outlives the last wait of
-            // `multiply` and has room for these rows; the stream belongs to this device.
-            unsafe { copy_between(from, to, (source.width, source.height), stream)? };
+            // SAFETY: both lie in memory of this product, which outlives the last wait of
+            // `multiply`, and which has room for that many rows; the stream is of this device.
+            unsafe { copy_between((from, source), (to, target), (width, height), stream)? };
         } else {
             // SAFETY: both are in memory of this product, and simulators run one launch after the
             // other.
-            unsafe { copy_in_host(source, target) };
+            unsafe { copy_in_host(source, target, (width, height)) };
         }
-        Ok(source.bytes())
+        Ok(width * height)
     }
 
     /// Waits for all work of all devices.
@@ -445,11 +429,11 @@ impl<'devices, T: Element, S: Element> Product<'devices, T, S> {
 ///
 /// Both sides are memory of this process with these rows, and do not overlap; nothing else uses
 /// them meanwhile.
-unsafe fn copy_in_host(from: Rows, to: Rows) {
-    for row in 0..from.height {
-        let at = |rows: Rows| rows.start.wrapping_add(row * rows.pitch);
+unsafe fn copy_in_host(from: Side, to: Side, (width, height): (usize, usize)) {
+    for row in 0..height {
+        let (from, to) = (from.from((row, 0)).start, to.from((row, 0)).start);
         // SAFETY: as the caller vouches.
-        unsafe { std::ptr::copy_nonoverlapping(at(from), at(to), from.width) };
+        unsafe { std::ptr::copy_nonoverlapping(from, to, width) };
     }
 }
 
