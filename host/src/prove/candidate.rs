@@ -16,11 +16,13 @@ use crate::run::{Resident, RunError};
 use crate::rung::Rung;
 use crate::verify::{Failure, Proof};
 
-/// Where rungs run: GPU kernels on the device, CPU rungs by the team.
+/// What is asked for, and where: GPU kernels run on the device, CPU rungs by the team.
 #[derive(Clone, Copy)]
-pub(super) struct Machine<'a> {
+pub(super) struct Task<'a> {
+    pub request: &'a Request,
     pub device: &'a Device,
     pub team: &'a Team,
+    pub progress: &'a Progress,
 }
 
 /// A rung on its way through the gates.
@@ -79,14 +81,13 @@ impl Candidate {
     /// Runs the rung, and returns C.
     pub fn run<T: Number>(
         &mut self,
-        team: &Team,
+        task: Task<'_>,
         resident: &mut Resident<'_, T>,
-        progress: &Progress,
     ) -> Result<Matrix<T>, RunError> {
-        let name = self.rung.name();
+        let (name, progress) = (self.rung.name(), task.progress);
         progress.doing(format!("{name}: running"));
         let plan = &mut self.plan;
-        let run = (self.rung).run_on(resident, plan, team, &|| progress.step())?;
+        let run = (self.rung).run_on(resident, plan, task.team, &|| progress.step())?;
         self.time = run.time;
         progress.doing(format!("{name}: checking"));
         Ok(run.c)

@@ -6,14 +6,14 @@ use gpu_gemm::gpu_kernels::spec::{Tile, Variant};
 use gpu_gemm::gpu_kernels::{reference, tiled};
 use gpu_gemm::{Choice, Device, DeviceError, ElementType};
 
-use super::candidate::{Candidate, Machine};
+use super::candidate::{Candidate, Task};
 use super::error::EvaluateError;
-use super::request::Request;
 use crate::data::{Data, Matrix, Number, Problem, Storage};
 use crate::memory;
 use crate::npy;
 use crate::progress::Progress;
 use crate::run::{Resident, RunError, run};
+use crate::rung::Rung;
 use crate::verify::computed::{self, ComputedReference};
 use crate::verify::{self, Coverage, ErrorModel, Failure, Proof};
 
@@ -23,6 +23,7 @@ pub(super) const GATES: usize = 2;
 /// A gate's problem, and the references for its results, both those of the gate and those that
 /// were timed.
 pub(super) struct Judge<'p, T: Number> {
+    task: Task<'p>,
     pub problem: &'p Problem<T>,
     is_exact: bool,
     data: Option<Data>,
@@ -34,25 +35,24 @@ pub(super) struct Judge<'p, T: Number> {
 
 impl<'p, T: Number> Judge<'p, T> {
     pub fn new(
-        machine: Machine<'_>,
-        request: &Request,
+        task: Task<'p>,
         problem: &'p Problem<T>,
         is_exact: bool,
         data: Option<Data>,
-        progress: &Progress,
     ) -> Result<Judge<'p, T>, EvaluateError> {
-        let (batch, shape, seed) = (problem.batch, problem.shape(), request.seed);
-        let coverage = match machine.device.gpu() {
+        let (batch, shape, seed) = (problem.batch, problem.shape(), task.request.seed);
+        let coverage = match task.device.gpu() {
             Some(_) => Coverage::beside_gpu(batch, shape, seed),
             None => Coverage::of_each(batch, shape, seed),
         };
         // Without rounding, the sums of rows prove as much.
         let needs_reference = coverage.is_sampled() && (!is_exact || T::rounds_sums());
         let references = match needs_reference {
-            true => computed_references(machine, problem, seed, progress)?,
+            true => computed_references(task, problem)?,
             false => Ok(None),
         };
         Ok(Judge {
+            task,
             problem,
             is_exact,
             data,
@@ -65,21 +65,24 @@ impl<'p, T: Number> Judge<'p, T> {
     /// so that there is nothing to compare it with.
     fn run(
         &self,
-        machine: Machine<'_>,
         resident: &mut Resident<'_, T>,
         candidate: &mut Candidate,
-        progress: &Progress,
     ) -> Result<Option<Matrix<T>>, EvaluateError> {
         if let Err(failure) = &self.references {
             candidate.judge(Err(failure.clone()));
             return Ok(None);
         }
-        let c = candidate.run(machine.team, resident, progress)?;
-        candidate.judge(self.judge(&c, candidate.rung.rounding(machine.team)));
+        let c = candidate.run(self.task, resident)?;
+        candidate.judge(self.judge_rung(&c, candidate.rung));
         Ok(Some(c))
     }
 
     /// Compares a result of a rung.
+    pub fn judge_rung(&self, c: &Matrix<T>, rung: Rung) -> Result<Proof, Failure> {
+        self.judge(c, rung.rounding(self.task.team))
+    }
+
+    /// Compares a result, which depends on a tile and has errors as this model says.
     pub fn judge(
         &self,
         c: &Matrix<T>,
@@ -101,15 +104,14 @@ impl<'p, T: Number> Judge<'p, T> {
 
 /// The second gate, on the requested data, for the candidates that passed the first.
 pub(super) fn prove_general<T: Number>(
-    machine: Machine<'_>,
-    request: &Request,
-    (judge, resident): (&Judge<'_, T>, &mut Resident<'_, T>),
+    judge: &Judge<'_, T>,
+    resident: &mut Resident<'_, T>,
     mut output: Option<&mut dyn Write>,
     candidates: &mut [Candidate],
-    progress: &Progress,
 ) -> Result<(), EvaluateError> {
+    let request = judge.task.request;
     for candidate in candidates.iter_mut().filter(|one| one.is_right()) {
-        let c = judge.run(machine, resident, candidate, progress)?;
+        let c = judge.run(resident, candidate)?;
         let Some(c) = c.filter(|_| candidate.is_right()) else {
             continue;
         };
@@ -130,17 +132,16 @@ pub(super) fn prove_general<T: Number>(
 /// [`compute_reference`] for each product on the GPU; `None` without a GPU or memory for it, or if
 /// the elements do not round.
 fn computed_references<T: Number>(
-    machine: Machine<'_>,
+    task: Task<'_>,
     problem: &Problem<T>,
-    seed: u64,
-    progress: &Progress,
 ) -> Result<Result<Option<Vec<ComputedReference>>, Failure>, EvaluateError> {
+    let (device, seed, progress) = (task.device, task.request.seed, task.progress);
     let stored = Storage {
         batch: problem.batch,
         ..Storage::COMPACT
     };
     let is_worth_it = T::TYPE != ElementType::I32
-        && machine.device.gpu().is_some()
+        && device.gpu().is_some()
         && problem.alpha != T::default()
         && memory::check(problem.shape(), stored, size_of::<f64>()).is_ok();
     if !is_worth_it {
@@ -149,7 +150,7 @@ fn computed_references<T: Number>(
     let mut references = Vec::with_capacity(problem.batch);
     for index in 0..problem.batch {
         let product = problem.product(index)?;
-        match compute_reference(machine.device.first(), &product, seed, progress)? {
+        match compute_reference(device.first(), &product, seed, progress)? {
             Ok(Some(reference)) => references.push(reference),
             Ok(None) => return Ok(Ok(None)),
             Err(failure) => return Ok(Err(failure)),
@@ -208,17 +209,16 @@ pub fn compute_reference<T: Number>(
 /// The exact gate: random integers, whatever data is requested, since only their products can be
 /// checked without a tolerance. Candidates with the same requirements share the integers.
 pub(super) fn prove_exact<T: Number>(
-    machine: Machine<'_>,
-    request: &Request,
+    task: Task<'_>,
     candidates: &mut [Candidate],
-    progress: &Progress,
 ) -> Result<(), EvaluateError> {
+    let request = task.request;
     let (shape, seed, storage) = (request.shape, request.seed, request.storage);
     let inputs = request.data_type.inputs;
     let scalars = [request.alpha, request.beta].map(|one| T::from_integer(small_integer(one)));
     let mut suits = Vec::new();
     for candidate in candidates.iter_mut() {
-        let model = candidate.rung.error_model(machine.team);
+        let model = candidate.rung.error_model(task.team);
         let data = model.exact_data_of::<T>(inputs, shape);
         if data.is_none() {
             let why = format!("sums of {} products are too long to be exact.", shape.k);
@@ -230,13 +230,14 @@ pub(super) fn prove_exact<T: Number>(
         let Some(data) = data.filter(|_| !suits[..index].contains(data)) else {
             continue;
         };
-        progress.doing("reading or filling matrices".to_string());
+        task.progress
+            .doing("reading or filling matrices".to_string());
         let problem = Problem::random_as(inputs, shape, storage, data, seed, scalars.into())?;
-        let judge = Judge::new(machine, request, &problem, true, Some(data), progress)?;
-        let mut resident = Resident::new(machine.device, &problem);
+        let judge = Judge::new(task, &problem, true, Some(data))?;
+        let mut resident = Resident::new(task.device, &problem);
         let suited = candidates.iter_mut().zip(&suits);
         for (candidate, _) in suited.filter(|(_, of)| **of == Some(data)) {
-            judge.run(machine, &mut resident, candidate, progress)?;
+            judge.run(&mut resident, candidate)?;
         }
     }
     Ok(())

@@ -32,7 +32,7 @@ use crate::memory;
 use crate::progress::Progress;
 use crate::report::{Report, Yardstick};
 use crate::run::Resident;
-use candidate::{Candidate, Machine};
+use candidate::{Candidate, Task};
 use gates::{GATES, Judge};
 use timing::Compared;
 
@@ -100,9 +100,11 @@ impl<'a> Planned<'a> {
             report.device = cpu::description(&team);
             report.reason = NATIVE.to_string();
         }
-        let machine = Machine {
+        let task = Task {
+            request,
             device: &opened.device,
             team: &team,
+            progress,
         };
         progress.take_stages();
         let evaluate = match request.data_type.c {
@@ -112,14 +114,7 @@ impl<'a> Planned<'a> {
             ElementType::Bf16 => evaluate_as::<Bf16>,
             ElementType::F16 => evaluate_as::<F16>,
         };
-        let result = evaluate(
-            machine,
-            request,
-            self.candidates,
-            output,
-            progress,
-            &mut report,
-        );
+        let result = evaluate(task, self.candidates, output, &mut report);
         report.stages = progress.take_stages();
         (report, result)
     }
@@ -139,13 +134,12 @@ pub fn evaluate(
 }
 
 fn evaluate_as<T: Number>(
-    machine: Machine<'_>,
-    request: &Request,
+    task: Task<'_>,
     mut candidates: Vec<Candidate>,
     output: Option<&mut dyn Write>,
-    progress: &Progress,
     report: &mut Report,
 ) -> Result<(), EvaluateError> {
+    let (request, device) = (task.request, task.device);
     let scalar = |name, scalar: f64| {
         T::from_scalar(scalar)
             .filter(|_| scalar.is_finite())
@@ -155,29 +149,18 @@ fn evaluate_as<T: Number>(
                 data_type: request.data_type,
             })
     };
-    let (alpha, beta) = (
-        scalar("alpha", request.alpha)?,
-        scalar("beta", request.beta)?,
-    );
+    let alpha = scalar("alpha", request.alpha)?;
+    let scalars = (alpha, scalar("beta", request.beta)?);
     memory::check(request.shape, request.storage, size_of::<T>())?;
-    if request.storage.batch > 1 && machine.device.several().is_some() {
+    if request.storage.batch > 1 && device.several().is_some() {
         return Err(EvaluateError::BatchOnSeveral);
     }
     let yardsticks = match request.is_native() && request.baseline == Baseline::Auto {
         true => Vec::new(),
-        false => baseline::yardsticks(machine.device, request)?,
+        false => baseline::yardsticks(device, request)?,
     };
     report.cublas = yardsticks.first().map(Cublas::description);
-    let scalars = (alpha, beta);
-    let outcome = prove_and_time::<T>(
-        machine,
-        request,
-        scalars,
-        output,
-        &yardsticks,
-        &mut candidates,
-        progress,
-    );
+    let outcome = prove_and_time::<T>(task, scalars, output, &yardsticks, &mut candidates);
     let (compared, result) = match outcome {
         Ok(measured) => (measured, Ok(())),
         Err(error) => (Compared::default(), Err(error)),
@@ -187,7 +170,7 @@ fn evaluate_as<T: Number>(
     for candidate in candidates {
         // After an error, a kernel without any result has no line in the report.
         if result.is_ok() || candidate.failure.is_some() || candidate.proofs.len() >= GATES {
-            let record = record::record(machine, request, &candidate, &report.yardsticks);
+            let record = record::record(task, &candidate, &report.yardsticks);
             report.results.push(record);
         }
     }
@@ -197,35 +180,27 @@ fn evaluate_as<T: Number>(
 /// Runs both gates, each on its own data, for all candidates, and then times those that are right
 /// on the matrices of the second gate, which are still on the device.
 fn prove_and_time<T: Number>(
-    machine: Machine<'_>,
-    request: &Request,
+    task: Task<'_>,
     scalars: (T, T),
     output: Option<&mut dyn Write>,
     yardsticks: &[Cublas<'_>],
     candidates: &mut [Candidate],
-    progress: &Progress,
 ) -> Result<Compared, EvaluateError> {
-    gates::prove_exact::<T>(machine, request, candidates, progress)?;
+    let request = task.request;
+    gates::prove_exact::<T>(task, candidates)?;
     if !candidates.iter().any(Candidate::is_right) {
         return Ok(Compared::default());
     }
-    progress.doing("reading or filling matrices".to_string());
+    task.progress
+        .doing("reading or filling matrices".to_string());
     let (inputs, storage) = (request.data_type.inputs, request.storage);
     let source = &request.source;
     let (problem, data) =
         source.problem_of(inputs, request.shape, storage, request.seed, scalars)?;
-    let judge = &Judge::new(machine, request, &problem, false, data, progress)?;
-    let resident = &mut Resident::new(machine.device, &problem);
-    let on = (judge, &mut *resident);
-    gates::prove_general(machine, request, on, output, candidates, progress)?;
-    timing::time(
-        machine,
-        request,
-        (judge, resident),
-        yardsticks,
-        candidates,
-        progress,
-    )
+    let judge = &Judge::new(task, &problem, false, data)?;
+    let resident = &mut Resident::new(task.device, &problem);
+    gates::prove_general(judge, resident, output, candidates)?;
+    timing::time(task, judge, resident, yardsticks, candidates)
 }
 
 #[cfg(test)]
@@ -391,8 +366,13 @@ mod tests {
                 request.storage.transposes = [Transpose::ALL[transpose], Transpose::No];
                 let mut candidates = [Candidate::new(rung, &request, device)];
                 let planned = candidates[0].plan.clone().unwrap();
-                let (machine, progress) = (Machine { device, team }, Progress::start(0));
-                gates::prove_exact::<f32>(machine, &request, &mut candidates, &progress).unwrap();
+                let task = Task {
+                    request: &request,
+                    device,
+                    team,
+                    progress: &Progress::start(0),
+                };
+                gates::prove_exact::<f32>(task, &mut candidates).unwrap();
                 let ran = candidates[0].plan.as_ref().unwrap();
                 assert!(Arc::ptr_eq(&planned, ran), "{planned:?} {ran:?}");
             }

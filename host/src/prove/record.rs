@@ -3,7 +3,7 @@
 use gpu_gemm::gpu_kernels::spec::{ErrorScale, Kernel, Variant};
 use gpu_gemm::{Choice, DataType, DeviceFacts, KERNELS, Launch, Plan, Shape, Transpose};
 
-use super::candidate::{Candidate, Machine};
+use super::candidate::{Candidate, Task};
 use super::request::Request;
 use crate::cpu::Threads;
 use crate::measure::Timing;
@@ -12,12 +12,8 @@ use crate::report::{self, Record, Yardstick};
 use crate::rung::Rung;
 use crate::verify::Errors;
 
-pub(super) fn record(
-    machine: Machine<'_>,
-    request: &Request,
-    candidate: &Candidate,
-    yardsticks: &[Yardstick],
-) -> Record {
+pub(super) fn record(task: Task<'_>, candidate: &Candidate, yardsticks: &[Yardstick]) -> Record {
+    let request = task.request;
     let Candidate {
         rung,
         plan,
@@ -43,7 +39,7 @@ pub(super) fn record(
     let errors = bounded.and_then(|proof| proof.errors);
     let error_model = match request.data_type {
         DataType::I32 => ErrorScale::Nothing.name(),
-        _ => rung.error_model(machine.team).scale(),
+        _ => rung.error_model(task.team).scale(),
     };
     let is_sampled = proofs.iter().any(|proof| proof.gate == "sampled");
     let coverage = if is_sampled { "sampled" } else { "full" };
@@ -85,7 +81,7 @@ pub(super) fn record(
         Rung::Cpu(algorithm) => {
             let threads = match algorithm.threads {
                 Threads::One => Some(1),
-                Threads::Team | Threads::Scheduled => Some(machine.team.threads()),
+                Threads::Team | Threads::Scheduled => Some(task.team.threads()),
                 Threads::Library => None,
             };
             let scheduled = algorithm.threads == Threads::Scheduled;
@@ -104,7 +100,7 @@ pub(super) fn record(
             let own: Vec<&Launch> = launches.iter().filter(is_own).collect();
             let chosen = || plan.map_or(*choice, Choice::of).description();
             Record {
-                backend: machine.device.backend().to_string(),
+                backend: task.device.backend().to_string(),
                 grid_x: own.first().map_or(0, |launch| launch.grid.0),
                 grid_y: own.iter().map(|launch| u64::from(launch.grid.1)).sum(),
                 grid_z: own
@@ -117,7 +113,7 @@ pub(super) fn record(
                 chosen: rung.chosen().map(|_| chosen()),
                 reads_in_place: plan
                     .filter(|_| matches!(rung, Rung::Gpu(_)))
-                    .and_then(|plan| reads_in_place(plan, &machine.device.facts()))
+                    .and_then(|plan| reads_in_place(plan, &task.device.facts()))
                     .map(str::to_string),
                 ..record
             }
@@ -229,6 +225,7 @@ fn reads_in_place(plan: &Plan, facts: &DeviceFacts) -> Option<&'static str> {
 mod tests {
     use super::*;
     use crate::cpu::{Settings, Team, ijk};
+    use crate::progress::Progress;
     use crate::verify::Proof;
     use gpu_gemm::Device;
     use gpu_gemm::gpu_kernels::naive;
@@ -267,7 +264,14 @@ mod tests {
     fn recorded(request: &Request, candidate: &Candidate, libraries: &[Yardstick]) -> Record {
         let device = &Device::simulator();
         let team = &Team::new(Settings::default()).unwrap();
-        record(Machine { device, team }, request, candidate, libraries)
+        let progress = &Progress::start(0);
+        let task = Task {
+            request,
+            device,
+            team,
+            progress,
+        };
+        record(task, candidate, libraries)
     }
 
     #[test]

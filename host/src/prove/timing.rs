@@ -7,18 +7,17 @@ use std::time::{Duration, Instant};
 use gpu_gemm::gpu_kernels::spec::Tile;
 use gpu_gemm::{DataType, Devices, Plan};
 
-use super::candidate::{Candidate, Machine};
+use super::candidate::{Candidate, Task};
 use super::error::EvaluateError;
 use super::gates::Judge;
 use super::record;
-use super::request::{Baseline, Request};
+use super::request::Baseline;
 use crate::data::{Matrix, Number};
 use crate::measure::cublas::{Cublas, CublasError, Precision};
 use crate::measure::gpu::{self, Contender, MeasureError};
 use crate::measure::limits::Limits;
 use crate::measure::nvml::GpuState;
-use crate::measure::{self, Effort, Timing, several};
-use crate::progress::Progress;
+use crate::measure::{self, Timing, several};
 use crate::report::{Several, Yardstick};
 use crate::run::Resident;
 use crate::spelled;
@@ -40,45 +39,48 @@ pub(super) struct Compared {
 
 /// Times the candidates that are right; returns the yardsticks and the state of the GPU.
 pub(super) fn time<T: Number>(
-    machine: Machine<'_>,
-    request: &Request,
-    (judge, resident): (&Judge<'_, T>, &mut Resident<'_, T>),
+    task: Task<'_>,
+    judge: &Judge<'_, T>,
+    resident: &mut Resident<'_, T>,
     yardsticks: &[Cublas<'_>],
     candidates: &mut [Candidate],
-    progress: &Progress,
 ) -> Result<Compared, EvaluateError> {
+    let Task {
+        request,
+        device,
+        progress,
+        ..
+    } = task;
     let mut right: Vec<_> = candidates.iter_mut().filter(|one| one.is_right()).collect();
     if request.shape.is_empty() || right.is_empty() {
         return Ok(Compared::default());
     }
     let mut kernels = Vec::new();
     for candidate in right.drain(..) {
-        match (candidate.plan.clone(), machine.device.several()) {
+        match (candidate.plan.clone(), device.several()) {
             (Some(_), Some(devices)) => {
-                time_several(machine, devices, (request, judge, progress), candidate)?;
+                time_several(task, devices, judge, candidate)?;
             }
-            (Some(plan), None) if !machine.device.is_simulator() => {
+            (Some(plan), None) if !device.is_simulator() => {
                 kernels.push((plan, candidate));
             }
             _ => {
-                let on = (judge, &mut *resident);
-                time_by_clock(machine, request.effort, on, candidate, progress)?;
+                time_by_clock(task, judge, resident, candidate)?;
             }
         }
     }
-    if machine.device.is_simulator() {
+    if device.is_simulator() {
         return Ok(Compared::default());
     }
     progress.doing("timing".to_string());
     let all: Vec<&Cublas<'_>> = yardsticks.iter().collect();
-    let task = (request, judge, progress);
-    let mut compared = time_in_turns(machine, task, resident, &all, &mut kernels);
-    // cublasLt is left out where it proposes no algorithm, unless it alone was requested.
+    let mut compared = time_in_turns(task, judge, resident, &all, &mut kernels);
+    // cublasLt is left out where it proposes no algorithm, unless it alone was asked for.
     if let Err(EvaluateError::Measure(MeasureError::Cublas(CublasError::NoAlgorithm))) = compared
         && request.baseline != Baseline::CublasLt
     {
         let others: Vec<_> = all.into_iter().filter(|one| !one.is_lt()).collect();
-        compared = time_in_turns(machine, task, resident, &others, &mut kernels);
+        compared = time_in_turns(task, judge, resident, &others, &mut kernels);
     }
     progress.step();
     compared
@@ -86,12 +88,12 @@ pub(super) fn time<T: Number>(
 
 /// Times a CPU rung, or a kernel on the simulator, where the proven run counts as the first.
 fn time_by_clock<T: Number>(
-    machine: Machine<'_>,
-    effort: Effort,
-    (judge, resident): (&Judge<'_, T>, &mut Resident<'_, T>),
+    task: Task<'_>,
+    judge: &Judge<'_, T>,
+    resident: &mut Resident<'_, T>,
     candidate: &mut Candidate,
-    progress: &Progress,
 ) -> Result<(), EvaluateError> {
+    let (effort, progress) = (task.request.effort, task.progress);
     let (rung, proven) = (candidate.rung, candidate.time);
     progress.doing(format!("{}: timing", rung.name()));
     let (pace, before) = match rung.choice() {
@@ -101,7 +103,7 @@ fn time_by_clock<T: Number>(
     let (began, mut runs, mut c) = (Instant::now(), 0, None);
     let timing = measure::by_clock(pace, effort, proven, || {
         let plan = &mut candidate.plan;
-        let run = rung.run_on(resident, plan, machine.team, &|| progress.step())?;
+        let run = rung.run_on(resident, plan, task.team, &|| progress.step())?;
         (runs, c) = (runs + 1, Some(run.c));
         Ok(run.time)
     })?;
@@ -110,20 +112,21 @@ fn time_by_clock<T: Number>(
         (runs..pace.most_runs(effort)).for_each(|_| progress.step());
     }
     let timed = (timing, began.elapsed() + before);
-    accept(machine, judge, candidate, timed, c)
+    accept(judge, candidate, timed, c)
 }
 
 /// Times a kernel on several devices, and on the first of them alone.
 fn time_several<T: Number>(
-    machine: Machine<'_>,
+    task: Task<'_>,
     devices: &Devices,
-    (request, judge, progress): (&Request, &Judge<'_, T>, &Progress),
+    judge: &Judge<'_, T>,
     candidate: &mut Candidate,
 ) -> Result<(), EvaluateError> {
-    progress.doing(format!("{}: timing", candidate.rung.name()));
+    task.progress
+        .doing(format!("{}: timing", candidate.rung.name()));
     let choice = candidate.rung.fixed_choice();
     let began = Instant::now();
-    let (origin, effort) = (request.origin, request.effort);
+    let (origin, effort) = (task.request.origin, task.request.effort);
     let (all, alone) = several::measure(devices, choice, judge.problem, origin, effort)?;
     let (timing, received_bytes) = all.outcome;
     let alone = alone.as_ref().map(Timing::median);
@@ -140,13 +143,12 @@ fn time_several<T: Number>(
         efficiency: speed_up.map(|speed_up| speed_up / gpus as f64),
     });
     let timed = (timing, began.elapsed());
-    accept(machine, judge, candidate, timed, Some(all.c))
+    accept(judge, candidate, timed, Some(all.c))
 }
 
 /// Accepts times if they are possible, given that all runs together took `elapsed`, and if the
 /// last result, if there is one, is right.
 fn accept<T: Number>(
-    machine: Machine<'_>,
     judge: &Judge<'_, T>,
     candidate: &mut Candidate,
     (timing, elapsed): (Timing, Duration),
@@ -160,24 +162,20 @@ fn accept<T: Number>(
     limits.check(candidate.rung.name(), judge.problem, &timing)?;
     candidate.timing = Some(timing);
     if let Some(c) = c {
-        check_timed(machine, judge, candidate, &c);
+        check_timed(judge, candidate, &c);
     }
     Ok(())
 }
 
-/// Compares the result of a timed run with the proven one; if it is wrong, the times are dropped.
-fn check_timed<T: Number>(
-    machine: Machine<'_>,
-    judge: &Judge<'_, T>,
-    candidate: &mut Candidate,
-    c: &Matrix<T>,
-) {
+/// Compares the result of a timed run with the one that was proven; if it is wrong, it has no
+/// times.
+fn check_timed<T: Number>(judge: &Judge<'_, T>, candidate: &mut Candidate, c: &Matrix<T>) {
     if candidate.proven_bits == Some(c.hash_of_bits()) {
         let statement = "a launch like the timed ones gives the same bits".to_string();
         candidate.judge(Ok(Proof::exact("timed", statement)));
         return;
     }
-    match judge.judge(c, candidate.rung.rounding(machine.team)) {
+    match judge.judge_rung(c, candidate.rung) {
         Ok(proof) => candidate.judge(Ok(Proof {
             gate: "timed",
             statement: format!("of a launch like the timed ones, {}", proof.statement),
@@ -195,8 +193,8 @@ fn check_timed<T: Number>(
 /// Times kernels on a GPU or with OpenCL, alternating with each other and with the yardsticks.
 /// Returns the yardsticks' times and the GPU's state.
 fn time_in_turns<T: Number>(
-    machine: Machine<'_>,
-    (request, judge, progress): (&Request, &Judge<'_, T>, &Progress),
+    task: Task<'_>,
+    judge: &Judge<'_, T>,
     resident: &mut Resident<'_, T>,
     able: &[&Cublas<'_>],
     kernels: &mut [(Arc<Plan>, &mut Candidate)],
@@ -213,7 +211,7 @@ fn time_in_turns<T: Number>(
     // The outcomes for the yardsticks, in their order.
     let mut judged = Vec::new();
     let mut check = |index: usize, c: Matrix<T>| match kernels.get_mut(index) {
-        Some((_, candidate)) => check_timed(machine, judge, candidate, &c),
+        Some((_, candidate)) => check_timed(judge, candidate, &c),
         None => {
             let model = match able[index - kernels.len()].precision() {
                 Precision::Tf32 => ErrorModel::Tf32,
@@ -224,7 +222,7 @@ fn time_in_turns<T: Number>(
             judged.push(judge.judge(&c, (TILE_OF_YARDSTICK, model)));
         }
     };
-    let doing = |what| progress.doing(what);
+    let (request, doing) = (task.request, |what| task.progress.doing(what));
     let mut measured = gpu::measure(resident, &contenders, request.effort, &doing, &mut check)?;
     let mut sustained = measured.sustained.into_iter();
     let of_yardsticks = measured.timings.split_off(kernels.len());
