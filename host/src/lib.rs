@@ -48,7 +48,10 @@ pub mod traffic;
 pub mod tune;
 pub mod verify;
 
-/// An option's value, as the command line and reports spell it.
+#[doc(hidden)] // for `by_element`
+pub use gpu_gemm::{Bf16, ElementType, F16};
+
+/// As the command line and reports spell one of an option's values.
 pub(crate) fn spelled(value: impl clap::ValueEnum) -> String {
     let value = value.to_possible_value();
     value.map_or_else(String::new, |value| value.get_name().to_owned())

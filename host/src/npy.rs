@@ -9,7 +9,7 @@ use std::fs::{self, File};
 use std::io::{self, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 
-use gpu_gemm::ElementType;
+use gpu_gemm::{ElementType, text};
 use serde_json::Value;
 use thiserror::Error;
 
@@ -371,9 +371,5 @@ fn data_type(descr: &Value) -> Result<ElementType, Refusal> {
 
 /// `f32 and i32`.
 fn known_types() -> String {
-    let names = ElementType::ALL.map(ElementType::name);
-    match &names[..] {
-        [names @ .., last] => format!("{} and {last}", names.join(", ")),
-        [] => String::new(),
-    }
+    text::list(&ElementType::ALL.map(ElementType::name))
 }

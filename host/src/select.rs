@@ -1,6 +1,7 @@
 //! From the names on the command line to kernels and CPU rungs.
 
 use gpu_gemm::gpu_kernels::spec::{Kernel, Unit, Variant};
+use gpu_gemm::text::list;
 use gpu_gemm::{Call, Choice, Chooser, DataType};
 use thiserror::Error;
 
@@ -49,11 +50,7 @@ fn suggestion(similar: &[&str]) -> String {
 
 fn data_types(types: &[DataType]) -> String {
     let names: Vec<&str> = types.iter().map(|one| one.name()).collect();
-    match &names[..] {
-        [] => "nothing".to_string(),
-        [one] => one.to_string(),
-        [first @ .., last] => format!("{} and {last}", first.join(", ")),
-    }
+    list(&names)
 }
 
 /// The requested type; by default f32, or else the first type that all of these names have.

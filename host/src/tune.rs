@@ -137,11 +137,7 @@ fn prove(
     progress: &Progress,
 ) -> Result<(), Failed> {
     let request = Request {
-        effort: Effort {
-            runs: Some(1),
-            warmup: Some(0),
-            sustained: None,
-        },
+        effort: Effort::of(1, 0),
         baseline: Baseline::None,
         ..Request::new(vec![Rung::Auto(choice)], DataType::F32, shape, seed)
     };

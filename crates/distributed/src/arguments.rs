@@ -1,13 +1,12 @@
 //! What may be asked on the command line.
 
 use std::path::PathBuf;
-use std::str::FromStr;
 
 use clap::{Args, Parser, ValueEnum};
 use gpu_gemm::{DeviceChoice, Shape};
 use host::cli::matrices::{MatrixArguments, ProblemArguments};
 use host::cli::native::NativeArguments;
-use host::cli::sizes::size;
+use host::cli::sizes::{shape, size};
 
 use crate::comm::LARGEST;
 use crate::layout::{Layout, layouts};
@@ -45,8 +44,8 @@ pub struct Arguments {
     pub problem: ProblemArguments,
 
     /// Several shapes, such as `1000x777x123,2048x2048x2048` (m x n x k)
-    #[arg(long, value_name = "MxNxK", value_delimiter = ',', conflicts_with_all = ["size", "m", "n", "k", "a"])]
-    pub shapes: Vec<ShapeArgument>,
+    #[arg(long, value_name = "MxNxK", value_delimiter = ',', conflicts_with_all = ["size", "m", "n", "k", "a"], value_parser = shape)]
+    pub shapes: Vec<Shape>,
 
     /// Columns of A and rows of B in one panel, for the layouts that have panels [default: 256;
     /// where ranks multiply on GPUs, a quarter of k, but at least 256]
@@ -161,22 +160,6 @@ pub struct ModelArguments {
     pub memory: Option<f64>,
 }
 
-/// `MxNxK`.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct ShapeArgument(pub Shape);
-
-impl FromStr for ShapeArgument {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let sizes: Result<Vec<usize>, String> = text.split('x').map(size).collect();
-        match sizes?[..] {
-            [m, n, k] => Ok(ShapeArgument(Shape::new(m, n, k))),
-            _ => Err("a shape is MxNxK, such as 1000x777x123".to_string()),
-        }
-    }
-}
-
 fn layout_names() -> clap::builder::PossibleValuesParser {
     let names = layouts::<f32>()
         .map(|layout| clap::builder::PossibleValue::new(layout.name()).help(layout.idea()));
@@ -266,7 +249,7 @@ mod tests {
         }
         assert_eq!(
             parse("--shapes 1kx2x0").unwrap().shapes,
-            [ShapeArgument(Shape::new(1024, 2, 0))]
+            [Shape::new(1024, 2, 0)]
         );
     }
 }

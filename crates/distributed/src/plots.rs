@@ -17,7 +17,6 @@ use host::plot::{
     Axis, BLUE, Bar, Bars, Colour, GREEN, GREY, Guide, Line, Lines, ORANGE, RED, Row, Style, figure,
 };
 use host::report::{duration, speed};
-use thiserror::Error;
 
 use crate::clock::Times;
 use crate::layout::summa::Summa;
@@ -35,21 +34,12 @@ const PHASES: [(&str, Colour); Times::COUNT] = [
     ("collect", GREEN),
 ];
 
-/// Why a plot is not written.
-#[derive(Debug, Error)]
-pub enum PlotError {
-    #[error(transparent)]
-    Output(#[from] OutputError),
-    #[error("`{0}` cannot be written: {1}.")]
-    Write(String, std::io::Error),
-}
-
 /// Writes the plots of a report that there is something to show in.
 ///
 /// # Errors
 ///
 /// A file cannot be written.
-pub fn write(report: &Report, folder: &Path) -> Result<(), PlotError> {
+pub fn write(report: &Report, folder: &Path) -> Result<(), OutputError> {
     for (name, plot) in [
         ("mpi-times.svg", times(report)),
         ("mpi-split.svg", split(report)),
@@ -65,18 +55,15 @@ pub fn write(report: &Report, folder: &Path) -> Result<(), PlotError> {
 /// # Errors
 ///
 /// As [`write()`].
-pub fn write_prediction(question: &Question, folder: &Path) -> Result<(), PlotError> {
+pub fn write_prediction(question: &Question, folder: &Path) -> Result<(), OutputError> {
     write_file(&folder.join("mpi-predicted.svg"), extrapolation(question))
 }
 
-fn write_file(path: &Path, plot: Option<String>) -> Result<(), PlotError> {
-    let Some(plot) = plot else {
-        return Ok(());
-    };
-    let mut output = Output::open(path)?;
-    let written = output.write_all(plot.as_bytes());
-    written.map_err(|error| PlotError::Write(path.display().to_string(), error))?;
-    Ok(output.commit()?)
+fn write_file(path: &Path, plot: Option<String>) -> Result<(), OutputError> {
+    match plot {
+        Some(plot) => Output::open(path)?.finish(|out| out.write_all(plot.as_bytes())),
+        None => Ok(()),
+    }
 }
 
 /// The timed records of the largest shape.
@@ -169,7 +156,7 @@ fn extrapolation(question: &Question) -> Option<String> {
         "Dotted: a rank's parts do not fit into its memory. Resident: A and B are where they are needed, and C stays."
             .to_string(),
     ];
-    draw(title, notes.to_vec(), lines, "s (logarithmic)", None, true)
+    draw(title, notes.to_vec(), lines, "s (logarithmic)", false, true)
 }
 
 fn predicted(
@@ -198,17 +185,22 @@ fn predicted(
     }
 }
 
+/// The unit of times up to this one.
+fn unit(longest: f64) -> (f64, &'static str) {
+    match longest {
+        1.0.. => (1.0, "s"),
+        _ => (1e-3, "ms"),
+    }
+}
+
 fn times(report: &Report) -> Option<String> {
     let records = timed(report);
     let first = records.first()?;
     let title = format!("Time of {} against the number of ranks", first.shape());
     let slowest = records.iter().filter_map(|record| record.whole.median_s);
-    let (unit, name) = match slowest.fold(0.0, f64::max) {
-        1.0.. => (1.0, "s"),
-        _ => (1e-3, "ms"),
-    };
+    let (unit, name) = unit(slowest.fold(0.0, f64::max));
     let lines = lines(&records, |record| Some(record.whole.median_s? / unit));
-    draw(title, notes(report, first), lines, name, None, false)
+    draw(title, notes(report, first), lines, name, false, false)
 }
 
 /// Speed-up against one rank, if more were measured.
@@ -223,25 +215,18 @@ fn strong(report: &Report) -> Option<String> {
         "Strong scaling: speed-up of {} against one rank",
         first.shape()
     );
-    let ideal = |ranks| ranks;
-    let unit = "times as fast";
-    draw(
-        title,
-        notes(report, first),
-        lines,
-        unit,
-        Some(&ideal),
-        false,
-    )
+    let (notes, unit) = (notes(report, first), "times as fast");
+    draw(title, notes, lines, unit, true, false)
 }
 
-/// Draws lines over the numbers of ranks, and a dashed one of what is ideal; `None` without lines.
+/// Draws lines over the numbers of ranks, and a dashed one of as many times as fast; `None` without
+/// lines.
 fn draw(
     title: String,
     notes: Vec<String>,
     lines: Vec<Line>,
     unit: &str,
-    ideal: Option<&dyn Fn(f64) -> f64>,
+    with_ideal: bool,
     is_logarithmic: bool,
 ) -> Option<String> {
     let points = lines
@@ -250,17 +235,16 @@ fn draw(
     let mut ranks: Vec<f64> = points.map(|point| point.0).collect();
     ranks.sort_by(f64::total_cmp);
     ranks.dedup();
-    let guide = |ideal: &dyn Fn(f64) -> f64| Guide {
-        points: ranks.iter().map(|&ranks| (ranks, ideal(ranks))).collect(),
+    let ideal = with_ideal.then(|| Guide {
+        points: ranks.iter().map(|&ranks| (ranks, ranks)).collect(),
         name: String::new(),
         is_dashed: true,
-    };
-    let guides = ideal.map(guide).into_iter().collect();
+    });
     let picture = Lines {
         title,
         notes,
         lines,
-        guides,
+        guides: ideal.into_iter().collect(),
         x: Axis {
             title: "ranks".to_string(),
             is_logarithmic,
@@ -302,10 +286,7 @@ fn split(report: &Report) -> Option<String> {
         .iter()
         .map(|record| shown(record).total().max(whole(record)))
         .fold(0.0, f64::max);
-    let (unit, unit_name) = match longest {
-        1.0.. => (1.0, "s"),
-        _ => (1e-3, "ms"),
-    };
+    let (unit, unit_name) = unit(longest);
     let row = |record: &&Record| {
         let parts = shown(record).to_array().into_iter().zip(PHASES);
         let parts = parts.map(|(seconds, (_, colour))| (seconds / unit, colour, String::new()));

@@ -11,6 +11,15 @@ pub fn plural(count: impl Display, noun: &str) -> String {
     }
 }
 
+/// `one`, `one and another`, `one, another and a third`; of none `nothing`.
+pub fn list(names: &[&str]) -> String {
+    match names {
+        [] => "nothing".to_string(),
+        [one] => one.to_string(),
+        [first @ .., last] => format!("{} and {last}", first.join(", ")),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

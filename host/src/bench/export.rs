@@ -3,7 +3,6 @@
 //! finished results.
 
 use std::error::Error;
-use std::fs;
 use std::io::Write;
 use std::path::PathBuf;
 
@@ -48,17 +47,8 @@ pub enum Layout {
 /// Why a file was not written: a sentence. No caller needs to distinguish the reasons.
 type Failed = Box<dyn Error>;
 
-/// The content of a file.
-#[derive(Clone, Copy, PartialEq)]
-enum Content {
-    Json,
-    Csv,
-    Markdown,
-    Ladder,
-    Speed,
-    Roofline,
-    Ratios,
-}
+/// The content of a file: of results, and their text for people.
+type Content = fn(&Results, &str) -> Result<String, Failed>;
 
 /// The requested files.
 pub struct Files {
@@ -71,18 +61,24 @@ pub struct Files {
 impl Exports {
     /// The requested files, each with its content and its path.
     fn requested(&self, layout: Layout) -> Vec<(Content, PathBuf)> {
-        let named = [
-            (Content::Json, &self.json),
-            (Content::Csv, &self.csv),
-            (Content::Markdown, &self.markdown),
+        let named: [(Content, _); 3] = [
+            (
+                |results, _| Ok(serde_json::to_string_pretty(results)? + "\n"),
+                &self.json,
+            ),
+            (|results, _| Ok(lines::csv(results)?), &self.csv),
+            (
+                |results, report| Ok(format!("{}\n{report}", markdown::overview(results))),
+                &self.markdown,
+            ),
         ];
         let plots: &[(Content, &str)] = match layout {
             Layout::Ladder | Layout::Report => &[
-                (Content::Ladder, "ladder.svg"),
-                (Content::Speed, "speed.svg"),
-                (Content::Roofline, "roofline.svg"),
+                (|results, _| Ok(pictures::ladder(results)), "ladder.svg"),
+                (|results, _| Ok(pictures::speed(results)), "speed.svg"),
+                (|results, _| Ok(pictures::roofline(results)), "roofline.svg"),
             ],
-            Layout::Ratios => &[(Content::Ratios, "ratios.svg")],
+            Layout::Ratios => &[(|results, _| Ok(pictures::ratios(results)), "ratios.svg")],
         };
         let named = named.into_iter();
         let named = named.filter_map(|(content, path)| Some((content, path.clone()?)));
@@ -103,10 +99,7 @@ impl Exports {
     pub fn open(&self, layout: Layout) -> Result<Files, Failed> {
         let (mut files, mut streams) = (Vec::new(), Vec::new());
         if let Some(folder) = &self.plots {
-            fs::create_dir_all(folder).map_err(|error| {
-                let folder = folder.display();
-                format!("The folder `{folder}` for plots cannot be created: {error}.")
-            })?;
+            output::make_folder(folder)?;
         }
         for (content, path) in self.requested(layout) {
             let output = Output::open(&path)?;
@@ -127,7 +120,7 @@ impl Files {
     /// A file cannot be written; those before it are already replaced.
     pub fn write(&self, results: &Results, report: &str) -> Result<(), Failed> {
         for (content, path) in &self.files {
-            write(Output::open(path)?, &text(*content, results, report)?)?;
+            write(Output::open(path)?, &content(results, report)?)?;
         }
         Ok(())
     }
@@ -135,28 +128,12 @@ impl Files {
     /// Writes the final results to pipes and the like.
     pub fn write_streams(self, results: &Results, report: &str) -> Result<(), Failed> {
         for (content, output) in self.streams {
-            write(output, &text(content, results, report)?)?;
+            write(output, &content(results, report)?)?;
         }
         Ok(())
     }
 }
 
-fn write(mut output: Output, text: &str) -> Result<(), Failed> {
-    if let Err(error) = output.write_all(text.as_bytes()) {
-        let path = output.path().display();
-        return Err(format!("`{path}` cannot be written: {error}.").into());
-    }
-    Ok(output.commit()?)
-}
-
-fn text(content: Content, results: &Results, report: &str) -> Result<String, Failed> {
-    Ok(match content {
-        Content::Json => serde_json::to_string_pretty(results)? + "\n",
-        Content::Csv => lines::csv(results)?,
-        Content::Markdown => format!("{}\n{report}", markdown::overview(results)),
-        Content::Ladder => pictures::ladder(results),
-        Content::Speed => pictures::speed(results),
-        Content::Roofline => pictures::roofline(results),
-        Content::Ratios => pictures::ratios(results),
-    })
+fn write(output: Output, text: &str) -> Result<(), Failed> {
+    Ok(output.finish(|out| out.write_all(text.as_bytes()))?)
 }

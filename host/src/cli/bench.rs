@@ -9,7 +9,7 @@ use super::exit::{self, FAILED, PROVEN, Stop, failed, finish, note, noted, usage
 use super::native::NativeArguments;
 use super::operands::OperandArguments;
 use super::running::{self, Running};
-use super::sizes::{self, Sizes, size};
+use super::sizes::{self, Sizes, shape};
 use super::values;
 use crate::bench::compare::{Compared, Verdict};
 use crate::bench::export::Exports;
@@ -95,16 +95,7 @@ enum Preset {
     Shapes,
 }
 
-/// A shape as the command line spells it.
-pub(super) fn shape(text: &str) -> Result<Shape, String> {
-    let sizes: Result<Vec<usize>, _> = text.split('x').map(size).collect();
-    match sizes.as_deref() {
-        Ok(&[m, n, k]) => Ok(Shape { m, n, k }),
-        _ => Err("a shape is three numbers, m x n x k, as in 4096x64x512".to_string()),
-    }
-}
-
-/// A percentage that is not negative, as a fraction.
+/// A share that is not below 0, as a percentage.
 fn percent(text: &str) -> Result<f64, String> {
     let number = text.trim_end_matches('%').parse().ok();
     let number = number.filter(|percent: &f64| percent.is_finite() && *percent >= 0.0);

@@ -98,13 +98,12 @@ fn binary(
             "--binary takes one kernel, but {count} are named; name one."
         )));
     };
-    let mut output = Output::open(path).map_err(failed)?;
+    let output = Output::open(path).map_err(failed)?;
     let device = OpenClDevice::open(ordinal).map_err(failed)?;
     let binary = device.binary(variant.entry.name).map_err(failed)?;
-    let written = output.write_all(&binary);
+    let written = output.finish(|out| out.write_all(&binary));
+    written.map_err(failed)?;
     let bytes = plural(binary.len(), "byte");
-    written.map_err(|error| failed(format!("`{}` cannot be written: {error}.", path.display())))?;
-    output.commit().map_err(failed)?;
     note(notes, format!("{bytes} of `{}`.", variant.name));
     Ok(PROVEN)
 }

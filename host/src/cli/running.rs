@@ -84,11 +84,7 @@ impl Running {
     }
 
     pub(super) fn effort(&self) -> Effort {
-        Effort {
-            runs: self.runs,
-            warmup: self.warmup,
-            sustained: None,
-        }
+        Effort::of(self.runs, self.warmup)
     }
 }
 

@@ -31,6 +31,15 @@ pub fn size(text: &str) -> Result<usize, String> {
     }
 }
 
+/// Reads `1000x777x4k`.
+pub fn shape(text: &str) -> Result<Shape, String> {
+    let sizes: Result<Vec<usize>, _> = text.split('x').map(size).collect();
+    match sizes.as_deref() {
+        Ok(&[m, n, k]) => Ok(Shape { m, n, k }),
+        _ => Err("a shape is three numbers, m x n x k, as in 4096x64x512".to_string()),
+    }
+}
+
 /// A size, or a range of sizes, both ends included.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sizes(Vec<usize>);

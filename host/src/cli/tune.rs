@@ -1,18 +1,16 @@
 //! `rust-gemm tune`: measures on this GPU which kernels `--kernel auto` should run.
 
 use std::error::Error;
-use std::fs;
 use std::io::Write;
 use std::path::PathBuf;
 
 use clap::Args;
 
-use super::bench::shape;
 use super::exit::{PROVEN, Stop, failed, finish, note, usage};
-use super::sizes::{self, Sizes};
+use super::sizes::{self, Sizes, shape};
 use crate::bench::shapes::SHAPES;
 use crate::measure::Effort;
-use crate::output::{Output, clause};
+use crate::output::{Output, make_folder};
 use crate::progress::Progress;
 use crate::report::{duration, new_table};
 use crate::tune::{self, Measured, Settings};
@@ -109,11 +107,7 @@ fn measure(
     let chooser = Chooser::untuned(opened.device.facts());
     let settings = Settings {
         most: usize::from(arguments.plans),
-        effort: Effort {
-            runs: arguments.runs,
-            warmup: None,
-            sustained: None,
-        },
+        effort: Effort::of(arguments.runs, None),
         seed: arguments.seed,
     };
     let shapes = shapes(arguments);
@@ -136,17 +130,9 @@ fn keep(tuned: &Tuned, key: &Key) -> Result<PathBuf, Box<dyn Error>> {
          GEMM_CACHE_DIR to a folder.",
     )?;
     if let Some(folder) = path.parent() {
-        fs::create_dir_all(folder).map_err(|error| {
-            let (folder, why) = (folder.display(), clause(&error));
-            format!("The folder `{folder}` cannot be created: {why}.")
-        })?;
+        make_folder(folder)?;
     }
-    let mut output = Output::open(&path)?;
-    if let Err(error) = write!(output, "{tuned}") {
-        let (path, why) = (path.display(), clause(&error));
-        return Err(format!("`{path}` cannot be written: {why}.").into());
-    }
-    output.commit()?;
+    Output::open(&path)?.finish(|out| write!(out, "{tuned}"))?;
     Ok(path)
 }
 

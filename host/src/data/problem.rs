@@ -92,6 +92,20 @@ pub struct Problem<T> {
     pub batch: usize,
 }
 
+/// Calls a generic function of the type of an element.
+#[macro_export]
+macro_rules! by_element {
+    ($element:expr, $function:ident($($argument:expr),* $(,)?)) => {
+        match $element {
+            $crate::ElementType::F32 => $function::<f32>($($argument),*),
+            $crate::ElementType::F64 => $function::<f64>($($argument),*),
+            $crate::ElementType::I32 => $function::<i32>($($argument),*),
+            $crate::ElementType::Bf16 => $function::<$crate::Bf16>($($argument),*),
+            $crate::ElementType::F16 => $function::<$crate::F16>($($argument),*),
+        }
+    };
+}
+
 /// Calls a generic function of the type of A and B and the type of C, by a problem's
 /// [`Problem::inputs`].
 macro_rules! by_inputs {

@@ -150,12 +150,7 @@ mod tests {
             assert_eq!(found, expected, "{pace:?} {seconds}");
         }
         for (runs, done) in [(50, 50), (1, 1), (0, 1)] {
-            let asked = Effort {
-                runs: Some(runs),
-                warmup: Some(0),
-                sustained: None,
-            };
-            let plan = Repeats::new(ON_GPU, asked, 100.0);
+            let plan = Repeats::new(ON_GPU, Effort::of(runs, 0), 100.0);
             assert_eq!((plan.runs, plan.warmup), (done, 0));
         }
     }
@@ -164,15 +159,15 @@ mod tests {
     fn on_the_simulator_the_run_that_was_proven_counts_unless_there_is_a_warmup() {
         let timed = |pace, runs, warmup| {
             let mut count = 0;
-            let effort = Effort {
-                runs,
-                warmup,
-                sustained: None,
-            };
-            let timing = by_clock(pace, effort, Duration::from_millis(7), || {
-                count += 1;
-                Ok(Duration::from_millis(count))
-            });
+            let timing = by_clock(
+                pace,
+                Effort::of(runs, warmup),
+                Duration::from_millis(7),
+                || {
+                    count += 1;
+                    Ok(Duration::from_millis(count))
+                },
+            );
             let timing = timing.unwrap();
             let milliseconds = [timing.min(), timing.median(), timing.max()].map(|s| s * 1e3);
             (milliseconds, timing.runs(), timing.warmup, count)

@@ -19,8 +19,19 @@ pub struct Effort {
     pub sustained: Option<u32>,
 }
 
-/// A shuffled round-robin over contenders that have `runs` runs each: one run of each with runs
-/// left, in a random order, then again in another order.
+impl Effort {
+    /// As often as this, and not back to back.
+    pub fn of(runs: impl Into<Option<u32>>, warmup: impl Into<Option<u32>>) -> Effort {
+        Effort {
+            runs: runs.into(),
+            warmup: warmup.into(),
+            sustained: None,
+        }
+    }
+}
+
+/// A shuffled round-robin over contenders that have `runs` runs each: one run of each that has any
+/// left, in a random order, then again in another.
 pub fn turns(runs: &[u32]) -> Vec<usize> {
     let mut generator = Pcg64::seed_from_u64(0);
     let mut turns = Vec::new();

@@ -104,8 +104,26 @@ impl Output {
         matches!(self.sink, Sink::Stream { .. })
     }
 
-    /// Replaces the target in one step, once everything has reached the disk; or writes it to the
-    /// stream, which its reader may close early.
+    /// Writes by `write`, and commits.
+    ///
+    /// # Errors
+    ///
+    /// Writing fails, or as for [`Output::commit`].
+    pub fn finish(
+        mut self,
+        write: impl FnOnce(&mut Output) -> io::Result<()>,
+    ) -> Result<(), OutputError> {
+        match write(&mut self) {
+            Ok(()) => self.commit(),
+            Err(error) => Err(OutputError {
+                path: self.path,
+                reason: clause(&error),
+            }),
+        }
+    }
+
+    /// Puts what was written in the target's place, in one step, once it has reached the disk; or
+    /// writes it to the stream, whose reader may go away when it has read enough.
     ///
     /// # Errors
     ///
@@ -123,7 +141,15 @@ impl Output {
     }
 }
 
-/// The outcome of a write to a stream. It is no error if the reader closed the stream.
+/// Makes a folder, and those that it is in, unless they are there. An error is a sentence.
+pub fn make_folder(folder: &Path) -> Result<(), String> {
+    fs::create_dir_all(folder).map_err(|error| {
+        let (folder, why) = (folder.display(), clause(&error));
+        format!("The folder `{folder}` cannot be made: {why}.")
+    })
+}
+
+/// The outcome of a write to a stream. A reader that has gone away is no error.
 fn unless_unread(written: io::Result<()>) -> io::Result<()> {
     match written {
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),

@@ -19,12 +19,13 @@ mod timing;
 
 use std::io::Write;
 
-use gpu_gemm::{Bf16, ElementType, F16, Launch, Opened};
+use gpu_gemm::{DataType, Launch, Opened};
 
 pub use error::EvaluateError;
 pub use gates::{compute_reference, small_integer};
 pub use request::{Baseline, Request};
 
+use crate::by_element;
 use crate::cpu::{self, Team};
 use crate::data::Number;
 use crate::measure::{self, cublas::Cublas};
@@ -107,14 +108,11 @@ impl<'a> Planned<'a> {
             progress,
         };
         progress.take_stages();
-        let evaluate = match request.data_type.c {
-            ElementType::F32 => evaluate_as::<f32>,
-            ElementType::F64 => evaluate_as::<f64>,
-            ElementType::I32 => evaluate_as::<i32>,
-            ElementType::Bf16 => evaluate_as::<Bf16>,
-            ElementType::F16 => evaluate_as::<F16>,
-        };
-        let result = evaluate(task, self.candidates, output, &mut report);
+        let (candidates, report_of) = (self.candidates, &mut report);
+        let result = by_element!(
+            request.data_type.c,
+            evaluate_as(task, candidates, output, report_of)
+        );
         report.stages = progress.take_stages();
         (report, result)
     }
@@ -133,6 +131,23 @@ pub fn evaluate(
     planned.evaluate(output, &progress)
 }
 
+/// Alpha and beta, as the type of C has them; an error names `data_type`.
+pub fn scalars<T: Number>(
+    alpha: f64,
+    beta: f64,
+    data_type: impl Into<DataType> + Copy,
+) -> Result<(T, T), EvaluateError> {
+    let scalar = |name, scalar: f64| {
+        let finite = T::from_scalar(scalar).filter(|_| scalar.is_finite());
+        finite.ok_or(EvaluateError::Scalar {
+            name,
+            scalar,
+            data_type: data_type.into(),
+        })
+    };
+    Ok((scalar("alpha", alpha)?, scalar("beta", beta)?))
+}
+
 fn evaluate_as<T: Number>(
     task: Task<'_>,
     mut candidates: Vec<Candidate>,
@@ -140,17 +155,7 @@ fn evaluate_as<T: Number>(
     report: &mut Report,
 ) -> Result<(), EvaluateError> {
     let (request, device) = (task.request, task.device);
-    let scalar = |name, scalar: f64| {
-        T::from_scalar(scalar)
-            .filter(|_| scalar.is_finite())
-            .ok_or(EvaluateError::Scalar {
-                name,
-                scalar,
-                data_type: request.data_type,
-            })
-    };
-    let alpha = scalar("alpha", request.alpha)?;
-    let scalars = (alpha, scalar("beta", request.beta)?);
+    let scalars = scalars::<T>(request.alpha, request.beta, request.data_type)?;
     memory::check(request.shape, request.storage, size_of::<T>())?;
     if request.storage.batch > 1 && device.several().is_some() {
         return Err(EvaluateError::BatchOnSeveral);
@@ -207,8 +212,6 @@ fn prove_and_time<T: Number>(
 mod tests {
     use std::sync::Arc;
     use std::sync::atomic::{AtomicUsize, Ordering};
-
-    use gpu_gemm::DataType;
 
     use super::*;
     use crate::measure::Effort;
@@ -390,12 +393,8 @@ mod tests {
                 false => 0.0,
             });
         });
-        let runs = Some(3);
         let report = evaluated(&Request {
-            effort: Effort {
-                runs,
-                ..Effort::default()
-            },
+            effort: Effort::of(3, None),
             ..request(vec![late, naive()])
         });
         let [late, naive] = &report.results[..] else {

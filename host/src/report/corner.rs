@@ -90,11 +90,7 @@ mod tests {
     #[test]
     fn a_corner_ends_where_the_matrix_does_and_has_the_shortest_numbers() {
         let values = vec![0.1f32, -2.0, f32::INFINITY, 1e10, 5.5, 6.0];
-        let placement = Placement {
-            offset: 0,
-            leading: 3,
-        };
-        let matrix = Matrix::new(values, 2, 3, placement).unwrap();
+        let matrix = Matrix::new(values, 2, 3, Placement::compact(3)).unwrap();
         let corner = |text: &str| text.parse::<Corner>().unwrap().of(&matrix);
         assert_eq!(corner("1x2"), [[0.1, -2.0]]);
         let all = corner("9");

@@ -73,10 +73,8 @@ pub(crate) fn pitch(columns: usize, element_bytes: usize) -> usize {
 }
 
 fn pitched<T: Number>(matrix: &Matrix<T>) -> Result<Matrix<T>, ProblemError> {
-    matrix.moved_to(Placement {
-        offset: 0,
-        leading: pitch(matrix.columns(), size_of::<T>()),
-    })
+    let leading = pitch(matrix.columns(), size_of::<T>());
+    matrix.moved_to(Placement::compact(leading))
 }
 
 /// The matrices with the leading dimensions of an allocation, and copies of them.

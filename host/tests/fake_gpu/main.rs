@@ -413,10 +413,7 @@ fn multiplied_by_cublas<T: Number>(data_type: DataType) {
             .unwrap();
         };
         let contenders = both.each_ref().map(Contender::Cublas);
-        let effort = Effort {
-            runs: Some(1),
-            ..Effort::default()
-        };
+        let effort = Effort::of(1, None);
         let mut resident = Resident::new(&opened, &problem);
         measure(&mut resident, &contenders, effort, &|_| (), &mut check).unwrap();
     }

@@ -8,7 +8,8 @@ use std::sync::{Arc, Mutex};
 use cuda_std::simulator::{BarrierSite, Launch, Report, ThreadOrder};
 use gpu_gemm::gpu_kernels::spec::{Grid, Unit, Variant};
 use gpu_gemm::gpu_kernels::{KERNELS, variants};
-use gpu_gemm::{Bf16, Choice, Device, ElementType, F16, Shape, Simulator};
+use gpu_gemm::{Choice, Device, Shape, Simulator};
+use host::by_element;
 use host::data::{Data, Number, Problem, Storage};
 use libtest_mimic::{Failed, Trial};
 use tests::Tier;
@@ -28,13 +29,7 @@ pub fn trials() -> Vec<Trial> {
             true => Tier::Quick,
             false => Tier::Exhaustive,
         };
-        let test = move || match variant.types.c {
-            ElementType::F32 => every_barrier_and_wait_is_needed::<f32>(variant),
-            ElementType::F64 => every_barrier_and_wait_is_needed::<f64>(variant),
-            ElementType::I32 => every_barrier_and_wait_is_needed::<i32>(variant),
-            ElementType::Bf16 => every_barrier_and_wait_is_needed::<Bf16>(variant),
-            ElementType::F16 => every_barrier_and_wait_is_needed::<F16>(variant),
-        };
+        let test = move || by_element!(variant.types.c, every_barrier_and_wait_is_needed(variant));
         let name = format!("barriers::{}", variant.entry.name);
         tests::is_representative(variant)
             .then(|| tests::trial(tier, Backend::Simulator, name, test))?

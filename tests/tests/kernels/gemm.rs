@@ -10,6 +10,7 @@ use gpu_gemm::device::compiled;
 use gpu_gemm::gpu_kernels::spec::{Major, Unit, Variant};
 use gpu_gemm::gpu_kernels::{self, KERNELS, variants};
 use gpu_gemm::{Bf16, Choice, Decomposition, Device, ElementType, F16, Shape, Transpose};
+use host::by_element;
 use host::cpu::{self, Algorithm, Schedule, Settings, Team, Threads};
 use host::data::{Arithmetic, Data, Matrix, Number, Placement, Problem, Storage};
 use host::progress::Progress;
@@ -22,22 +23,11 @@ use tests::devices::Backend;
 use tests::{Tier, bits, on_gpu};
 
 pub fn trials() -> Vec<Trial> {
-    let kernels = variants().flat_map(|variant| match variant.types.c {
-        ElementType::F32 => kernel_trials::<f32>(variant),
-        ElementType::F64 => kernel_trials::<f64>(variant),
-        ElementType::I32 => kernel_trials::<i32>(variant),
-        ElementType::Bf16 => kernel_trials::<Bf16>(variant),
-        ElementType::F16 => kernel_trials::<F16>(variant),
-    });
+    let kernels = variants();
+    let kernels = kernels.flat_map(|variant| by_element!(variant.types.c, kernel_trials(variant)));
     let rungs = cpu::RUNGS.iter().flat_map(|algorithm| {
         let types = algorithm.types().into_iter();
-        types.flat_map(|data_type| match data_type {
-            ElementType::F32 => cpu_trials::<f32>(algorithm),
-            ElementType::F64 => cpu_trials::<f64>(algorithm),
-            ElementType::I32 => cpu_trials::<i32>(algorithm),
-            ElementType::Bf16 => cpu_trials::<Bf16>(algorithm),
-            ElementType::F16 => cpu_trials::<F16>(algorithm),
-        })
+        types.flat_map(|element| by_element!(element, cpu_trials(algorithm)))
     });
     kernels.chain(rungs).collect()
 }
@@ -676,10 +666,9 @@ fn overflows_to_infinity<T: Number>(bench: &Bench) -> Result<(), Failed> {
     // The largest f16 are far from the largest f32.
     let overflows = T::nearest(2.0 * largest).to_f64() == f64::INFINITY;
     let (tile, mut shape) = (bench.tile(), bench.beyond_tile());
-    shape.k = shape.k.max(5); // some terms follow those that overflow
-    let placement = |leading| Placement { offset: 0, leading };
+    shape.k = shape.k.max(5); // some terms come after those that overflow
     let matrix = |rows, columns, value: i32| {
-        Matrix::from_rows(rows, columns, placement(columns), |_, row| {
+        Matrix::from_rows(rows, columns, Placement::compact(columns), |_, row| {
             row.fill(T::from_integer(value))
         })
     };

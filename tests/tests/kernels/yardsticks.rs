@@ -2,7 +2,7 @@
 //! arithmetic by default, and only those named for TF32 round their operands to it.
 
 use gpu_gemm::DataType;
-use host::data::{Matrix, Number, Placement, Problem};
+use host::data::{Matrix, Number, Problem};
 use host::measure::Effort;
 use host::measure::cublas::{self, Cublas, Interface, Precision};
 use host::measure::gpu::{Contender, measure};
@@ -54,21 +54,11 @@ fn keeps<T: Number>(
     is_kept: bool,
 ) -> Result<(), Failed> {
     let zero = of(0.0);
-    let matrix = |element: &(dyn Fn(usize, usize) -> T + Sync)| {
-        let placement = Placement {
-            offset: 0,
-            leading: SIZE,
-        };
-        Matrix::from_rows(SIZE, SIZE, placement, |row, elements| {
-            for (column, place) in elements.iter_mut().enumerate() {
-                *place = element(row, column);
-            }
-        })
-    };
     let value = |row: usize| of(1.0 + row as f64 * step);
-    let a = matrix(&|row, column| if column == 0 { value(row) } else { zero })?;
-    let b = matrix(&|row, _| if row == 0 { of(1.0) } else { zero })?;
-    let c = matrix(&|_, _| zero)?;
+    let of_a = |row, column| if column == 0 { value(row) } else { zero };
+    let a = Matrix::from_elements(SIZE, SIZE, of_a)?;
+    let b = Matrix::from_elements(SIZE, SIZE, |row, _| if row == 0 { of(1.0) } else { zero })?;
+    let c = Matrix::from_elements(SIZE, SIZE, |_, _| zero)?;
     let problem = Problem::new(of(1.0), zero, a, b, c)?;
     Backend::Gpu.run(|opened| {
         let Some(device) = opened.one_gpu() else {
@@ -76,10 +66,7 @@ fn keeps<T: Number>(
         };
         for interface in Interface::ALL {
             let library = Cublas::load(device, interface, precision)?;
-            let effort = Effort {
-                runs: Some(1),
-                ..Effort::default()
-            };
+            let effort = Effort::of(1, None);
             let mut kept = None;
             let mut check = |_: usize, c: Matrix<T>| {
                 let mut rows = (0..SIZE).map(|row| (row, c.row(row)));

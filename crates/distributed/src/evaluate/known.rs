@@ -11,7 +11,7 @@ use host::cpu::{self, view::View, view::ViewMut};
 use host::data::{Data, Matrix, Number, Placement, Problem, ProblemError, Storage};
 use host::memory;
 use host::progress::Progress;
-use host::prove::{EvaluateError, compute_reference, small_integer};
+use host::prove::{EvaluateError, compute_reference, scalars, small_integer};
 use host::source::Source;
 use host::verify::computed::ComputedReference;
 use host::verify::summary::{Summary, judge_exact, judge_general};
@@ -122,10 +122,7 @@ impl<T: Element, C: Element> Known<T, C> {
                 Ok(problem?)
             })
         });
-        let scalars = (
-            scalar("alpha", request.alpha)?,
-            scalar("beta", request.beta)?,
-        );
+        let scalars = scalars(request.alpha, request.beta, C::TYPE)?;
         let data = Cell::new(None);
         let asked = filled(&|shape| {
             let found = source.problem_of(T::TYPE, shape, storage, request.seed, scalars)?;
@@ -264,17 +261,6 @@ pub(super) fn summary<T: Element, C: Element>(
         (_, Gate::Exact) if is_exact => Summary::exact(block, tile, seed),
         _ => Summary::general(block, tile, seed),
     }
-}
-
-/// Alpha or beta, as the type of the elements has it.
-pub(super) fn scalar<T: Element>(name: &'static str, scalar: f64) -> Result<T, EvaluateError> {
-    T::from_scalar(scalar)
-        .filter(|_| scalar.is_finite())
-        .ok_or(EvaluateError::Scalar {
-            name,
-            scalar,
-            data_type: T::TYPE.into(),
-        })
 }
 
 /// The integer that replaces it in the exact gate.

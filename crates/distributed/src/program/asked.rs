@@ -107,7 +107,7 @@ pub(super) fn request(
     }
     let shapes: Vec<Shape> = match &arguments.shapes[..] {
         [] => vec![agreed.shape],
-        shapes => each_once(shapes.iter().map(|shape| shape.0)),
+        shapes => each_once(shapes.iter().copied()),
     };
     let counts = match &arguments.scaling[..] {
         [] => vec![world.size()],

@@ -1,25 +1,16 @@
 //! The files that a call writes.
 
-use std::fs;
 use std::io;
-use std::path::Path;
 
 use host::cli::exit::{FAILED, PROVEN, Stop, failed};
 use host::data::Matrix;
 use host::npy;
-use host::output::Output;
+use host::output::{Output, make_folder};
 
 use crate::Element;
 use crate::arguments::Arguments;
 use crate::plots;
 use crate::record::Report;
-
-/// Makes the folder that plots are written to.
-pub(super) fn make_folder(folder: &Path) -> Result<(), Stop> {
-    let made = fs::create_dir_all(folder);
-    let name = folder.display();
-    made.map_err(|error| failed(format!("The folder `{name}` cannot be made: {error}.")))
-}
 
 /// What the report goes to besides the terminal.
 #[derive(Default)]
@@ -37,7 +28,7 @@ impl Files {
                 .map_err(failed)
         };
         if let Some(folder) = &arguments.files.plots {
-            make_folder(folder)?;
+            make_folder(folder).map_err(failed)?;
         }
         Ok(Files {
             c: open(&arguments.matrices.out)?,
@@ -66,21 +57,18 @@ impl Files {
         report: &mut Report,
         c: Option<&Matrix<T>>,
     ) -> Result<(), Stop> {
-        if let (Some(mut output), Some(c), true) = (self.c.take(), c, report.all_proven()) {
+        if let (Some(output), Some(c), true) = (self.c.take(), c, report.all_proven()) {
             let path = output.path().display().to_string();
-            let written = npy::write(c, &mut output);
-            written.map_err(|error| failed(format!("`{path}` cannot be written: {error}.")))?;
-            output.commit().map_err(failed)?;
+            let written = output.finish(|out| npy::write(c, out));
+            written.map_err(failed)?;
             report.output = Some(path);
         }
         if let Some(folder) = &arguments.files.plots {
             plots::write(report, folder).map_err(failed)?;
         }
-        if let Some(mut output) = self.json.take() {
-            let path = output.path().display().to_string();
-            let written = report.write_json(&mut output);
-            written.map_err(|error| failed(format!("`{path}` cannot be written: {error}.")))?;
-            output.commit().map_err(failed)?;
+        if let Some(output) = self.json.take() {
+            let written = output.finish(|out| report.write_json(out));
+            written.map_err(failed)?;
         }
         Ok(())
     }

@@ -19,10 +19,10 @@ use host::cli::exit::{FAILED, PROVEN, Stop, USAGE, failed, finish, note, usage};
 use host::cli::matrices::Matrices;
 use host::cpu;
 use host::memory;
-use host::output;
+use host::output::{self, make_folder};
 
 use asked::{agreed, request, settings};
-use files::{Files, make_folder};
+use files::Files;
 use place::{hosts, place};
 
 use crate::Element;
@@ -258,10 +258,10 @@ fn predict<T: Element>(
         memory_bytes: memory.map_or(of_rank, |gibibytes| gibibytes * f64::from(1 << 30)),
     };
     if let Some(folder) = &arguments.files.plots
-        && let Err(error) = make_folder(folder)
+        && let Err(stop) = (make_folder(folder).map_err(failed))
             .and_then(|()| plots::write_prediction(&question, folder).map_err(failed))
     {
-        return error.tell(&mut io::stderr());
+        return stop.tell(&mut io::stderr());
     }
     let written = question.write(&mut io::stdout().lock());
     finish(written, &mut io::stderr(), PROVEN)
