@@ -1,20 +1,21 @@
-//! The library call: `C = alpha * op(A) * op(B) + beta * C`, for every data type, transposed or
-//! not, for any shape and layout, on the simulator, on the GPU and with OpenCL, compared with sums
-//! in f64 ([`super::problem`]).
+//! The library call: `C = alpha * op(A) * op(B) + beta * C`, for every data type, transposed or not,
+//! whatever the shape and the layout, on the simulator, on the GPU and by OpenCL, proven right as the
+//! program proves results ([`super::problem`]).
 
 use gpu_gemm::device::compiled::{self, Module};
 use gpu_gemm::device::driver;
 use gpu_gemm::{
-    Bf16, Context, CudaDevice, DataType, Device, Element, ElementType, F16, GemmError, Input,
+    Bf16, Call, Context, CudaDevice, DataType, Device, Element, ElementType, F16, GemmError, Input,
     MultipliesInto, Output, Shape, Transpose, WORKSPACE, gemm, gemm_strided_batched,
 };
-use host::data::Number;
+use host::data::{Data, Matrix, Number, Problem, Storage};
+use host::verify::ErrorModel;
 use libtest_mimic::{Failed, Trial};
 use tests::built::{LADDER, built};
 use tests::devices::Backend;
 use tests::{Tier, bits, on_gpu};
 
-use super::problem::{Case, Elements, Problem, Strides, scrambled};
+use super::problem::{integers, is_right};
 
 pub fn trials() -> Vec<Trial> {
     let mut trials = trials_of::<f32, f32>();
@@ -125,10 +126,66 @@ impl Library<'_> {
     ) -> Result<(), Failed> {
         let context = self.context()?;
         for case in cases {
-            Problem::<T, C>::new(case).check(self, &context)?;
+            Product::<T, C>::new(case)?.check(self, &context)?;
         }
         Ok(())
     }
+}
+
+/// A product, and how its matrices lie in memory.
+#[derive(Clone, Copy, Debug)]
+struct Case {
+    shape: Shape,
+    transposes: [Transpose; 2],
+    /// Fractions, whose sums round, and not integers.
+    are_fractions: bool,
+    /// Elements between rows, and before the first matrix.
+    padding: usize,
+    offset: usize,
+    batch: usize,
+    strides: Strides,
+    alpha: i32,
+    beta: i32,
+}
+
+/// Where the next matrices of a batch begin.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Strides {
+    /// The next product begins this number of elements after the end of the last.
+    Gap(usize),
+    /// All products have one A.
+    OneA,
+    /// All products have one B, and each row of C is followed by that of the next product.
+    OneB,
+}
+
+impl Case {
+    fn of((m, n, k): (usize, usize, usize), transposes: [Transpose; 2]) -> Case {
+        Case {
+            shape: Shape::new(m, n, k),
+            transposes,
+            are_fractions: false,
+            padding: 0,
+            offset: 0,
+            batch: 1,
+            strides: Strides::Gap(0),
+            alpha: 1,
+            beta: 0,
+        }
+    }
+}
+
+/// Elements from a row to the next, and from a product's matrix to the next product's.
+type Steps = [usize; 2];
+
+/// The products of a case, as many as it has, but at least one.
+struct Product<T, C> {
+    case: Case,
+    problem: Problem<C>,
+    data: Data,
+    /// A and B as stored, below those of the product before.
+    factors: [Matrix<T>; 2],
+    steps: [Steps; 3],
 }
 
 /// An integer as alpha or beta of matrices of `T`.
@@ -137,44 +194,134 @@ fn scalar<T: Number>(value: i32) -> Result<T::Scalar, Failed> {
     Ok(T::Scalar::of(scalar).ok_or("alpha is no scalar of the type")?)
 }
 
-impl<T: Number + MultipliesInto<C>, C: Number> Problem<T, C> {
+/// How the kernels round that the library chooses.
+fn model<T: Number>() -> ErrorModel {
+    match T::rounds_sums() {
+        true => ErrorModel::Truncated,
+        false => ErrorModel::Elementwise,
+    }
+}
+
+/// The first of `count` matrices that lie below each other becomes all of them.
+fn repeat<T: Number>(matrix: &mut Matrix<T>, count: usize) -> Result<(), Failed> {
+    let rows = matrix.rows() / count;
+    let first = matrix.rows_from(0, rows)?;
+    (1..count).for_each(|index| matrix.set_rows(index * rows, &first));
+    Ok(())
+}
+
+impl<T: Number + MultipliesInto<C>, C: Number> Product<T, C> {
+    fn new(case: Case) -> Result<Self, Failed> {
+        let (batch, Shape { m, n, .. }) = (case.batch.max(1), case.shape);
+        let data = match case.are_fractions {
+            true => Data::Uniform,
+            false => integers::<C>(T::TYPE, case.shape, model::<T>())?,
+        };
+        let storage = Storage {
+            transposes: case.transposes,
+            batch,
+            ..Storage::COMPACT
+        };
+        let scalars = [case.alpha, case.beta].map(C::from_integer).into();
+        let mut problem = Problem::random_as(T::TYPE, case.shape, storage, data, 7, scalars)?;
+        match case.strides {
+            Strides::Gap(_) => (),
+            Strides::OneA => repeat(&mut problem.a, batch)?,
+            Strides::OneB => repeat(&mut problem.b, batch)?,
+        }
+        let factors = problem.factors_as::<T>()?.map(|matrix| matrix.into_owned());
+        let gap = match case.strides {
+            Strides::Gap(gap) => gap,
+            _ => 0,
+        };
+        let apart = |rows, columns| {
+            // A leading dimension is at least 1, as in BLAS.
+            let leading = usize::max(columns + case.padding, 1);
+            [leading, rows * leading + gap]
+        };
+        let of = |matrix: &Matrix<T>| apart(matrix.rows() / batch, matrix.columns());
+        let [of_a, of_b] = factors.each_ref().map(of);
+        let steps = match case.strides {
+            Strides::Gap(_) => [of_a, of_b, apart(m, n)],
+            Strides::OneA => [[of_a[0], 0], of_b, apart(m, n)],
+            Strides::OneB => [of_a, [of_b[0], 0], [batch * (n + 1), n + 1]],
+        };
+        Ok(Product {
+            case,
+            problem,
+            data,
+            factors,
+            steps,
+        })
+    }
+
+    fn name(&self) -> String {
+        format!("{} {:?}", T::DATA_TYPE, self.case)
+    }
+
+    /// Where the rows of a matrix begin, in their order.
+    fn rows(&self, rows: usize, [leading, stride]: Steps) -> impl Iterator<Item = usize> {
+        let (batch, offset) = (self.problem.batch, self.case.offset);
+        let of_one = rows / batch;
+        (0..batch).flat_map(move |product| {
+            (0..of_one).map(move |row| offset + product * stride + row * leading)
+        })
+    }
+
+    /// A matrix in memory that is otherwise poison, behind it, too.
+    fn laid<E: Number>(&self, matrix: &Matrix<E>, steps: Steps) -> Vec<E> {
+        let batch = self.problem.batch;
+        let of_one = matrix.rows() / batch * steps[0];
+        let end = self.case.offset + (batch - 1) * steps[1] + of_one;
+        let mut memory = vec![E::POISON; end + 3];
+        for (row, start) in self.rows(matrix.rows(), steps).enumerate() {
+            memory[start..][..matrix.columns()].copy_from_slice(matrix.row(row));
+        }
+        memory
+    }
+
     /// The memory of C after the call, and the call's result.
     fn got(&self, context: &Context) -> Result<(Vec<C>, Result<(), GemmError>), Failed> {
-        let Problem { case, a, b, c } = self;
-        let Shape { m, n, k } = case.shape;
-        let (a_there, b_there) = (context.upload(&a.elements)?, context.upload(&b.elements)?);
-        let mut c_there = context.upload(&c.elements)?;
+        let Product { case, steps, .. } = self;
+        let [[lda, stride_a], [ldb, stride_b], [ldc, stride_c]] = *steps;
+        let (Shape { m, n, k }, batch) = (case.shape, case.batch);
+        let [a, b] = [0, 1].map(|index| self.laid(&self.factors[index], steps[index]));
+        let (a_there, b_there) = (context.upload(&a)?, context.upload(&b)?);
+        let mut c_there = context.upload(&self.laid(&self.problem.c, steps[2]))?;
         let (alpha, beta) = (scalar::<T>(case.alpha)?, scalar::<T>(case.beta)?);
-        let a_from = Input::from(&a_there).starting_at(a.offset);
-        let b_from = Input::from(&b_there).starting_at(b.offset);
-        let (a_from, b_from) = (
-            a_from.with(case.transposes.0),
-            b_from.with(case.transposes.1),
-        );
-        let c_from = Output::from(&mut c_there).starting_at(c.offset);
+        let from = |there, index: usize| {
+            let input = Input::<T>::from(there).starting_at(case.offset);
+            input.with(case.transposes[index])
+        };
+        let (a_from, b_from) = (from(&a_there, 0), from(&b_there, 1));
+        let c_from = Output::from(&mut c_there).starting_at(case.offset);
         // SAFETY: the buffers hold the matrices until `download` has waited for the product.
         let said = unsafe {
-            match case.batch {
+            match batch {
                 1 => gemm(
-                    context, alpha, a_from, a.leading, b_from, b.leading, beta, c_from, c.leading,
-                    m, n, k,
+                    context, alpha, a_from, lda, b_from, ldb, beta, c_from, ldc, m, n, k,
                 ),
-                batch => gemm_strided_batched(
-                    context, alpha, a_from, a.leading, a.stride, b_from, b.leading, b.stride, beta,
-                    c_from, c.leading, c.stride, m, n, k, batch,
+                _ => gemm_strided_batched(
+                    context, alpha, a_from, lda, stride_a, b_from, ldb, stride_b, beta, c_from,
+                    ldc, stride_c, m, n, k, batch,
                 ),
             }
         };
         let after = context.download(&c_there)?;
         for (name, before, now) in [('A', a, &a_there), ('B', b, &b_there)] {
             let now = context.download(now)?;
-            assert!(bits(&before.elements) == bits(&now), "{name} was written");
+            assert!(bits(&before) == bits(&now), "{name} was written");
         }
         Ok((after, said))
     }
 
-    /// Checks that C is right, and everything around it unchanged. A device without the tensor
-    /// cores for the type refuses the product.
+    /// Whether this memory is as it was before the call.
+    fn is_unchanged(&self, after: &[C]) -> bool {
+        bits(after) == bits(&self.laid(&self.problem.c, self.steps[2]))
+    }
+
+    /// C is right, and everything around it is as it was. A device without the tensor cores for the
+    /// type refuses the product.
     fn check(&self, library: &Library, context: &Context) -> Result<(), Failed> {
         let Case {
             shape,
@@ -192,21 +339,47 @@ impl<T: Number + MultipliesInto<C>, C: Number> Problem<T, C> {
             let needs =
                 "needs tensor cores of compute capability 8.0 or newer, which this device does not";
             assert!(refused.contains(needs), "{name}: {refused}");
-            assert!(
-                bits(&got) == bits(&self.c.elements),
-                "{name}: C was written"
-            );
+            assert!(self.is_unchanged(&got), "{name}: C was written");
             return Ok(());
         }
         said.map_err(|error| format!("{name}: {error}"))?;
-        self.is_right(&got)
+        if batch > 0 {
+            return self.is_right(&got);
+        }
+        assert!(self.is_unchanged(&got), "{name}: C was written");
+        Ok(())
+    }
+
+    /// This memory holds the products, and everything around them is as it was.
+    fn is_right(&self, after: &[C]) -> Result<(), Failed> {
+        let (name, mut c) = (self.name(), self.problem.c.clone());
+        for (row, start) in self.rows(c.rows(), self.steps[2]).enumerate() {
+            let columns = c.columns();
+            c.row_mut(row).copy_from_slice(&after[start..][..columns]);
+        }
+        is_right(&self.problem, &c, self.data, model::<T>())
+            .map_err(|failed| format!("{name}: {failed:?}"))?;
+        let is_same = bits(after) == bits(&self.laid(&c, self.steps[2]));
+        assert!(is_same, "{name}: an element beside C");
+        Ok(())
+    }
+
+    /// What a plan needs to know about it, where gaps are those of the padding alone.
+    fn call(&self) -> Call {
+        let Case {
+            padding, offset, ..
+        } = self.case;
+        let storage = Storage {
+            transposes: self.case.transposes,
+            ..Storage::padded([padding; 3], [offset; 3])
+        };
+        storage.call(self.case.shape, T::TYPE)
     }
 }
 
-fn each_transposition() -> impl Iterator<Item = (Transpose, Transpose)> + Clone {
-    let b = Transpose::ALL.into_iter();
+fn each_transposition() -> impl Iterator<Item = [Transpose; 2]> {
     let a = Transpose::ALL.into_iter();
-    a.flat_map(move |a| b.clone().map(move |b| (a, b)))
+    a.flat_map(|a| Transpose::ALL.map(|b| [a, b]))
 }
 
 /// Each shape with each transposition.
@@ -309,7 +482,7 @@ fn rounds_as_its_type_does<T: Number + MultipliesInto<C>, C: Number>(
     let cases = grid(&[(131, 137, 139), (40, 50, 3001), (256, 128, 500)]);
     let cases = cases.step_by(library.tier.step(3));
     library.check_all::<T, C>(cases.map(|case| Case {
-        elements: Elements::Fractions,
+        are_fractions: true,
         alpha: 3,
         beta: -1,
         ..case
@@ -374,12 +547,12 @@ fn cuts_what_the_workspace_is_too_small_for<T: Number + MultipliesInto<C>, C: Nu
             offset: 1,
             alpha: 2,
             beta: -1,
-            ..Case::of(shape, (Transpose::Yes, Transpose::Yes))
+            ..Case::of(shape, [Transpose::Yes; 2])
         };
-        let problem = Problem::<T, C>::new(case);
-        let plan = context.plan(T::DATA_TYPE, problem.call([0; 2]));
+        let product = Product::<T, C>::new(case)?;
+        let plan = context.plan(T::DATA_TYPE, product.call());
         assert!(matches!(plan, Err(GemmError::Workspace { .. })), "{case:?}");
-        problem.check(library, &context)?;
+        product.check(library, &context)?;
     }
     Ok(())
 }
@@ -393,14 +566,14 @@ fn refuses_long_sums_that_the_workspace_is_too_small_for<
 ) -> Result<(), Failed> {
     let case = Case {
         padding: 1,
-        ..Case::of((40, 30, 8001), (Transpose::No, Transpose::No))
+        ..Case::of((40, 30, 8001), [Transpose::No; 2])
     };
-    let problem = Problem::<T, C>::new(case);
+    let product = Product::<T, C>::new(case)?;
     let small = Context::new(library.device, 0)?;
     if library.lacks_tensor_cores::<T>() {
-        return problem.check(library, &small);
+        return product.check(library, &small);
     }
-    let (after, said) = problem.got(&small)?;
+    let (after, said) = product.got(&small)?;
     // Copies of 40 x 8008 and of 8001 x 32, at multiples of 256 bytes.
     let needed =
         (40usize * 8008 * 2).next_multiple_of(256) + (8001usize * 32 * 2).next_multiple_of(256);
@@ -410,9 +583,9 @@ fn refuses_long_sums_that_the_workspace_is_too_small_for<
          Create the context with more."
     );
     assert_eq!(said.err().map(|error| error.to_string()), Some(expected));
-    assert!(bits(&after) == bits(&problem.c.elements), "C was written");
+    assert!(product.is_unchanged(&after), "C was written");
     let enough = Context::new(library.device, needed)?;
-    assert!(enough.plan(T::DATA_TYPE, problem.call([0; 2])).is_ok());
+    assert!(enough.plan(T::DATA_TYPE, product.call()).is_ok());
     Ok(())
 }
 
@@ -428,8 +601,7 @@ fn compiled_by_the_driver() -> Result<Device, Failed> {
     Ok(device.into())
 }
 
-/// Products too large for sums of each element: instead, C times a vector is compared with A times
-/// (B times the vector) (Freivalds). One wrong element changes its row's sum.
+/// Large products, one after the other.
 fn large(device: &Device, workspace: usize) -> Result<(), Failed> {
     let context = Context::new(device, workspace)?;
     for case in grid(&[
@@ -443,32 +615,10 @@ fn large(device: &Device, workspace: usize) -> Result<(), Failed> {
         (4096, 4096, 256),
         (64, 8, 500_000),
     ]) {
-        let problem = Problem::<f32, f32>::new(Case { beta: 1, ..case });
-        let (got, said) = problem.got(&context)?;
+        let product = Product::<f32, f32>::new(Case { beta: 1, ..case })?;
+        let (got, said) = product.got(&context)?;
         said?;
-        let Shape { m, n, k } = case.shape;
-        let factor = |column: usize| f64::from(scrambled(column) % 1000 + 1);
-        let of_row = |length, element: &dyn Fn(usize) -> f64| -> f64 {
-            (0..length)
-                .map(|column| element(column) * factor(column))
-                .sum()
-        };
-        let (to_a, to_b) = case.transposes;
-        let of_b: Vec<f64> = (0..k)
-            .map(|l| of_row(n, &|column| problem.b.element(0, to_b, (l, column))))
-            .collect();
-        for row in 0..m {
-            let product = (0..k).map(|l| problem.a.element(0, to_a, (row, l)) * of_b[l]);
-            let before = of_row(n, &|column| {
-                problem.c.element(0, Transpose::No, (row, column))
-            });
-            let after = of_row(n, &|column| f64::from(got[problem.c.place(0, row, column)]));
-            assert_eq!(
-                after,
-                product.sum::<f64>() + before,
-                "row {row} of {case:?}"
-            );
-        }
+        product.is_right(&got)?;
     }
     Ok(())
 }

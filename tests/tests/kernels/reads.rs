@@ -10,16 +10,17 @@ use gpu_gemm::gpu_kernels::spec::{Grid, Staging, Variant};
 use gpu_gemm::gpu_kernels::variants;
 use gpu_gemm::simulator::Fault;
 use gpu_gemm::{
-    Argument, Backend as _, Bf16, Bindings, Decomposition, DeviceError, ElementType, F16, Launch,
-    MultipliesInto, Plan, Shape, Simulator, Transpose,
+    Argument, Backend as _, Batch, Bf16, Bindings, Call, Decomposition, DeviceError, ElementType,
+    F16, Launch, MultipliesInto, Operand, Plan, Shape, Simulator, Transpose,
 };
-use host::data::Number;
+use host::data::{Matrix, Number, Problem, Storage};
+use host::verify::ErrorModel;
 use libtest_mimic::{Failed, Trial};
 use tests::devices::Backend;
 use tests::pages::{Edge, Fenced};
 use tests::{Tier, on_simulator};
 
-use super::problem::{Case, Matrices, Problem};
+use super::problem::{integers, is_right};
 
 pub fn trials() -> Vec<Trial> {
     let mut trials = vec![on_simulator(
@@ -169,20 +170,21 @@ fn stays_inside<T: Number + MultipliesInto<C>, C: Number>(
         })
     });
     let decompositions = decompositions(variant);
-    // Each shape, each placement, each transposition.
+    let model = ErrorModel::of(variant.rounding);
+    // Each shape, each place, each transposition.
     let step = match variant.grid {
         Grid::StreamK => tier.step(11),
         _ => tier.step(3),
     };
     for (index, (shape, place, transposes)) in cases.enumerate().step_by(step) {
-        let problem = problem::<T, C>(shape, place, transposes);
+        let problem = problem::<T, C>(model, shape, place, transposes)?;
         let skipped = index / step % tier.step(decompositions.len());
         for &decomposition in decompositions
             .iter()
             .skip(skipped)
             .step_by(tier.step(decompositions.len()))
         {
-            let mut memory = Memory::new(&problem, place, variant, decomposition)?;
+            let mut memory = Memory::<T, C>::new(&problem, place, variant, decomposition)?;
             let (plan, bindings) = (memory.plan.clone(), memory.bindings());
             let simulator = Simulator::default();
             // SAFETY: the matrices are those of the plan's call, the workspace is as large as the
@@ -199,22 +201,48 @@ fn stays_inside<T: Number + MultipliesInto<C>, C: Number>(
     Ok(())
 }
 
-/// A product of small integers, with matrices in this layout.
+/// A product of integers whose matrices have this layout.
 fn problem<T: Number + MultipliesInto<C>, C: Number>(
-    Shape { m, n, k }: Shape,
+    model: ErrorModel,
+    shape: Shape,
     place: Place,
     transposes: [Transpose; 2],
-) -> Problem<T, C> {
-    Problem::new(Case {
-        aligned: place.aligned,
-        alpha: 2,
-        beta: -1,
-        ..Case::of((m, n, k), transposes.into())
-    })
+) -> Result<Problem<C>, Failed> {
+    let Shape { m, n, k } = shape;
+    let of_a = transposes[0].of((m, k)).1 * size_of::<T>();
+    let of_b = transposes[1].of((k, n)).1 * size_of::<T>();
+    let of_c = n * size_of::<C>();
+    let sizes = [size_of::<T>(), size_of::<T>(), size_of::<C>()];
+    let to_16 = |bytes: usize| bytes.next_multiple_of(16) - bytes;
+    let padding = match place.aligned {
+        true => [
+            to_16(of_a) / sizes[0],
+            to_16(of_b) / sizes[1],
+            to_16(of_c) / sizes[2],
+        ],
+        false => [0; 3],
+    };
+    let storage = Storage {
+        transposes,
+        ..Storage::padded(padding, [0; 3])
+    };
+    let (data, scalars) = (
+        integers::<C>(T::TYPE, shape, model)?,
+        [2, -1].map(C::from_integer).into(),
+    );
+    Ok(Problem::random_as(
+        T::TYPE,
+        shape,
+        storage,
+        data,
+        7,
+        scalars,
+    )?)
 }
 
 /// The memory of each matrix of a product, between fences, and a plan for them.
 struct Memory<T: Number, C: Number> {
+    factors: [Matrix<T>; 2],
     a: Fenced<T>,
     b: Fenced<T>,
     c: Fenced<C>,
@@ -225,35 +253,39 @@ struct Memory<T: Number, C: Number> {
 
 impl<T: Number + MultipliesInto<C>, C: Number> Memory<T, C> {
     fn new(
-        problem: &Problem<T, C>,
+        problem: &Problem<C>,
         place: Place,
         variant: &'static Variant,
         decomposition: Decomposition,
     ) -> Result<Self, Failed> {
         let alignment = |bytes| if place.aligned { 16 } else { bytes };
-        let Case {
-            shape: Shape { m, n, k },
-            transposes,
-            alpha,
-            beta,
-            ..
-        } = problem.case;
-        let operand = |matrix: &Matrices<T>, size| {
-            Fenced::new(matrix.of_one(size), place.edge, alignment(size_of::<T>()))
+        let factors = problem.factors_as::<T>()?.map(|matrix| matrix.into_owned());
+        let fenced = |matrix: &Matrix<T>| {
+            Fenced::new(matrix.elements(), place.edge, alignment(size_of::<T>()))
         };
-        let mut a = operand(&problem.a, transposes.0.of((m, k)))?;
-        let mut b = operand(&problem.b, transposes.1.of((k, n)))?;
-        let call = problem.call([a.start().addr(), b.start().addr()]);
+        let (mut a, mut b) = (fenced(&factors[0])?, fenced(&factors[1])?);
+        let operand = |address, index: usize| {
+            let (leading, transpose) = (factors[index].leading(), problem.transposes[index]);
+            Operand::at(address, leading, T::TYPE, transpose)
+        };
+        let call = Call {
+            shape: problem.shape(),
+            a: operand(a.start().addr(), 0),
+            b: operand(b.start().addr(), 1),
+            ldc: problem.c.leading(),
+            batch: Batch::ONE,
+        };
         let plan = Plan::new(variant, call, decomposition)?;
         let workspace = vec![C::POISON; plan.workspace_bytes().div_ceil(size_of::<C>())];
-        let c = problem.c.of_one((m, n));
+        let c = problem.c.elements();
         Ok(Memory {
-            a,
-            b,
             c: Fenced::new(c, place.edge, alignment(size_of::<C>()))?,
             workspace: Fenced::new(&workspace, place.edge, 256)?,
+            scalars: [problem.alpha, problem.beta],
+            factors,
+            a,
+            b,
             plan,
-            scalars: [alpha, beta].map(C::from_integer),
         })
     }
 
@@ -269,8 +301,8 @@ impl<T: Number + MultipliesInto<C>, C: Number> Memory<T, C> {
         }
     }
 
-    /// Checks that C is right, and that nothing else was written.
-    fn check(&self, problem: &Problem<T, C>) -> Result<(), Failed> {
+    /// C is right, and nothing was written that must not be.
+    fn check(&self, problem: &Problem<C>) -> Result<(), Failed> {
         for (name, are_unchanged) in [
             ("A", self.a.surroundings_are_unchanged()),
             ("B", self.b.surroundings_are_unchanged()),
@@ -281,15 +313,19 @@ impl<T: Number + MultipliesInto<C>, C: Number> Memory<T, C> {
                 return Err(format!("something beside {name} was written").into());
             }
         }
-        for (before, now) in [(&problem.a, &self.a), (&problem.b, &self.b)] {
-            let now = tests::bits(now.elements());
-            if !tests::bits(&before.elements).starts_with(&now) {
+        for (before, now) in self.factors.iter().zip([&self.a, &self.b]) {
+            if tests::bits(before.elements()) != tests::bits(now.elements()) {
                 return Err("A or B was written".into());
             }
         }
-        let mut c = problem.c.elements.clone();
-        c[..self.c.elements().len()].copy_from_slice(self.c.elements());
-        problem.is_right(&c)
+        let mut c = problem.c.clone();
+        c.elements_mut().copy_from_slice(self.c.elements());
+        if c.first_padding_difference(problem.c.buffer()).is_some() {
+            return Err("an element beside C was written".into());
+        }
+        let model = ErrorModel::of(self.plan.variant().rounding);
+        let data = integers::<C>(T::TYPE, problem.shape(), model)?;
+        is_right(problem, &c, data, model)
     }
 }
 
@@ -302,10 +338,12 @@ fn is_stopped<T: Number + MultipliesInto<C>, C: Number>(
     if variant.n_remainder.is_some() {
         n = variant.tile.n as usize; // another kernel would compute the last columns
     }
+    let model = ErrorModel::of(variant.rounding);
     for aligned in [false, true] {
         let place = place(aligned, Edge::End);
-        let problem = problem::<T, C>(Shape::new(m, n, 64), place, [Transpose::No; 2]);
-        let mut memory = Memory::new(&problem, place, variant, Decomposition::DATA_PARALLEL)?;
+        let problem = problem::<T, C>(model, Shape::new(m, n, 64), place, [Transpose::No; 2])?;
+        let mut memory =
+            Memory::<T, C>::new(&problem, place, variant, Decomposition::DATA_PARALLEL)?;
         let bindings = memory.bindings();
         let simulator = Simulator::default();
         let simulator = simulator.observed(&|| ());
