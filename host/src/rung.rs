@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use gpu_gemm::gpu_kernels::spec::Tile;
-use gpu_gemm::{Choice, DataType, Device, Plan};
+use gpu_gemm::{Call, Choice, Chooser, DataType, Device, Plan};
 
 use crate::cpu::{self, Algorithm, Team};
 use crate::data::{Number, Problem};
@@ -13,20 +13,24 @@ use crate::verify::ErrorModel;
 /// The name for whichever kernel suits the shape.
 pub const AUTO: &str = "auto";
 
-/// A GEMM implementation, which is proven, timed and reported.
+/// Something that multiplies, and is proven, timed and reported. `auto` has with it what it chose.
 #[derive(Clone, Copy, Debug)]
-pub enum Rung {
+pub enum Rung<Auto = Choice> {
     /// A GPU kernel, on whatever device was opened.
     Gpu(Choice),
-    /// `auto`: the GPU kernel that was chosen for the shape.
-    Auto(Choice),
+    /// `auto`: the GPU kernel that suits the shape.
+    Auto(Auto),
     /// A CPU rung, which runs natively whatever the device.
     Cpu(&'static Algorithm),
 }
 
-impl Rung {
+/// What a name on the command line stands for, before shape and device are known: `auto` has not
+/// chosen yet.
+pub type Asked = Rung<()>;
+
+impl<Auto> Rung<Auto> {
     /// Its name on the command line and in reports.
-    pub fn name(self) -> &'static str {
+    pub fn name(&self) -> &'static str {
         match self {
             Rung::Gpu(choice) => choice.variant.name,
             Rung::Auto(_) => AUTO,
@@ -34,21 +38,54 @@ impl Rung {
         }
     }
 
-    /// The sizes of its tiles: mistakes are likely at their edges.
+    /// Whether it multiplies matrices of a type.
+    pub fn multiplies(&self, data_type: DataType) -> bool {
+        match self {
+            Rung::Gpu(choice) => choice.variant.types.data_type() == data_type,
+            // There is a kernel for every type.
+            Rung::Auto(_) => true,
+            Rung::Cpu(algorithm) => {
+                data_type == DataType::of(data_type.c) && algorithm.types().contains(&data_type.c)
+            }
+        }
+    }
+
+    /// Whether no GPU kernel is meant.
+    pub fn is_native(&self) -> bool {
+        matches!(self, Rung::Cpu(_))
+    }
+
+    /// The GPU kernel, if it is the same whatever the shape: not for `auto`.
+    pub fn fixed_choice(&self) -> Option<Choice> {
+        match self {
+            Rung::Gpu(choice) => Some(*choice),
+            Rung::Auto(_) | Rung::Cpu(_) => None,
+        }
+    }
+}
+
+impl Asked {
+    /// The rung that multiplies matrices of this layout; `None` if no kernel can.
+    pub fn rung(
+        self,
+        chooser: &Chooser,
+        data_type: impl Into<DataType>,
+        call: Call,
+    ) -> Option<Rung> {
+        Some(match self {
+            Rung::Gpu(choice) => Rung::Gpu(choice),
+            Rung::Cpu(algorithm) => Rung::Cpu(algorithm),
+            Rung::Auto(()) => Rung::Auto(chooser.choose_for(data_type, call)?),
+        })
+    }
+}
+
+impl Rung {
+    /// The sizes at which its work is cut, where mistakes are likely.
     pub fn tile(self) -> Tile {
         match self {
             Rung::Gpu(choice) | Rung::Auto(choice) => choice.variant.tile,
             Rung::Cpu(algorithm) => algorithm.tile,
-        }
-    }
-
-    /// Whether it multiplies matrices of a type.
-    pub fn multiplies(self, data_type: DataType) -> bool {
-        match self {
-            Rung::Gpu(choice) | Rung::Auto(choice) => choice.variant.types.data_type() == data_type,
-            Rung::Cpu(algorithm) => {
-                data_type == DataType::of(data_type.c) && algorithm.types().contains(&data_type.c)
-            }
         }
     }
 
@@ -73,15 +110,7 @@ impl Rung {
         }
     }
 
-    /// The GPU kernel, if it does not depend on the shape, as for `auto`.
-    pub fn fixed_choice(self) -> Option<Choice> {
-        match self {
-            Rung::Gpu(choice) => Some(choice),
-            Rung::Auto(_) | Rung::Cpu(_) => None,
-        }
-    }
-
-    /// For `auto`, the description of its choice.
+    /// For `auto`, what it runs.
     pub fn chosen(self) -> Option<String> {
         match self {
             Rung::Auto(choice) => Some(choice.description()),
@@ -128,13 +157,12 @@ impl Rung {
     }
 }
 
-impl PartialEq for Rung {
+impl<Auto: PartialEq> PartialEq for Rung<Auto> {
     /// Whether both are the same entry of the same table.
-    fn eq(&self, other: &Rung) -> bool {
+    fn eq(&self, other: &Self) -> bool {
         match (self, other) {
-            (Rung::Gpu(one), Rung::Gpu(other)) | (Rung::Auto(one), Rung::Auto(other)) => {
-                one == other
-            }
+            (Rung::Gpu(one), Rung::Gpu(other)) => one == other,
+            (Rung::Auto(one), Rung::Auto(other)) => one == other,
             (Rung::Cpu(one), Rung::Cpu(other)) => std::ptr::eq(*one, *other),
             _ => false,
         }

@@ -2,11 +2,11 @@
 
 use gpu_gemm::gpu_kernels::spec::{Kernel, Unit, Variant};
 use gpu_gemm::text::list;
-use gpu_gemm::{Call, Choice, Chooser, DataType};
+use gpu_gemm::{Choice, DataType};
 use thiserror::Error;
 
 use crate::cpu::Algorithm;
-use crate::rung::{AUTO, Rung};
+use crate::rung::{AUTO, Asked, Rung};
 
 /// The kernel that runs if none is named, provided that it multiplies the type.
 pub const DEFAULT: &str = "double-buffer";
@@ -83,9 +83,12 @@ pub fn default_for(
     if on_any_gpu.contains(&DEFAULT) {
         return DEFAULT;
     }
-    let mut rungs = algorithms.iter().copied().map(Rung::Cpu);
+    let mut rungs = algorithms.iter().copied().map(Asked::Cpu);
     let on_cpu = rungs.rfind(|rung| rung.multiplies(data_type));
-    let highest = on_any_gpu.last().copied().or(on_cpu.map(Rung::name));
+    let highest = on_any_gpu
+        .last()
+        .copied()
+        .or(on_cpu.map(|rung| rung.name()));
     let highest = highest.or_else(|| ladder(&of_type).last().copied());
     highest.unwrap_or(DEFAULT)
 }
@@ -93,7 +96,7 @@ pub fn default_for(
 /// A name, and the rungs with that name, for all types.
 struct Known {
     name: &'static str,
-    rungs: Vec<Rung>,
+    rungs: Vec<Asked>,
     is_group: bool,
 }
 
@@ -109,12 +112,12 @@ fn known(kernels: &[&'static Kernel], algorithms: &[&'static Algorithm]) -> Vec<
         rungs,
         is_group: true,
     };
-    let gpu = |kernel: &&'static Kernel| -> Vec<Rung> {
+    let gpu = |kernel: &&'static Kernel| -> Vec<Asked> {
         let choices = kernel.variants.iter().map(Choice::even);
         choices.map(Rung::Gpu).collect()
     };
-    let all: Vec<Rung> = kernels.iter().flat_map(gpu).collect();
-    let cpu: Vec<Rung> = algorithms.iter().copied().map(Rung::Cpu).collect();
+    let all: Vec<Asked> = kernels.iter().flat_map(gpu).collect();
+    let cpu: Vec<Asked> = algorithms.iter().copied().map(Rung::Cpu).collect();
     let single = all
         .iter()
         .chain(&cpu)
@@ -134,7 +137,7 @@ fn select_one(
     others: &[&'static str],
     name: &str,
     data_type: DataType,
-) -> Result<Vec<Rung>, SelectError> {
+) -> Result<Vec<Asked>, SelectError> {
     let (pattern, is_pattern) = (name.to_ascii_lowercase(), name.contains('*'));
     let is_meant = |one: &&Known| match is_pattern {
         true => !one.is_group && matches(&pattern, one.name),
@@ -150,7 +153,7 @@ fn select_one(
         }
     }
     let of_type = named.iter().filter(|rung| rung.multiplies(data_type));
-    let of_type: Vec<Rung> = of_type.copied().collect();
+    let of_type: Vec<Asked> = of_type.copied().collect();
     match of_type.first() {
         _ if is_group => Ok(of_type),
         Some(_) if is_pattern => Ok(of_type),
@@ -191,48 +194,11 @@ fn each_once<T: PartialEq>(
     Ok(all)
 }
 
-/// A rung as named on the command line; `auto` is resolved once shape and device are known.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Asked {
-    /// This rung, whatever the shape.
-    Rung(Rung),
-    /// The kernel that suits the shape.
-    Auto,
-}
-
-impl Asked {
-    /// Whether it is a CPU rung.
-    pub fn is_native(self) -> bool {
-        matches!(self, Asked::Rung(Rung::Cpu(_)))
-    }
-
-    /// Its name on the command line.
-    pub fn name(self) -> &'static str {
-        match self {
-            Asked::Rung(rung) => rung.name(),
-            Asked::Auto => AUTO,
-        }
-    }
-
-    /// The rung that multiplies matrices of this layout; `None` if no kernel can.
-    pub fn rung(
-        self,
-        chooser: &Chooser,
-        data_type: impl Into<DataType>,
-        call: Call,
-    ) -> Option<Rung> {
-        match self {
-            Asked::Rung(rung) => Some(rung),
-            Asked::Auto => Some(Rung::Auto(chooser.choose_for(data_type, call)?)),
-        }
-    }
-}
-
-/// The rungs that `names` select, without duplicates, in the order named. A kernel's name selects
-/// its first variant of the element type, a variant's name that variant, `all` every variant of
-/// the type, `cpu` every CPU rung of the type, and `auto` the kernel that suits the shape. In a
-/// pattern such as `async-*`, each `*` matches any characters; it selects the variants with a
-/// matching name or a kernel with a matching name, and the matching CPU rungs. Case is ignored.
+/// What `names` stand for, each once, in the order named. A kernel's name stands for its first
+/// variant of the element type, a variant's for itself, `all` for every variant of the element type,
+/// `cpu` for every CPU rung that has it, and `auto` for the kernel that suits the shape. In a pattern
+/// such as `async-*`, each `*` stands for any characters; it stands for every variant whose name, or
+/// whose kernel's name, it matches, and for such CPU rungs. Upper and lower case are the same.
 ///
 /// # Errors
 ///
@@ -245,11 +211,8 @@ pub fn ask(
 ) -> Result<Vec<Asked>, SelectError> {
     let known = known(kernels, algorithms);
     each_once(names, |name| match name.eq_ignore_ascii_case(AUTO) {
-        true => Ok(vec![Asked::Auto]),
-        false => {
-            let rungs = select_one(&known, &[AUTO], name, data_type)?;
-            Ok(rungs.into_iter().map(Asked::Rung).collect())
-        }
+        true => Ok(vec![Rung::Auto(())]),
+        false => select_one(&known, &[AUTO], name, data_type),
     })
 }
 
@@ -263,7 +226,7 @@ pub fn kernels(
     let found = |name: &str| select_one(&known, &[], name, data_type);
     let rungs = each_once(names, found)?.into_iter();
     Ok(rungs
-        .filter_map(Rung::choice)
+        .filter_map(|rung| rung.fixed_choice())
         .map(|choice| choice.variant)
         .collect())
 }
@@ -316,7 +279,7 @@ mod tests {
     use crate::cpu::RUNGS;
     use crate::data::Storage;
     use gpu_gemm::gpu_kernels::KERNELS;
-    use gpu_gemm::{DeviceFacts, Shape};
+    use gpu_gemm::{Chooser, DeviceFacts, Shape};
 
     fn owned(names: &[&str]) -> Vec<String> {
         names.iter().map(ToString::to_string).collect()
@@ -324,7 +287,7 @@ mod tests {
 
     fn names(asked: &[&str], data_type: DataType) -> Result<Vec<&'static str>, SelectError> {
         let found = ask(KERNELS, RUNGS, &owned(asked), data_type)?;
-        Ok(found.into_iter().map(Asked::name).collect())
+        Ok(found.iter().map(Asked::name).collect())
     }
 
     /// The variants of a type, of the kernels whose names begin with `kernel`.
@@ -364,7 +327,7 @@ mod tests {
     #[test]
     fn cpu_stands_for_the_cpu_rungs_of_the_type_and_all_for_none_of_them() {
         for data_type in DataType::ALL {
-            let of_type = |rung: &&&'static Algorithm| Rung::Cpu(rung).multiplies(data_type);
+            let of_type = |rung: &&&'static Algorithm| Asked::Cpu(rung).multiplies(data_type);
             let rungs = RUNGS.iter().filter(of_type).map(|rung| rung.name);
             assert_eq!(names(&["cpu"], data_type), Ok(rungs.collect()));
             let all = names(&["all"], data_type).unwrap();
@@ -385,18 +348,16 @@ mod tests {
             &owned(&["Auto", "naive", "auto"]),
             DataType::F32,
         );
-        let [auto, Asked::Rung(_)] = asked.unwrap()[..] else {
+        let [auto, Rung::Gpu(_)] = asked.unwrap()[..] else {
             panic!("not auto and another");
         };
-        assert_eq!(auto, Asked::Auto);
+        assert_eq!(auto, Rung::Auto(()));
         let chooser = Chooser::untuned(DeviceFacts::simulator());
         for data_type in DataType::ALL {
             let call = Storage::COMPACT.call(Shape::cube(100), data_type.inputs);
             let rung = auto.rung(&chooser, data_type, call).unwrap();
-            assert!(
-                rung.name() == "auto" && rung.multiplies(data_type),
-                "{rung:?}"
-            );
+            let types = rung.choice().map(|choice| choice.variant.types.data_type());
+            assert_eq!((rung.name(), types), ("auto", Some(data_type)));
         }
     }
 

@@ -34,7 +34,7 @@ pub use shapes::Target;
 
 use crate::progress::Progress;
 use crate::prove::{EvaluateError, Planned, Request};
-use crate::select::Asked;
+use crate::rung::Asked;
 use gpu_gemm::{Chooser, Device, Opened, Shape};
 
 /// What to measure.

@@ -18,8 +18,8 @@ use crate::bench::{self, Earlier, Layout, Plan, Results, Target, preset, shapes}
 use crate::cpu::RUNGS;
 use crate::measure::Effort;
 use crate::prove::{NATIVE, Request};
-use crate::rung::AUTO;
-use crate::select::{self, Asked};
+use crate::rung::{AUTO, Asked};
+use crate::select;
 use gpu_gemm::{Chooser, DataType, Device, DeviceChoice, KERNELS, Shape};
 
 /// Proves and times kernels at several sizes; on a GPU, their runs alternate with those of cuBLAS.
@@ -296,9 +296,9 @@ mod tests {
         let wrong = || {
             let tile = Tile { m: 64, n: 64, k: 1 };
             let lazy = planted::named("lazy", tile, |_| ());
-            Asked::Rung(Rung::Gpu(lazy))
+            Rung::Gpu(lazy)
         };
-        let right = || Asked::Rung(Rung::Gpu(Choice::even(&naive::KERNEL.variants[0])));
+        let right = || Rung::Gpu(Choice::even(&naive::KERNEL.variants[0]));
         let benched = |asked| {
             let line = ["rust-gemm", "bench", "--device", "sim", "--sizes", "8"];
             let parsed = arguments::Arguments::try_parse_from(line).unwrap();

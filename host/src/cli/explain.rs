@@ -16,7 +16,7 @@ use crate::explain::{self, Auto, CpuExplanation, ExplainError, Explanation, Ques
 use crate::parallel;
 use crate::progress::Progress;
 use crate::rung::Rung;
-use crate::select::{self, Asked};
+use crate::select;
 use gpu_gemm::device::driver;
 use gpu_gemm::gpu::Gpu;
 use gpu_gemm::{Choice, Chooser, DataType, DeviceFacts, KERNELS, Shape, Split};
@@ -119,7 +119,7 @@ pub(super) fn explain(
         Shape::new(block.rows.len(), block.columns.len(), whole.k)
     });
     let split = Some(split).filter(|split| split.devices() > 1);
-    let reasoned = match asked.contains(&Asked::Auto) {
+    let reasoned = match asked.contains(&Rung::Auto(())) {
         false => None,
         true => {
             // With the results of `tune`, if that GPU is in this machine.
@@ -147,16 +147,14 @@ pub(super) fn explain(
             Explanation::of(&question).map(Box::new)
         };
         let explained = match (asked[index], &reasoned) {
-            (Asked::Rung(Rung::Cpu(algorithm)), _) => Ok(Explained::Cpu(CpuExplanation::of(
+            (Rung::Cpu(algorithm), _) => Ok(Explained::Cpu(CpuExplanation::of(
                 algorithm, data_type, shape, reads_c,
             ))),
-            (Asked::Rung(Rung::Gpu(choice) | Rung::Auto(choice)), _) => {
-                of_gpu(choice, None).map(Explained::Gpu)
-            }
-            (Asked::Auto, Some(reasoned)) => {
+            (Rung::Gpu(choice), _) => of_gpu(choice, None).map(Explained::Gpu),
+            (Rung::Auto(()), Some(reasoned)) => {
                 of_gpu(reasoned.choice, Some(Auto::of(reasoned))).map(Explained::Gpu)
             }
-            (Asked::Auto, None) => Err(ExplainError::NoChoice(shape)),
+            (Rung::Auto(()), None) => Err(ExplainError::NoChoice(shape)),
         };
         progress.step();
         explained

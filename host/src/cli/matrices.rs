@@ -12,7 +12,7 @@ use super::sizes::size;
 use super::values;
 use crate::data::Data;
 use crate::report::Corner;
-use crate::select::Asked;
+use crate::rung::Asked;
 use crate::source::{Files, Source};
 use gpu_gemm::{DataType, Device, Shape};
 

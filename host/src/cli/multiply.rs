@@ -12,7 +12,8 @@ use crate::measure::cublas;
 use crate::output::{self, Output};
 use crate::prove::{self, Baseline, EvaluateError, Request};
 use crate::report::{Format, Report};
-use crate::select::{self, Asked};
+use crate::rung::Asked;
+use crate::select;
 use gpu_gemm::{Chooser, Device, DeviceChoice};
 
 pub(super) fn multiply(

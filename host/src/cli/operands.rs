@@ -7,7 +7,7 @@ use gpu_gemm::Transpose;
 use super::exit::{Stop, usage};
 use super::values;
 use crate::data::Storage;
-use crate::select::Asked;
+use crate::rung::Asked;
 
 /// The factors, and how matrices are stored.
 #[derive(Debug, Args)]

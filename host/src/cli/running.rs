@@ -9,8 +9,7 @@ use gpu_gemm::{Chooser, Device, DeviceChoice, DeviceError};
 use super::exit::{Stop, failed, note, usage};
 use crate::measure::{Effort, Origin};
 use crate::prove::Baseline;
-use crate::rung::Rung;
-use crate::select::Asked;
+use crate::rung::{Asked, Rung};
 
 /// Where and how often to run: the same for one call and for a benchmark.
 #[derive(Debug, Args)]
@@ -99,7 +98,7 @@ pub(super) fn allowed(
 ) -> Result<Vec<Asked>, Stop> {
     let mut left_out = Vec::new();
     asked.retain(|asked| match asked {
-        Asked::Rung(rung @ Rung::Gpu(choice)) if needed(choice.variant.rounding) > math => {
+        rung @ Rung::Gpu(choice) if needed(choice.variant.rounding) > math => {
             left_out.push((rung.name(), needed(choice.variant.rounding)));
             false
         }
@@ -155,14 +154,10 @@ pub(super) fn runnable(
     let mut left_out = Vec::new();
     let mut runnable = asked;
     runnable.retain(|asked| {
-        let Asked::Rung(rung @ Rung::Gpu(_)) = asked else {
-            return true;
-        };
-        let why = rung
-            .choice()
-            .and_then(|choice| device.why_not(choice.variant));
+        let choice = asked.fixed_choice();
+        let why = choice.and_then(|choice| device.why_not(choice.variant));
         let runs = why.is_none();
-        left_out.extend(why.map(|error| (rung.name(), error)));
+        left_out.extend(why.map(|error| (asked.name(), error)));
         runs
     });
     if runnable.is_empty()

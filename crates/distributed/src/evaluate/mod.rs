@@ -17,7 +17,6 @@ use gpu_gemm::gpu_kernels::spec::Tile;
 use gpu_gemm::{Device, Shape};
 use host::data::{Matrix, Number};
 use host::rung::Rung;
-use host::select::Asked;
 use host::source::Source;
 use host::verify::Failure;
 use host::verify::summary::Summary;
@@ -288,8 +287,9 @@ impl<T: Element> Evaluation<'_, T> {
 
     fn tile(&self) -> Tile {
         match self.request.asked {
-            Asked::Rung(rung) => Rung::tile(rung),
-            Asked::Auto => Tile {
+            Rung::Gpu(choice) => choice.variant.tile,
+            Rung::Cpu(algorithm) => algorithm.tile,
+            Rung::Auto(()) => Tile {
                 m: 128,
                 n: 128,
                 k: 32,

@@ -4,7 +4,7 @@ use gpu_gemm::{DataType, Shape};
 use host::data::Storage;
 use host::memory;
 use host::report::Corner;
-use host::select::Asked;
+use host::rung::Asked;
 
 use crate::arguments::ProofPlace;
 

@@ -1,7 +1,6 @@
 //! What multiplies on a rank, by what was asked for.
 
-use host::rung::Rung;
-use host::select::Asked;
+use host::rung::{Asked, Rung};
 
 use super::native::Native;
 use super::on_device::OnDevice;
@@ -17,18 +16,14 @@ pub fn local_product<T: Element>(
     asked: Asked,
     place: &Place,
 ) -> Result<Box<dyn LocalProduct<T> + '_>, LocalError> {
-    if let Asked::Rung(Rung::Cpu(algorithm)) = asked {
+    if let Rung::Cpu(algorithm) = asked {
         let multiply = T::multiply_natively(&algorithm.functions);
         return Ok(Box::new(Native {
             multiply: multiply.ok_or(LocalError::WrongType)?,
             team: &place.team,
         }));
     }
-    let choice = match asked {
-        Asked::Rung(rung) => rung.choice(),
-        Asked::Auto => None,
-    };
-    Ok(Box::new(OnDevice::new(place, choice)?))
+    Ok(Box::new(OnDevice::new(place, asked.fixed_choice())?))
 }
 
 #[cfg(test)]
@@ -64,11 +59,7 @@ mod tests {
     #[test]
     fn every_kind_adds_to_the_block_of_c_and_to_nothing_else_and_begins_a_new_one() {
         let naive = Choice::even(&gpu_kernels::naive::KERNEL.variants[0]);
-        for asked in [
-            Asked::Rung(Rung::Cpu(&cpu::ikj::RUNG)),
-            Asked::Rung(Rung::Gpu(naive)),
-            Asked::Auto,
-        ] {
+        for asked in [Rung::Cpu(&cpu::ikj::RUNG), Rung::Gpu(naive), Rung::Auto(())] {
             let place = place();
             let local = local_product::<f32>(asked, &place).unwrap();
             for _ in 0..2 {
@@ -80,7 +71,7 @@ mod tests {
 
     #[test]
     fn a_rung_that_does_not_multiply_the_type_has_no_product() {
-        let library = Asked::Rung(Rung::Cpu(&cpu::library::RUNG));
+        let library = Rung::Cpu(&cpu::library::RUNG);
         let none = local_product::<i32>(library, &place()).err();
         assert!(matches!(none, Some(LocalError::WrongType)));
     }

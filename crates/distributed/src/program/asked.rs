@@ -6,7 +6,7 @@ use host::cli::matrices::{Matrices, matrices};
 use host::cpu::{self, Settings};
 use host::data::Data;
 use host::rung::Rung;
-use host::select::{self, Asked, SelectError};
+use host::select::{self, SelectError};
 use host::source::Source;
 
 use crate::Element;
@@ -88,7 +88,7 @@ pub(super) fn request(
             )));
         }
     };
-    if matches!(asked, Asked::Rung(Rung::Cpu(rung)) if rung.name == cpu::strassen::RUNG.name) {
+    if matches!(asked, Rung::Cpu(rung) if rung.name == cpu::strassen::RUNG.name) {
         return Err(usage(
             "`cpu-strassen` is for one machine: its error bound is that of a product which is not \
              cut into parts. Name another kernel, such as `cpu-divide`.",
