@@ -108,6 +108,13 @@ compat::unless_published! {
         KERNELS.iter().flat_map(|kernel| kernel.variants)
     }
 
+    /// The kernel of a variant, if it is of the ladder.
+    pub fn kernel_of(variant: &spec::Variant) -> Option<&'static spec::Kernel> {
+        let is_it = |one: &spec::Variant| one.entry.name == variant.entry.name;
+        let mut kernels = KERNELS.iter().copied();
+        kernels.find(|kernel| kernel.variants.iter().any(is_it))
+    }
+
     /// The variant that computes the N remainder of another, if there is one.
     pub fn remainder_variant(of: &spec::Variant) -> Option<&'static spec::Variant> {
         let name = of.n_remainder?;

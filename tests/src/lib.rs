@@ -11,6 +11,7 @@ use std::process::ExitCode;
 use cuda_std::simulator::{Launch, Report, ThreadOrder};
 use devices::Backend;
 use gpu_gemm::ElementType;
+use gpu_gemm::gpu_kernels::kernel_of;
 use gpu_gemm::gpu_kernels::spec::{DataType, Grid, Major, Unit, Variant};
 use host::data::Number;
 use libtest_mimic::{Arguments, Failed, Trial};
@@ -105,7 +106,14 @@ pub fn is_representative(variant: &Variant) -> bool {
     }
 }
 
-/// A test on the GPU, reported as ignored if there is none.
+/// Whether a variant is the first of its kernel that is like it.
+pub fn is_first(variant: &Variant, is_alike: impl Fn(&Variant) -> bool) -> bool {
+    let variants = kernel_of(variant).into_iter().flat_map(|of| of.variants);
+    let first = variants.into_iter().find(|other| is_alike(other));
+    first.is_some_and(|first| std::ptr::eq(first, variant))
+}
+
+/// A test on the GPU, reported as ignored where there is none.
 pub fn on_gpu(
     name: impl std::fmt::Display,
     test: impl FnOnce() -> Result<(), Failed> + Send + 'static,

@@ -107,15 +107,8 @@ impl Ladder {
 /// The first variant of each kernel for each data type, and the helpers, compiled as in the
 /// library for the newest architecture.
 fn library() -> Result<Ladder, Failed> {
-    let firsts = KERNELS.iter().flat_map(|kernel| {
-        let is_first = |variant: &&Variant| {
-            let mut variants = kernel.variants.iter();
-            let first = variants.find(|other| other.types == variant.types);
-            first.is_some_and(|first| std::ptr::eq(first, *variant))
-        };
-        kernel.variants.iter().filter(is_first)
-    });
-    let firsts = firsts.filter(|variant| tests::is_representative(variant));
+    let is_first = |one: &Variant| tests::is_first(one, |other| other.types == one.types);
+    let firsts = variants().filter(|one| is_first(one) && tests::is_representative(one));
     let names = firsts.map(|variant| variant.entry.name).chain(helpers());
     let names: Vec<&str> = names.collect();
     let module = compiled::module_for(90)?;

@@ -27,15 +27,8 @@ pub fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "device  {}", report.device)?;
     writeln!(out, "why     {}", report.reason)?;
     if let Some(first) = report.records.first() {
-        let Record {
-            dtype,
-            alpha,
-            beta,
-            seed,
-            data,
-            kernel,
-            ..
-        } = first;
+        let (dtype, kernel, data) = (&first.dtype, &first.kernel, &first.data);
+        let (alpha, beta, seed) = (first.alpha, first.beta, first.seed);
         let panels = report.records.iter().map(|record| record.panel);
         let (least, most) = panels.fold((first.panel, first.panel), |(least, most), panel| {
             (least.min(panel), most.max(panel))

@@ -20,7 +20,7 @@ use crate::measure::Effort;
 use crate::prove::{NATIVE, Request};
 use crate::rung::{AUTO, Asked};
 use crate::select;
-use gpu_gemm::{Chooser, DataType, Device, DeviceChoice, KERNELS, Shape};
+use gpu_gemm::{Chooser, DataType, Device, KERNELS, Shape};
 
 /// Proves and times kernels at several sizes; on a GPU, their runs alternate with those of cuBLAS.
 #[derive(Debug, Args)]
@@ -142,13 +142,7 @@ fn bench_asked(
     let (exports, layout) = (&arguments.files, arguments.layout());
     let earlier = arguments.compare.as_deref().map(Earlier::read);
     let earlier = earlier.transpose().map_err(failed)?;
-    // CPU rungs need no device, so a device that does not open is no error.
-    let is_native =
-        asked.iter().all(|asked| asked.is_native()) && !arguments.running.baseline.needs_gpu();
-    let choice = match is_native {
-        true => DeviceChoice::Simulator,
-        false => arguments.running.device.clone(),
-    };
+    let (choice, is_native) = arguments.running.device_for(&asked);
     let mut opened = Device::open(choice).map_err(failed)?;
     if is_native {
         opened.reason = NATIVE.to_string();

@@ -51,12 +51,7 @@ pub(super) fn multiply(
     if let Some(text) = &matrices.note {
         note(notes, text);
     }
-    // CPU rungs need no device, so a device that does not open is no error.
-    let is_native = asked.iter().all(|asked| asked.is_native());
-    let device = match is_native && !arguments.running.baseline.needs_gpu() {
-        true => DeviceChoice::Simulator,
-        false => arguments.running.device.clone(),
-    };
+    let (device, _) = arguments.running.device_for(&asked);
     let with_cublas = matches!(device, DeviceChoice::Auto | DeviceChoice::Cuda(_))
         && arguments.running.baseline != Baseline::None;
     let opened = thread::scope(|scope| {

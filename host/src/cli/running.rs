@@ -82,6 +82,16 @@ impl Running {
         }
     }
 
+    /// What to open for these: CPU rungs need no device, and so none that might not open. And
+    /// whether there are CPU rungs alone.
+    pub(super) fn device_for(&self, asked: &[Asked]) -> (DeviceChoice, bool) {
+        let is_native = asked.iter().all(Asked::is_native) && !self.baseline.needs_gpu();
+        match is_native {
+            true => (DeviceChoice::Simulator, true),
+            false => (self.device.clone(), false),
+        }
+    }
+
     pub(super) fn effort(&self) -> Effort {
         Effort::of(self.runs, self.warmup)
     }

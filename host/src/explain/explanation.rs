@@ -2,7 +2,7 @@
 
 use gpu_gemm::gpu::Gpu;
 use gpu_gemm::gpu::occupancy::{Occupancy, Waves};
-use gpu_gemm::gpu_kernels::spec::{Kernel, Unit, Variant};
+use gpu_gemm::gpu_kernels::spec::{Unit, Variant};
 use gpu_gemm::plan::Panel;
 use gpu_gemm::{Choice, DeviceFacts, PlanError, Shape, Split, gpu_kernels};
 use serde::Serialize;
@@ -137,7 +137,7 @@ impl Explanation {
         let waves = occupancy
             .as_ref()
             .and_then(|found| Waves::of(cut.ctas, found.ctas, gpu.sms));
-        let kernel = kernel_of(variant);
+        let kernel = gpu_kernels::kernel_of(variant);
         let roofline = Roofline::of(gpu, question.gpu_is_here, variant, intensity);
         Ok(Explanation {
             schema: 2,
@@ -181,15 +181,6 @@ impl Explanation {
     pub(super) fn shape(&self) -> Shape {
         Shape::new(self.m, self.n, self.k)
     }
-}
-
-/// The rung of a variant.
-fn kernel_of(variant: &Variant) -> Option<&'static Kernel> {
-    let has = |kernel: &&&Kernel| {
-        let mut variants = kernel.variants.iter();
-        variants.any(|other| std::ptr::eq(other, variant))
-    };
-    gpu_kernels::KERNELS.iter().find(has).copied()
 }
 
 #[cfg(test)]

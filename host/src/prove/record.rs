@@ -1,7 +1,8 @@
 //! A rung's record in the report.
 
-use gpu_gemm::gpu_kernels::spec::{ErrorScale, Kernel, Variant};
-use gpu_gemm::{Choice, DataType, DeviceFacts, KERNELS, Launch, Plan, Shape, Transpose};
+use gpu_gemm::gpu_kernels::kernel_of;
+use gpu_gemm::gpu_kernels::spec::{ErrorScale, Variant};
+use gpu_gemm::{Choice, DataType, DeviceFacts, Launch, Plan, Shape, Transpose};
 
 use super::candidate::{Candidate, Task};
 use super::request::Request;
@@ -209,9 +210,7 @@ fn reads_in_place(plan: &Plan, facts: &DeviceFacts) -> Option<&'static str> {
     if !copies(plan) {
         return None;
     }
-    let entry = plan.variant().entry.name;
-    let is_of = |kernel: &&&Kernel| kernel.variants.iter().any(|one| one.entry.name == entry);
-    let kernel = KERNELS.iter().find(is_of)?;
+    let kernel = kernel_of(plan.variant())?;
     let in_place = |one: &&'static Variant| {
         let has_types = one.types == plan.variant().types;
         let other = Choice::even(one).plan(*plan.call(), facts);
@@ -228,7 +227,7 @@ mod tests {
     use crate::progress::Progress;
     use crate::verify::Proof;
     use gpu_gemm::Device;
-    use gpu_gemm::gpu_kernels::naive;
+    use gpu_gemm::gpu_kernels::{naive, spec::Kernel};
 
     /// A library's times: each launch of 12,000 operations takes `seconds`, alone or in ten.
     fn library(name: &str, seconds: f64) -> Yardstick {

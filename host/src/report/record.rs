@@ -1,5 +1,6 @@
 //! The record of a run.
 
+use gpu_gemm::Shape;
 use serde::{Deserialize, Serialize};
 
 use super::several::Several;
@@ -211,6 +212,11 @@ impl Record {
             dimensions if dimensions == self.columns() => format!("{batch}{transposed}"),
             [lda, ldb, ldc] => format!("{batch}{transposed}, lda {lda}, ldb {ldb}, ldc {ldc}"),
         }
+    }
+
+    /// The shape of each product.
+    pub fn shape(&self) -> Shape {
+        Shape::new(self.m, self.n, self.k)
     }
 
     /// The median time; infinite if it was not timed.

@@ -15,20 +15,11 @@ pub(super) fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "device  {}", report.device)?;
     writeln!(out, "why     {}", report.reason)?;
     if let Some(first) = report.results.first() {
-        let Record {
-            m,
-            n,
-            k,
-            dtype,
-            alpha,
-            beta,
-            seed,
-            ..
-        } = first;
+        let (shape, dtype, layout) = (first.shape(), &first.dtype, first.layout());
+        let (alpha, beta, seed) = (first.alpha, first.beta, first.seed);
         writeln!(
             out,
-            "shape   {m} x {n} x {k} (m x n x k) of {dtype}, alpha {alpha}, beta {beta}, seed {seed}{}",
-            first.layout()
+            "shape   {shape} (m x n x k) of {dtype}, alpha {alpha}, beta {beta}, seed {seed}{layout}"
         )?;
         if let Some(data) = &first.data {
             writeln!(out, "data    {data}")?;

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 
 use cuda_std::simulator::{BarrierSite, Launch, Report, ThreadOrder};
 use gpu_gemm::gpu_kernels::spec::{Grid, Unit, Variant};
-use gpu_gemm::gpu_kernels::{KERNELS, variants};
+use gpu_gemm::gpu_kernels::variants;
 use gpu_gemm::{Choice, Device, Shape, Simulator};
 use host::by_element;
 use host::data::{Data, Number, Problem, Storage};
@@ -20,11 +20,8 @@ type LeaveOut = fn(Launch, BarrierSite) -> Launch;
 
 pub fn trials() -> Vec<Trial> {
     let trials = variants().filter_map(|variant| {
-        // Variants for tensor cores are slow, and one variant of each other kernel is enough.
-        let is_quick = variant.unit == Unit::CudaCores
-            && KERNELS
-                .iter()
-                .any(|kernel| std::ptr::eq(&kernel.variants[0], variant));
+        // Those of tensor cores take a while, and of the others one of each kernel is enough.
+        let is_quick = variant.unit == Unit::CudaCores && tests::is_first(variant, |_| true);
         let tier = match is_quick {
             true => Tier::Quick,
             false => Tier::Exhaustive,

@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 
 use gpu_gemm::device::compiled;
 use gpu_gemm::gpu_kernels::spec::{Major, Unit, Variant};
-use gpu_gemm::gpu_kernels::{self, KERNELS, variants};
+use gpu_gemm::gpu_kernels::{self, variants};
 use gpu_gemm::{Bf16, Choice, Decomposition, Device, ElementType, F16, Shape, Transpose};
 use host::by_element;
 use host::cpu::{self, Algorithm, Schedule, Settings, Team, Threads};
@@ -132,11 +132,7 @@ fn kernel_trials<T: Number>(variant: &'static Variant) -> Vec<Trial> {
     // Variants of a kernel with the same types and layouts share their index arithmetic, so the
     // simulator, which is slow, runs only one.
     let code = |of: &Variant| (of.types, of.grid, of.a, of.b, of.exact_tiles);
-    let is_first = KERNELS.iter().any(|kernel| {
-        let counts_alike = |other: &&Variant| code(other) == code(variant);
-        let first = kernel.variants.iter().find(counts_alike);
-        first.is_some_and(|first| std::ptr::eq(first, variant))
-    });
+    let is_first = tests::is_first(variant, |other| code(other) == code(variant));
     for case in claims![takes_sides_that_16_bits_cannot_count] {
         if is_first && !variant.grid.is_persistent() && represents_others {
             add(Tier::Exhaustive, Backend::Simulator, case);
@@ -181,11 +177,7 @@ fn is_in_opencl(variant: &'static Variant, tier: Tier) -> bool {
     if !has_text(variant) || !of_remainder.all(has_text) {
         return false;
     }
-    let is_first = KERNELS.iter().any(|kernel| {
-        let mut variants = kernel.variants.iter();
-        let first = variants.find(|other| other.types == variant.types);
-        first.is_some_and(|first| std::ptr::eq(first, variant))
-    });
+    let is_first = tests::is_first(variant, |other| other.types == variant.types);
     let takes_long = ["async_pipeline", "warp_tiled", "wide_thread_tile"];
     tier == Tier::Exhaustive || is_first && !takes_long.contains(&variant.entry.name)
 }

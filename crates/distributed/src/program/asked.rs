@@ -105,14 +105,8 @@ pub(super) fn request(
              --transpose-b are for matrices in files; leave them out.",
         ));
     }
-    let shapes: Vec<Shape> = match &arguments.shapes[..] {
-        [] => vec![agreed.shape],
-        shapes => each_once(shapes.iter().copied()),
-    };
-    let counts = match &arguments.scaling[..] {
-        [] => vec![world.size()],
-        counts => each_once(counts.iter().copied()),
-    };
+    let shapes = each_once(&arguments.shapes, agreed.shape);
+    let counts = each_once(&arguments.scaling, world.size());
     if let Some(many) = counts.iter().find(|count| **count > world.size()) {
         let size = world.size();
         return Err(usage(format!(
@@ -156,15 +150,18 @@ pub(super) fn request(
     })
 }
 
-/// In the order in which they are named.
-fn each_once<T: PartialEq>(named: impl Iterator<Item = T>) -> Vec<T> {
+/// In the order in which they are named; of none the one that holds by default.
+fn each_once<T: PartialEq + Copy>(named: &[T], otherwise: T) -> Vec<T> {
     let mut once = Vec::new();
     for one in named {
-        if !once.contains(&one) {
-            once.push(one);
+        if !once.contains(one) {
+            once.push(*one);
         }
     }
-    once
+    match once.is_empty() {
+        true => vec![otherwise],
+        false => once,
+    }
 }
 
 /// The types of what ranks multiply: the C that they add to, and send, is of the type of sums.
