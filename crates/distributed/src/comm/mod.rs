@@ -20,7 +20,7 @@ use gpu_gemm::{Bf16, F16};
 use mpi::datatype::Equivalence;
 
 pub use ranks::{Ranks, abort, host_name, is_launched, library, start};
-pub(crate) use under_way::{Panel, UnderWay};
+pub(crate) use under_way::{Compact, Panel, UnderWay};
 
 /// A number that matrices hold, as MPI sends it. MPI knows no floats of 16 bits: they are sent as
 /// integers of as many, with the same bits.

@@ -19,7 +19,7 @@ use host::cpu::view::{View, ViewMut};
 
 use super::Transmissible;
 use super::message::Message;
-use super::under_way::{Panel, Request, UnderWay};
+use super::under_way::{Compact, Panel, Request, UnderWay};
 use crate::volume::Volume;
 
 /// Whether a launcher started this process; to be asked before MPI starts.
@@ -218,34 +218,29 @@ impl Ranks {
     pub(crate) fn start_send_of_copy<T: Transmissible + Copy>(
         &self,
         part: View<'_, T>,
-        mut buffer: Vec<T>,
+        buffer: Vec<T>,
         to: usize,
-    ) -> UnderWay<Vec<T>> {
-        let (rows, columns) = (part.rows(), part.columns());
-        let mut below = ViewMut::new(&mut buffer, rows, columns, columns);
-        for row in 0..rows {
-            below.row_mut(row).copy_from_slice(part.row(row));
+    ) -> UnderWay<Compact<T>> {
+        let mut copy = Compact::new(buffer, part.rows(), part.columns());
+        for row in 0..part.rows() {
+            copy.view_mut().row_mut(row).copy_from_slice(part.row(row));
         }
-        let copy = View::new(&buffer, rows, columns, columns);
-        let request = self.sending(&[copy], to);
-        UnderWay::new(request, buffer)
+        let request = self.sending(&[copy.view()], to);
+        UnderWay::new(request, copy)
     }
 
-    /// Starts to receive a compact matrix.
+    /// Starts to receive a matrix.
     ///
     /// # Panics
     ///
     /// If the buffer is shorter than the matrix.
     pub(crate) fn start_receive<T: Transmissible>(
         &self,
-        mut buffer: Vec<T>,
-        rows: usize,
-        columns: usize,
+        mut matrix: Compact<T>,
         from: usize,
-    ) -> UnderWay<Vec<T>> {
-        let matrix = ViewMut::new(&mut buffer, rows, columns, columns);
-        let message = Message::writing(&mut [matrix]);
-        UnderWay::new(self.receiving(message, from), buffer)
+    ) -> UnderWay<Compact<T>> {
+        let message = Message::writing(&mut [matrix.view_mut()]);
+        UnderWay::new(self.receiving(message, from), matrix)
     }
 
     /// Starts a broadcast from `root`, whose panel is its own, to all ranks, whose panels are
@@ -261,11 +256,7 @@ impl Ranks {
     ) -> UnderWay<Panel<'a, T>> {
         let message = match &mut panel {
             Panel::Own(view) => Message::reading(&[*view]),
-            Panel::Copy {
-                buffer,
-                rows,
-                columns,
-            } => Message::writing(&mut [ViewMut::new(buffer, *rows, *columns, *columns)]),
+            Panel::Copy(copy) => Message::writing(&mut [copy.view_mut()]),
         };
         let others = self.size() as u64 - 1;
         let message = message.filter(|_| others > 0);

@@ -1,6 +1,6 @@
 //! Messages under way: started, and not yet complete.
 
-use host::cpu::view::View;
+use host::cpu::view::{View, ViewMut};
 use mpi::ffi::{self, MPI_Datatype};
 use mpi::traits::AsRaw;
 
@@ -79,14 +79,35 @@ impl<B> UnderWay<B> {
     }
 }
 
-/// A part that is broadcast: the root's own, or a compact copy of it.
+/// A matrix without gaps, in a buffer that may be longer.
+pub(crate) struct Compact<T> {
+    pub buffer: Vec<T>,
+    rows: usize,
+    columns: usize,
+}
+
+impl<T> Compact<T> {
+    pub fn new(buffer: Vec<T>, rows: usize, columns: usize) -> Self {
+        Compact {
+            buffer,
+            rows,
+            columns,
+        }
+    }
+
+    pub fn view(&self) -> View<'_, T> {
+        View::new(&self.buffer, self.rows, self.columns, self.columns)
+    }
+
+    pub fn view_mut(&mut self) -> ViewMut<'_, T> {
+        ViewMut::new(&mut self.buffer, self.rows, self.columns, self.columns)
+    }
+}
+
+/// A part that is broadcast: the root's own, or a copy of it.
 pub(crate) enum Panel<'a, T> {
     Own(View<'a, T>),
-    Copy {
-        buffer: Vec<T>,
-        rows: usize,
-        columns: usize,
-    },
+    Copy(Compact<T>),
 }
 
 impl<T> Panel<'_, T> {
@@ -94,11 +115,7 @@ impl<T> Panel<'_, T> {
     pub fn view(&self) -> View<'_, T> {
         match self {
             Panel::Own(view) => *view,
-            Panel::Copy {
-                buffer,
-                rows,
-                columns,
-            } => View::new(buffer, *rows, *columns, *columns),
+            Panel::Copy(copy) => copy.view(),
         }
     }
 
@@ -106,7 +123,7 @@ impl<T> Panel<'_, T> {
     pub fn into_buffer(self) -> Option<Vec<T>> {
         match self {
             Panel::Own(_) => None,
-            Panel::Copy { buffer, .. } => Some(buffer),
+            Panel::Copy(copy) => Some(copy.buffer),
         }
     }
 }

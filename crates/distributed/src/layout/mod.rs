@@ -33,7 +33,7 @@ pub use all::layouts;
 
 use crate::Element;
 use crate::clock::{Clock, Phase};
-use crate::comm::Ranks;
+use crate::comm::{Compact, Ranks};
 use crate::local::{LocalError, LocalProduct};
 use crate::model::{Case, Cost, Elements, Machine, Memory};
 use crate::share_out::{Block, Grid};
@@ -193,6 +193,11 @@ impl<T: Element> Job<'_, T> {
             zeros.resize(elements, N::default());
             Ok(zeros)
         })
+    }
+
+    /// The same as a matrix.
+    fn room<N: Element>(&self, rows: usize, columns: usize) -> Result<Compact<N>, LayoutError> {
+        Ok(Compact::new(self.zeros(rows * columns)?, rows, columns))
     }
 
     /// `C = A * B`, all at once, for a C of zeros.

@@ -29,7 +29,7 @@ use super::product::Product;
 use super::{Job, Layout, LayoutError, Multiply, scattered};
 use crate::Element;
 use crate::clock::Phase;
-use crate::comm::UnderWay;
+use crate::comm::{Compact, UnderWay};
 use crate::model::{Case, Elements, Machine, Memory, not_hidden};
 use crate::share_out::{Block, Grid, largest_share, panels};
 use crate::volume::{Bytes, Volume};
@@ -120,7 +120,7 @@ impl<T: Element> Multiply<T> for Overlapped {
 }
 
 /// A panel on its way to one rank: a copy of A's part, and B's in place.
-type Sent<'a, T> = (UnderWay<Vec<T>>, UnderWay<PhantomData<&'a [T]>>);
+type Sent<'a, T> = (UnderWay<Compact<T>>, UnderWay<PhantomData<&'a [T]>>);
 
 /// Rank 0 sends panels some ahead of its own product.
 fn first_rank<T: Element>(
@@ -165,7 +165,7 @@ fn first_rank<T: Element>(
         job.clock.time(Phase::Wait, || {
             while under_way.len() > AHEAD {
                 let arrived: Vec<Sent<'_, T>> = under_way.pop_front().unwrap_or_default();
-                free.extend(arrived.into_iter().map(|(of_a, _)| of_a.wait()));
+                free.extend(arrived.into_iter().map(|(of_a, _)| of_a.wait().buffer));
             }
             let next = ahead.by_ref().take(if index == 0 { AHEAD } else { 1 });
             under_way.extend(next.map(|panel| start(panel, &mut free)));
@@ -203,12 +203,11 @@ fn other_rank<T: Element>(
     }
     let receive = |panel: &Range<usize>, free: &mut Vec<[Vec<T>; 2]>| {
         let [of_a, of_b] = free.pop().expect("a buffer for each panel under way");
-        [
-            job.ranks.start_receive(of_a, rows, panel.len(), 0),
-            job.ranks.start_receive(of_b, panel.len(), n, 0),
-        ]
+        let of_a = Compact::new(of_a, rows, panel.len());
+        let of_b = Compact::new(of_b, panel.len(), n);
+        [of_a, of_b].map(|matrix| job.ranks.start_receive(matrix, 0))
     };
-    let mut next: Option<[UnderWay<Vec<T>>; 2]> = None;
+    let mut next: Option<[UnderWay<Compact<T>>; 2]> = None;
     for (index, panel) in panels.iter().enumerate() {
         let phase = match index {
             0 => Phase::Distribute,
@@ -221,12 +220,10 @@ fn other_rank<T: Element>(
         next = job.clock.time(Phase::Wait, || {
             panels.get(index + 1).map(|panel| receive(panel, &mut free))
         });
-        let a = View::new(&of_a, rows, panel.len(), panel.len());
-        let b = View::new(&of_b, panel.len(), n, n);
-        product.add(job, Phase::Wait, a, b, || {
+        product.add(job, Phase::Wait, of_a.view(), of_b.view(), || {
             next.iter_mut().flatten().for_each(UnderWay::progress);
         })?;
-        free.push([of_a, of_b]);
+        free.push([of_a.buffer, of_b.buffer]);
     }
     Ok(())
 }

@@ -130,26 +130,21 @@ fn master<T: Element>(
 fn worker<T: Element>(job: &Job<'_, T>, rows: usize) -> Result<Option<Vec<T::Sum>>, LayoutError> {
     let (n, k) = (job.case.shape.n, job.case.shape.k);
     let is_busy = rows > 0 && n > 0;
-    let (mut a, mut b) = (Vec::new(), Vec::new());
+    let mut c = job.room(rows, n)?;
     if is_busy {
-        (a, b) = (job.zeros(rows * k)?, job.zeros(k * n)?);
-    }
-    let mut c = job.zeros(rows * n)?;
-    if is_busy {
+        let (mut a, mut b) = (job.room(rows, k)?, job.room(k, n)?);
         job.clock.time(Phase::Distribute, || {
-            job.ranks.receive(vec![ViewMut::new(&mut a, rows, k, k)], 0);
-            job.ranks.receive(vec![ViewMut::new(&mut b, k, n, n)], 0);
+            job.ranks.receive(vec![a.view_mut()], 0);
+            job.ranks.receive(vec![b.view_mut()], 0);
         });
-        let (a, b) = (View::new(&a, rows, k, k), View::new(&b, k, n, n));
-        job.multiply(a, b, ViewMut::new(&mut c, rows, n, n))?;
+        job.multiply(a.view(), b.view(), c.view_mut())?;
     }
     job.clock.time(Phase::Idle, || job.ranks.barrier());
     if !job.case.gathers {
-        return Ok(Some(c));
+        return Ok(Some(c.buffer));
     }
-    job.clock.time(Phase::Collect, || {
-        job.ranks.send(&[View::new(&c, rows, n, n)], 0)
-    });
+    job.clock
+        .time(Phase::Collect, || job.ranks.send(&[c.view()], 0));
     job.sent_in(Phase::Collect);
     Ok(None)
 }

@@ -6,6 +6,7 @@ use host::cpu::view::{View, ViewMut};
 use super::{Job, LayoutError};
 use crate::Element;
 use crate::clock::Phase;
+use crate::comm::Compact;
 use crate::share_out::{Block, Grid};
 use gpu_gemm::Shape;
 
@@ -136,20 +137,14 @@ fn cut<T>(c: ViewMut<'_, T>, grid: Grid) -> Vec<ViewMut<'_, T>> {
 /// A rank's blocks of A and B: those of rank 0 in place, another's as received.
 pub(super) enum Held<'a, T> {
     Own(View<'a, T>, View<'a, T>),
-    Received([(Vec<T>, Block); 2]),
+    Received([Compact<T>; 2]),
 }
 
 impl<T> Held<'_, T> {
     pub fn views(&self) -> (View<'_, T>, View<'_, T>) {
         match self {
             Held::Own(a, b) => (*a, *b),
-            Held::Received(blocks) => {
-                let [a, b] = blocks.each_ref().map(|(elements, block)| {
-                    let (rows, columns) = (block.rows.len(), block.columns.len());
-                    View::new(elements, rows, columns, columns)
-                });
-                (a, b)
-            }
+            Held::Received([a, b]) => (a.view(), b.view()),
         }
     }
 }
@@ -179,15 +174,9 @@ pub(super) fn distribute<'a, T: Element>(
         }
         None => {
             let (of_a, of_b) = held(job.ranks.rank());
-            let room = |block: &Block| job.zeros(block.elements() as usize);
-            let mut blocks = [(room(&of_a)?, of_a), (room(&of_b)?, of_b)];
-            let parts = blocks
-                .iter_mut()
-                .map(|(elements, block)| {
-                    let (rows, columns) = (block.rows.len(), block.columns.len());
-                    ViewMut::new(elements, rows, columns, columns)
-                })
-                .collect();
+            let room = |block: Block| job.room(block.rows.len(), block.columns.len());
+            let mut blocks = [room(of_a)?, room(of_b)?];
+            let parts = blocks.iter_mut().map(Compact::view_mut).collect();
             job.clock.time(Phase::Distribute, || {
                 job.ranks.exchange(&[], vec![(0, parts)])
             });

@@ -30,7 +30,7 @@ use super::product::{Product, distribute};
 use super::{Job, Layout, LayoutError, Multiply};
 use crate::Element;
 use crate::clock::Phase;
-use crate::comm::{Panel, Ranks, UnderWay};
+use crate::comm::{Compact, Panel, Ranks, UnderWay};
 use crate::model::{Case, Elements, Machine, Memory, not_hidden};
 use crate::share_out::{Block, Grid, Shares, panels};
 use crate::volume::{Bytes, Volume};
@@ -263,11 +263,8 @@ impl<'a, T: Element> Line<'a, T> {
             }
             false => {
                 let (rows, columns) = self.cut.size(block, panel.len());
-                Panel::Copy {
-                    buffer: self.free.pop().expect("a buffer for each panel under way"),
-                    rows,
-                    columns,
-                }
+                let buffer = self.free.pop().expect("a buffer for each panel under way");
+                Panel::Copy(Compact::new(buffer, rows, columns))
             }
         };
         self.ranks.start_broadcast(root, part)
