@@ -202,7 +202,16 @@ fn compact<T: Number>(values: Vec<T>, rows: usize, columns: usize) -> Matrix<T> 
 #[test]
 fn both_orders_are_read_into_rows() {
     let folder = tempfile::tempdir().unwrap();
-    for (rows, columns) in [(1, 1), (2, 3), (3, 2), (1, 7), (7, 1), (1500, 1000)] {
+    for (rows, columns) in [
+        (0, 3),
+        (3, 0),
+        (1, 1),
+        (2, 3),
+        (3, 2),
+        (1, 7),
+        (7, 1),
+        (1500, 1000),
+    ] {
         let count = rows * columns;
         let by_rows: Vec<i32> = (0..count as i32).collect();
         let by_columns: Vec<i32> = (0..count)

@@ -31,8 +31,6 @@ pub fn trials() -> Vec<Trial> {
             let test = move || products_agree(data_type, orders, version);
             add(name, Box::new(test));
         }
-        let name = format!("{data_type}::empty_products_are_read");
-        add(name, Box::new(move || empty_products(data_type)));
     }
     trials
 }
@@ -132,34 +130,6 @@ else:
     bound = (k + 3) * np.finfo(dtype).eps * (3 * (np.abs(a) @ np.abs(b)) + 2 * np.abs(c))
     exact = (a == np.round(a)).all()
     assert (error <= (0 if exact else bound)).all(), ('off by', error.max())
-"
-            ),
-        )?;
-    }
-    Ok(())
-}
-
-fn empty_products(data_type: DataType) -> Result<(), Failed> {
-    let folder = TempDir::new()?;
-    let [inputs, of_c] = [data_type.inputs, data_type.c].map(dtype);
-    for (m, n, k) in [(0, 3, 2), (3, 0, 2), (3, 2, 0), (0, 0, 0)] {
-        python_in(
-            folder.path(),
-            &format!(
-                "import numpy as np
-np.save('a.npy', np.ones(({m}, {k}), '{inputs}'))
-np.save('b.npy', np.ones(({k}, {n}), '{inputs}', order='F'))
-"
-            ),
-        )?;
-        let files = [ALL[0], ALL[1], ALL[3]];
-        proven(&folder, &files, &["--dtype", data_type.name()]);
-        python_in(
-            folder.path(),
-            &format!(
-                "import numpy as np
-d = np.load('d.npy')
-assert d.dtype == '{of_c}' and d.shape == ({m}, {n}) and not d.any(), d
 "
             ),
         )?;
