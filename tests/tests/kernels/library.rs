@@ -2,6 +2,8 @@
 //! whatever the shape and the layout, on the simulator, on the GPU and by OpenCL, proven right as the
 //! program proves results ([`super::problem`]).
 
+use std::marker::PhantomData;
+
 use gpu_gemm::device::compiled::{self, Module};
 use gpu_gemm::device::driver;
 use gpu_gemm::{
@@ -53,10 +55,10 @@ pub fn trials() -> Vec<Trial> {
 
 /// The claims about a type.
 fn trials_of<T: Number + MultipliesInto<C>, C: Number>() -> Vec<Trial> {
-    type Claim = fn(&Library) -> Result<(), Failed>;
+    type Claim<T, C> = fn(&Library<'_, T, C>) -> Result<(), Failed>;
     macro_rules! claims {
         ($($claim:ident),* $(,)?) => {
-            vec![$((stringify!($claim), $claim::<T, C> as Claim)),*]
+            vec![$((stringify!($claim), (|library| library.$claim()) as Claim<T, C>)),*]
         };
     }
     let mut claims = claims![
@@ -85,6 +87,7 @@ fn trials_of<T: Number + MultipliesInto<C>, C: Number>() -> Vec<Trial> {
                             device,
                             workspace,
                             tier,
+                            types: PhantomData,
                         })
                     })
                 };
@@ -103,27 +106,25 @@ fn trials_of<T: Number + MultipliesInto<C>, C: Number>() -> Vec<Trial> {
 }
 
 /// The library call on a device, with a workspace of this size, in bytes.
-struct Library<'a> {
+struct Library<'a, T, C> {
     device: &'a Device,
     workspace: usize,
     tier: Tier,
+    types: PhantomData<(T, C)>,
 }
 
-impl Library<'_> {
+impl<T: Number + MultipliesInto<C>, C: Number> Library<'_, T, C> {
     fn context(&self) -> Result<Context<'_>, Failed> {
         Ok(Context::new(self.device, self.workspace)?)
     }
 
-    /// Whether it refuses a type that only tensor cores since compute capability 8.0 multiply.
-    fn lacks_tensor_cores<T: Number>(&self) -> bool {
+    /// Whether it refuses a type that only tensor cores from compute capability 8.0 on multiply.
+    fn lacks_tensor_cores(&self) -> bool {
         T::TYPE.bytes() == 2 && self.device.facts().capability < 80
     }
 
-    /// Checks that every case is right.
-    fn check_all<T: Number + MultipliesInto<C>, C: Number>(
-        &self,
-        cases: impl IntoIterator<Item = Case>,
-    ) -> Result<(), Failed> {
+    /// Every case is right.
+    fn check_all(&self, cases: impl IntoIterator<Item = Case>) -> Result<(), Failed> {
         let context = self.context()?;
         for case in cases {
             Product::<T, C>::new(case)?.check(self, &context)?;
@@ -322,7 +323,7 @@ impl<T: Number + MultipliesInto<C>, C: Number> Product<T, C> {
 
     /// C is right, and everything around it is as it was. A device without the tensor cores for the
     /// type refuses the product.
-    fn check(&self, library: &Library, context: &Context) -> Result<(), Failed> {
+    fn check(&self, library: &Library<'_, T, C>, context: &Context) -> Result<(), Failed> {
         let Case {
             shape,
             batch,
@@ -334,7 +335,7 @@ impl<T: Number + MultipliesInto<C>, C: Number> Product<T, C> {
         let (got, said) = self.got(context)?;
         let is_empty = shape.is_empty() || batch == 0;
         let does_nothing = is_empty || beta == 1 && (alpha == 0 || shape.k == 0);
-        if library.lacks_tensor_cores::<T>() && !does_nothing {
+        if library.lacks_tensor_cores() && !does_nothing {
             let refused = said.err().ok_or("it was not refused")?.to_string();
             let needs =
                 "needs tensor cores of compute capability 8.0 or newer, which this device does not";
@@ -406,187 +407,164 @@ const SHAPES: [(usize, usize, usize); 14] = [
     (257, 384, 24),
 ];
 
-fn multiplies_transposed_or_not_at_any_edge<T: Number + MultipliesInto<C>, C: Number>(
-    library: &Library,
-) -> Result<(), Failed> {
-    // Every shape, and every transposition.
-    let step = library.tier.step(3);
-    library.check_all::<T, C>(grid(&SHAPES).step_by(step))
-}
+impl<T: Number + MultipliesInto<C>, C: Number> Library<'_, T, C> {
+    fn multiplies_transposed_or_not_at_any_edge(&self) -> Result<(), Failed> {
+        // Every shape, and every transposition.
+        let step = self.tier.step(3);
+        self.check_all(grid(&SHAPES).step_by(step))
+    }
 
-/// Rows of A, B and C at multiples of 16 bytes, of the element's size, and of sizes between.
-fn takes_any_leading_dimension_and_offset<T: Number + MultipliesInto<C>, C: Number>(
-    library: &Library,
-) -> Result<(), Failed> {
-    const PLACES: [(usize, usize); 9] = [
-        (0, 0),
-        (0, 1),
-        (0, 2),
-        (0, 4),
-        (1, 0),
-        (3, 3),
-        (4, 2),
-        (6, 8),
-        (8, 8),
-    ];
-    let cases = grid(&[(33, 72, 40), (128, 128, 32), (130, 61, 37)]).flat_map(|case| {
-        PLACES.map(|(padding, offset)| Case {
-            padding,
-            offset,
-            alpha: 2,
-            beta: -1,
-            ..case
-        })
-    });
-    library.check_all::<T, C>(cases.step_by(library.tier.step(5)))
-}
-
-/// Operands that alpha and beta exclude are poison.
-fn follows_alpha_and_beta_and_never_reads_what_they_forbid<
-    T: Number + MultipliesInto<C>,
-    C: Number,
->(
-    library: &Library,
-) -> Result<(), Failed> {
-    let scalars = [-2, 0, 1].map(|alpha| [-1, 0, 1, 2].map(|beta| (alpha, beta)));
-    let scalars = scalars.concat();
-    let cases = grid(&[(20, 35, 17), (128, 256, 16), (130, 70, 300)]).flat_map(|case| {
-        scalars.iter().map(move |&(alpha, beta)| Case {
-            alpha,
-            beta,
-            ..case
-        })
-    });
-    library.check_all::<T, C>(cases.step_by(library.tier.step(7)))
-}
-
-fn takes_sums_without_products_and_matrices_without_elements<
-    T: Number + MultipliesInto<C>,
-    C: Number,
->(
-    library: &Library,
-) -> Result<(), Failed> {
-    let cases = grid(&[(33, 20, 0), (300, 200, 0), (0, 5, 7), (5, 0, 7), (0, 0, 0)]);
-    library.check_all::<T, C>(cases.flat_map(|case| {
-        [0, 1, -2].map(|beta| Case {
-            padding: 1,
-            beta,
-            ..case
-        })
-    }))
-}
-
-fn rounds_as_its_type_does<T: Number + MultipliesInto<C>, C: Number>(
-    library: &Library,
-) -> Result<(), Failed> {
-    let cases = grid(&[(131, 137, 139), (40, 50, 3001), (256, 128, 500)]);
-    let cases = cases.step_by(library.tier.step(3));
-    library.check_all::<T, C>(cases.map(|case| Case {
-        are_fractions: true,
-        alpha: 3,
-        beta: -1,
-        ..case
-    }))
-}
-
-fn multiplies_batches_at_any_strides<T: Number + MultipliesInto<C>, C: Number>(
-    library: &Library,
-) -> Result<(), Failed> {
-    const BATCHES: [((usize, usize, usize), usize); 5] = [
-        ((33, 70, 19), 7),
-        ((64, 64, 64), 3),
-        ((130, 36, 40), 2),
-        ((5, 6, 7), 0),
-        ((16, 300, 0), 2),
-    ];
-    const STRIDES: [Strides; 4] = [
-        Strides::Gap(0),
-        Strides::Gap(5),
-        Strides::OneA,
-        Strides::OneB,
-    ];
-    let shapes = BATCHES.map(|(shape, _)| shape);
-    let cases: Vec<Case> = grid(&shapes)
-        .enumerate()
-        .flat_map(|(index, case)| {
-            STRIDES.map(|strides| Case {
-                // Each shape occurs with four transpositions.
-                batch: BATCHES[index / 4].1,
-                strides,
+    /// Rows of A, B and C at multiples of 16 bytes, of the element's size, and in between.
+    fn takes_any_leading_dimension_and_offset(&self) -> Result<(), Failed> {
+        const PLACES: [(usize, usize); 9] = [
+            (0, 0),
+            (0, 1),
+            (0, 2),
+            (0, 4),
+            (1, 0),
+            (3, 3),
+            (4, 2),
+            (6, 8),
+            (8, 8),
+        ];
+        let cases = grid(&[(33, 72, 40), (128, 128, 32), (130, 61, 37)]).flat_map(|case| {
+            PLACES.map(|(padding, offset)| Case {
+                padding,
+                offset,
                 alpha: 2,
                 beta: -1,
                 ..case
             })
-        })
-        .collect();
-    library.check_all::<T, C>(cases.into_iter().step_by(library.tier.step(5)))
-}
+        });
+        self.check_all(cases.step_by(self.tier.step(5)))
+    }
 
-/// A and B are both transposed, and in 16 bits with unaligned rows: no kernel reads these without
-/// copies, which are larger than the smallest workspace. C has many rows, many columns, or long
-/// sums; a C of 16 bits is still rounded only once, and one of f32 is computed in parts. In f32
-/// only one of the two is copied.
-fn cuts_what_the_workspace_is_too_small_for<T: Number + MultipliesInto<C>, C: Number>(
-    library: &Library,
-) -> Result<(), Failed> {
-    let context = Context::new(library.device, 0)?;
-    let lengths = match T::DATA_TYPE {
-        DataType {
-            inputs: ElementType::Bf16 | ElementType::F16,
-            c: ElementType::F32,
-        } => vec![(40, 40, 7500)],
-        DataType { c, .. } if c.bytes() == 2 => {
-            vec![(520, 20, 1007), (20, 520, 1007), (300, 280, 1007)]
+    /// Operands that alpha and beta exclude are poison.
+    fn follows_alpha_and_beta_and_never_reads_what_they_forbid(&self) -> Result<(), Failed> {
+        let scalars = [-2, 0, 1].map(|alpha| [-1, 0, 1, 2].map(|beta| (alpha, beta)));
+        let scalars = scalars.concat();
+        let cases = grid(&[(20, 35, 17), (128, 256, 16), (130, 70, 300)]).flat_map(|case| {
+            scalars.iter().map(move |&(alpha, beta)| Case {
+                alpha,
+                beta,
+                ..case
+            })
+        });
+        self.check_all(cases.step_by(self.tier.step(7)))
+    }
+
+    fn takes_sums_without_products_and_matrices_without_elements(&self) -> Result<(), Failed> {
+        let cases = grid(&[(33, 20, 0), (300, 200, 0), (0, 5, 7), (5, 0, 7), (0, 0, 0)]);
+        self.check_all(cases.flat_map(|case| {
+            [0, 1, -2].map(|beta| Case {
+                padding: 1,
+                beta,
+                ..case
+            })
+        }))
+    }
+
+    fn rounds_as_its_type_does(&self) -> Result<(), Failed> {
+        let cases = grid(&[(131, 137, 139), (40, 50, 3001), (256, 128, 500)]);
+        let cases = cases.step_by(self.tier.step(3));
+        self.check_all(cases.map(|case| Case {
+            are_fractions: true,
+            alpha: 3,
+            beta: -1,
+            ..case
+        }))
+    }
+
+    fn multiplies_batches_at_any_strides(&self) -> Result<(), Failed> {
+        const BATCHES: [((usize, usize, usize), usize); 5] = [
+            ((33, 70, 19), 7),
+            ((64, 64, 64), 3),
+            ((130, 36, 40), 2),
+            ((5, 6, 7), 0),
+            ((16, 300, 0), 2),
+        ];
+        const STRIDES: [Strides; 4] = [
+            Strides::Gap(0),
+            Strides::Gap(5),
+            Strides::OneA,
+            Strides::OneB,
+        ];
+        let shapes = BATCHES.map(|(shape, _)| shape);
+        let cases: Vec<Case> = grid(&shapes)
+            .enumerate()
+            .flat_map(|(index, case)| {
+                STRIDES.map(|strides| Case {
+                    // Each shape comes with four transpositions.
+                    batch: BATCHES[index / 4].1,
+                    strides,
+                    alpha: 2,
+                    beta: -1,
+                    ..case
+                })
+            })
+            .collect();
+        self.check_all(cases.into_iter().step_by(self.tier.step(5)))
+    }
+
+    /// Both transposed, and in 16 bits with rows at odd places: no kernel reads that without copies,
+    /// which are larger than the smallest workspace. C has many rows, many columns, or long sums; a C
+    /// of 16 bits is still rounded only once, and one of f32 gets them in parts. In f32 only one of the
+    /// two is copied.
+    fn cuts_what_the_workspace_is_too_small_for(&self) -> Result<(), Failed> {
+        let context = Context::new(self.device, 0)?;
+        let lengths = match T::DATA_TYPE {
+            DataType {
+                inputs: ElementType::Bf16 | ElementType::F16,
+                c: ElementType::F32,
+            } => vec![(40, 40, 7500)],
+            DataType { c, .. } if c.bytes() == 2 => {
+                vec![(520, 20, 1007), (20, 520, 1007), (300, 280, 1007)]
+            }
+            DataType::F32 => vec![(40, 40, 7000)],
+            _ => vec![(1200, 20, 270), (20, 1200, 270), (40, 40, 7000)],
+        };
+        for shape in lengths {
+            let case = Case {
+                padding: 1,
+                offset: 1,
+                alpha: 2,
+                beta: -1,
+                ..Case::of(shape, [Transpose::Yes; 2])
+            };
+            let product = Product::<T, C>::new(case)?;
+            let plan = context.plan(T::DATA_TYPE, product.call());
+            assert!(matches!(plan, Err(GemmError::Workspace { .. })), "{case:?}");
+            product.check(self, &context)?;
         }
-        DataType::F32 => vec![(40, 40, 7000)],
-        _ => vec![(1200, 20, 270), (20, 1200, 270), (40, 40, 7000)],
-    };
-    for shape in lengths {
+        Ok(())
+    }
+
+    /// A C of 16 bits: a cut along K would round it once more.
+    fn refuses_long_sums_that_the_workspace_is_too_small_for(&self) -> Result<(), Failed> {
         let case = Case {
             padding: 1,
-            offset: 1,
-            alpha: 2,
-            beta: -1,
-            ..Case::of(shape, [Transpose::Yes; 2])
+            ..Case::of((40, 30, 8001), [Transpose::No; 2])
         };
         let product = Product::<T, C>::new(case)?;
-        let plan = context.plan(T::DATA_TYPE, product.call());
-        assert!(matches!(plan, Err(GemmError::Workspace { .. })), "{case:?}");
-        product.check(library, &context)?;
-    }
-    Ok(())
-}
-
-/// A C of 16 bits: a cut along K would round it once more.
-fn refuses_long_sums_that_the_workspace_is_too_small_for<
-    T: Number + MultipliesInto<C>,
-    C: Number,
->(
-    library: &Library,
-) -> Result<(), Failed> {
-    let case = Case {
-        padding: 1,
-        ..Case::of((40, 30, 8001), [Transpose::No; 2])
-    };
-    let product = Product::<T, C>::new(case)?;
-    let small = Context::new(library.device, 0)?;
-    if library.lacks_tensor_cores::<T>() {
-        return product.check(library, &small);
-    }
-    let (after, said) = product.got(&small)?;
-    // Copies of 40 x 8008 and of 8001 x 32, at multiples of 256 bytes.
-    let needed =
-        (40usize * 8008 * 2).next_multiple_of(256) + (8001usize * 32 * 2).next_multiple_of(256);
-    let name = T::DATA_TYPE.name();
-    let expected = format!(
-        "This product of {name} takes {needed} bytes of workspace or more, and there are 1048576. \
+        let small = Context::new(self.device, 0)?;
+        if self.lacks_tensor_cores() {
+            return product.check(self, &small);
+        }
+        let (after, said) = product.got(&small)?;
+        // Copies of 40 x 8008 and of 8001 x 32, at multiples of 256 bytes.
+        let needed =
+            (40usize * 8008 * 2).next_multiple_of(256) + (8001usize * 32 * 2).next_multiple_of(256);
+        let name = T::DATA_TYPE.name();
+        let expected = format!(
+            "This product of {name} takes {needed} bytes of workspace or more, and there are 1048576. \
          Create the context with more."
-    );
-    assert_eq!(said.err().map(|error| error.to_string()), Some(expected));
-    assert!(product.is_unchanged(&after), "C was written");
-    let enough = Context::new(library.device, needed)?;
-    assert!(enough.plan(T::DATA_TYPE, product.call()).is_ok());
-    Ok(())
+        );
+        assert_eq!(said.err().map(|error| error.to_string()), Some(expected));
+        assert!(product.is_unchanged(&after), "C was written");
+        let enough = Context::new(self.device, needed)?;
+        assert!(enough.plan(T::DATA_TYPE, product.call()).is_ok());
+        Ok(())
+    }
 }
 
 /// The first GPU, with kernels that its driver compiles, even if the build has assembled them.
