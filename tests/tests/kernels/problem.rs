@@ -32,10 +32,9 @@ pub fn integers<C: Number>(
 pub fn is_right<C: Number>(
     problem: &Problem<C>,
     c: &Matrix<C>,
-    data: Data,
-    model: ErrorModel,
+    (data, model): (Data, ErrorModel),
+    coverage: Coverage<'static>,
 ) -> Result<(), Failed> {
-    let coverage = Coverage::of(problem.shape(), 1);
     verify::each_product(problem, c, |_, problem, c| match data {
         Data::Uniform => verify::general(problem, c, TILE, data, coverage, model),
         _ => verify::exact(problem, c, TILE, coverage),

@@ -14,7 +14,7 @@ use gpu_gemm::{
     F16, Launch, MultipliesInto, Operand, Plan, Shape, Simulator, Transpose,
 };
 use host::data::{Matrix, Number, Problem, Storage};
-use host::verify::ErrorModel;
+use host::verify::{Coverage, ErrorModel};
 use libtest_mimic::{Failed, Trial};
 use tests::devices::Backend;
 use tests::pages::{Edge, Fenced};
@@ -325,7 +325,7 @@ impl<T: Number + MultipliesInto<C>, C: Number> Memory<T, C> {
         }
         let model = ErrorModel::of(self.plan.variant().rounding);
         let data = integers::<C>(T::TYPE, problem.shape(), model)?;
-        is_right(problem, &c, data, model)
+        is_right(problem, &c, (data, model), Coverage::Full)
     }
 }
 
