@@ -24,7 +24,7 @@ pub enum Rung<Auto = Choice> {
     Cpu(&'static Algorithm),
 }
 
-/// What a name on the command line stands for, before shape and device are known: `auto` has not
+/// The meaning of a name on the command line, before shape and device are known: `auto` has not
 /// chosen yet.
 pub type Asked = Rung<()>;
 

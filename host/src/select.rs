@@ -194,10 +194,10 @@ fn each_once<T: PartialEq>(
     Ok(all)
 }
 
-/// What `names` stand for, each once, in the order named. A kernel's name stands for its first
+/// The variants and rungs that `names` name, each once, in that order. A kernel's name means its first
 /// variant of the element type, a variant's for itself, `all` for every variant of the element type,
 /// `cpu` for every CPU rung that has it, and `auto` for the kernel that suits the shape. In a pattern
-/// such as `async-*`, each `*` stands for any characters; it stands for every variant whose name, or
+/// such as `async-*`, each `*` matches any characters; it means every variant whose name, or
 /// whose kernel's name, it matches, and for such CPU rungs. Upper and lower case are the same.
 ///
 /// # Errors

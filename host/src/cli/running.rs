@@ -82,8 +82,7 @@ impl Running {
         }
     }
 
-    /// What to open for these: CPU rungs need no device, and so none that might not open. And
-    /// whether there are CPU rungs alone.
+    /// The device to open for these, and whether all are CPU rungs, which need none.
     pub(super) fn device_for(&self, asked: &[Asked]) -> (DeviceChoice, bool) {
         let is_native = asked.iter().all(Asked::is_native) && !self.baseline.needs_gpu();
         match is_native {

@@ -23,7 +23,7 @@ pub struct Storage {
     pub padding: [usize; 3],
     /// Elements of the buffers before the first, of A, B and C.
     pub offset: [usize; 3],
-    /// Products of this shape, whose matrices lie one after the other; at least 1.
+    /// The number of products, at least 1, with their matrices one after the other.
     pub batch: usize,
 }
 
@@ -41,7 +41,7 @@ impl Storage {
         }
     }
 
-    /// Where the matrices lie in their buffers, before any is transposed.
+    /// The positions of the matrices in their buffers, before any is transposed.
     fn placements(self, shape: Shape) -> [Placement; 3] {
         let columns = [shape.k, shape.n, shape.n];
         [0, 1, 2].map(|matrix| Placement {
@@ -277,7 +277,7 @@ impl<T: Number> Problem<T> {
     ) -> Result<Self, ProblemError> {
         let (zero, Shape { m, n, k }) = (T::default(), shape);
         let (rows, depth) = (m, k);
-        // The matrices lie below each other. A size that saturates is refused below.
+        // The matrices are stacked. A size that saturates is refused below.
         let [m, k] = [m, k].map(|rows| rows.saturating_mul(storage.batch));
         let [at_a, at_b, at_c] = storage.placements(shape);
         // Three seeds from one; odd multiples of 2^64 over the golden ratio keep them far apart.

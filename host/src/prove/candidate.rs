@@ -16,7 +16,7 @@ use crate::run::{Resident, RunError};
 use crate::rung::Rung;
 use crate::verify::{Failure, Proof};
 
-/// What is asked for, and where: GPU kernels run on the device, CPU rungs by the team.
+/// The request, and where it runs: GPU kernels on the device, CPU rungs by the team.
 #[derive(Clone, Copy)]
 pub(super) struct Task<'a> {
     pub request: &'a Request,

@@ -133,7 +133,7 @@ impl<T: Number + MultipliesInto<C>, C: Number> Library<'_, T, C> {
     }
 }
 
-/// A product, and how its matrices lie in memory.
+/// A product, and how its matrices are stored.
 #[derive(Clone, Copy, Debug)]
 struct Case {
     shape: Shape,
@@ -203,7 +203,7 @@ fn model<T: Number>() -> ErrorModel {
     }
 }
 
-/// The first of `count` matrices that lie below each other becomes all of them.
+/// The first of `count` stacked matrices is copied to all the others.
 fn repeat<T: Number>(matrix: &mut Matrix<T>, count: usize) -> Result<(), Failed> {
     let rows = matrix.rows() / count;
     let first = matrix.rows_from(0, rows)?;

@@ -1,4 +1,4 @@
-//! Parts of matrices as one MPI message: a derived datatype says where their elements lie.
+//! Parts of matrices as one MPI message: a derived datatype gives the places of their elements.
 //!
 //! A part is `rows` pieces of `columns` elements, `leading` elements apart: an MPI vector type.
 //! Several parts are a structure of vector types at absolute addresses. So rows of A, columns of a

@@ -210,7 +210,7 @@ impl Ranks {
         UnderWay::new(self.sending(parts, to), PhantomData)
     }
 
-    /// Starts to send a part as one message whose elements lie together: a copy in `buffer`.
+    /// Starts to send a part as one contiguous message: a copy in `buffer`.
     ///
     /// # Panics
     ///

@@ -43,7 +43,7 @@ pub trait LocalProduct<T: Element> {
         Ok(())
     }
 
-    /// Adds `A * B` to the block, which is `c` if it lies in the host's memory. A and B may change
+    /// Adds `A * B` to the block, which is `c` if it is in the host's memory. A and B may change
     /// when it returns. With `progress`, a product on the host is done in strips of rows, and after
     /// each that lets MPI work on what travels. Copies to a device count as `phase`.
     ///

@@ -396,7 +396,7 @@ impl<'devices, T: Element, S: Element> Product<'devices, T, S> {
         let part = &self.devices.parts[of];
         if let ((Some(from), Some(to)), Some(stream)) = (gpus, part.copies.stream()) {
             part.enter()?;
-            // SAFETY: both lie in memory of this product, which outlives the last wait of
+            // SAFETY: both are in memory of this product, which outlives the last wait of
             // `multiply`, and which has room for that many rows; the stream is of this device.
             unsafe { copy_between((from, source), (to, target), (width, height), stream)? };
         } else {
