@@ -5,6 +5,9 @@
 pub trait Element: Copy + PartialEq {
     const ZERO: Self;
 
+    /// `self + b`.
+    fn plus(self, b: Self) -> Self;
+
     /// `self * b`.
     fn times(self, b: Self) -> Self;
 
@@ -16,6 +19,11 @@ macro_rules! float {
     ($float:ty) => {
         impl Element for $float {
             const ZERO: Self = 0.0;
+
+            #[inline(always)]
+            fn plus(self, b: Self) -> Self {
+                self + b
+            }
 
             #[inline(always)]
             fn times(self, b: Self) -> Self {
@@ -37,6 +45,11 @@ float!(f64);
 
 impl Element for i32 {
     const ZERO: Self = 0;
+
+    #[inline(always)]
+    fn plus(self, b: Self) -> Self {
+        self.wrapping_add(b)
+    }
 
     #[inline(always)]
     fn times(self, b: Self) -> Self {

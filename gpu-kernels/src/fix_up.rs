@@ -19,6 +19,7 @@ use cuda_std::prelude::*;
 use cuda_std::shared_array;
 
 use crate::compat::{global, grid_dependency, launch_bounds, unless_published};
+use crate::element::Element;
 use crate::float4::Float4;
 use crate::gemm::Gemm;
 use crate::spec::{entry, EntryPoint};
@@ -27,6 +28,9 @@ use crate::stream_k::StreamK;
 unless_published! {
     /// The entry point.
     pub static FIX_UP: EntryPoint = entry!(fix_up(FixUp<f32>));
+
+    /// The same for f64.
+    pub static FIX_UP_F64: EntryPoint = entry!(fix_up_f64(FixUp<f64, f64>));
 }
 
 /// Threads of a block.
@@ -65,20 +69,13 @@ pub const fn elements_of_block(groups: usize) -> usize {
     }
 }
 
-/// The argument block. `tile_m`, `tile_n`, `tile_k`, `ctas` and `data_parallel_waves` are those of
-/// the launch before, in which each CTA had a k-iteration of the stream-K tiles at least. `depth`
-/// is 0 where `alpha` is, else k. `T` holds an element of C.
+/// The argument block: the product without A and B; the tile, `ctas` and `data_parallel_waves` of
+/// the launch before, in which each CTA had a k-iteration of the stream-K tiles at least; and
+/// [`groups`]. `T` holds an element of C, `S` a partial sum.
 #[derive(Clone, Copy)]
 #[repr(C)]
-pub struct FixUp<T> {
-    pub m: usize,
-    pub n: usize,
-    pub depth: usize,
-    pub alpha: f32,
-    pub c: *mut T,
-    pub ldc: usize,
-    pub beta: f32,
-    pub partials: *const f32, // (2 * ctas, tile_m, tile_n)
+pub struct FixUp<T, S = f32> {
+    pub gemm: Gemm<'static, (), T, S>,
     pub tile_m: usize,
     pub tile_n: usize,
     pub tile_k: usize,
@@ -87,37 +84,112 @@ pub struct FixUp<T> {
     pub groups: usize,
 }
 
-impl<T> FixUp<T> {
+impl<T, S: Sum> FixUp<T, S> {
     /// The work of a block, which adds to C.
     ///
     /// # Safety
     ///
     /// As for [`fix_up`].
     #[inline(always)]
-    pub(crate) unsafe fn run(&self, c: &impl Sink) {
+    pub(crate) unsafe fn run(self, c: &impl Sink<Sum = S>) {
         let tile = (self.tile_m, self.tile_n, self.tile_k);
-        let size = (self.m, self.n, self.depth);
+        let size = (self.gemm.m, self.gemm.n, self.gemm.depth());
         let stream_k = StreamK::new(size, tile, self.ctas, self.data_parallel_waves);
-        reduce(c, self.partials, (tile.0, tile.1), &stream_k, self.groups);
+        match self.groups {
+            1 => self.reduce::<FLOAT4S>(c, &stream_k, 1),
+            groups => self.reduce::<1>(c, &stream_k, groups),
+        }
     }
 
-    /// C as a product has it, without A and B.
+    /// The same. Each thread sums FLOAT4S float4s of C, one in each of as many equal bands of the
+    /// tile's rows; more than one only where there is one group.
     #[inline(always)]
-    pub(crate) fn gemm(&self) -> Gemm<'static, T, T, f32> {
-        Gemm {
-            m: self.m,
-            n: self.n,
-            k: self.depth,
-            alpha: self.alpha,
-            a: &[],
-            lda: 0,
-            b: &[],
-            ldb: 0,
-            beta: self.beta,
-            c: self.c,
-            ldc: self.ldc,
-            batch_strides: [0; 3],
-            partials: core::ptr::null_mut(),
+    unsafe fn reduce<const FLOAT4S: usize>(
+        &self,
+        c: &impl Sink<Sum = S>,
+        stream_k: &StreamK,
+        groups: usize,
+    ) {
+        const { assert!(AT_ONCE.is_multiple_of(FLOAT4S), "loads split evenly") }
+        let Gemm { m, n, partials, .. } = self.gemm;
+        let (tile_m, tile_n) = (self.tile_m, self.tile_n);
+        let tile = thread::block_idx_y() as usize;
+        let first = stream_k.cta_of(tile * stream_k.k_iterations);
+        let last = stream_k.cta_of((tile + 1) * stream_k.k_iterations - 1);
+
+        let thread = thread::thread_idx_x() as usize;
+        // Divisions in 32 bits take fewer instructions.
+        let lanes = (THREADS as u32 / groups as u32) as usize;
+        let group = (thread as u32 / lanes as u32) as usize;
+        let lane = thread - group * lanes;
+        let (tile_row, tile_col) = stream_k.tile_position(stream_k.first_stream_k_tile() + tile);
+        let element = 4 * (thread::block_idx_x() as usize * lanes + lane);
+        let row_of_tile = (element as u32 / tile_n as u32) as usize;
+        let band = tile_m / FLOAT4S;
+        let row = tile_row * tile_m + row_of_tile;
+        let col = tile_col * tile_n + element - row_of_tile * tile_n;
+        let in_bounds = |i: usize| row_of_tile < band && row + i * band < m && col < n;
+
+        // Only the work of the first CTA can begin in an earlier tile: each has a k-iteration at
+        // least.
+        let segments = last - first + 1;
+        let began_before = stream_k.first_iteration(first) < tile * stream_k.k_iterations;
+        grid_dependency::wait(); // for the partial sums
+        if first == last {
+            return;
+        }
+        let segment = |i: usize| {
+            let workspace_tile = 2 * (first + i) + (i == 0 && began_before) as usize;
+            partials.add(workspace_tile * tile_m * tile_n + element)
+        };
+        let of_group = (segments as u32).div_ceil(groups as u32) as usize;
+        let mut next = group * of_group;
+        let end = if next + of_group < segments {
+            next + of_group
+        } else {
+            segments
+        };
+        let mut sums = [[S::ZERO; 4]; FLOAT4S];
+        while in_bounds(0) && next < end {
+            let mut loaded = [[[S::ZERO; 4]; FLOAT4S]; AT_ONCE];
+            for i in 0..AT_ONCE / FLOAT4S {
+                if next + i < end {
+                    let segment = segment(next + i);
+                    for j in 0..FLOAT4S {
+                        let readable = if in_bounds(j) { j } else { 0 };
+                        loaded[i][j] = S::load4(segment.add(readable * band * tile_n));
+                    }
+                }
+            }
+            for i in 0..AT_ONCE / FLOAT4S {
+                for j in 0..FLOAT4S {
+                    for lane in 0..4 {
+                        sums[j][lane] = sums[j][lane].plus(loaded[i][j][lane]);
+                    }
+                }
+            }
+            next += AT_ONCE / FLOAT4S;
+        }
+
+        if groups > 1 {
+            // (groups, lanes, 4), of f64 so that either type of sums fits
+            let group_sums = shared_array![f64; 4 * THREADS].cast::<S>();
+            Float4(sums[0]).write(group_sums.add(4 * thread));
+            thread::sync_threads(); // the sums of all groups are there
+            if group > 0 {
+                return;
+            }
+            for group in 1..groups {
+                let float4 = Float4::read(group_sums.add(4 * (group * lanes + lane)));
+                for i in 0..4 {
+                    sums[0][i] = sums[0][i].plus(float4.0[i]);
+                }
+            }
+        }
+        for i in 0..FLOAT4S {
+            if in_bounds(i) {
+                update4(&self.gemm, c, (row + i * band, col), Float4(sums[i]));
+            }
         }
     }
 }
@@ -133,13 +205,47 @@ impl<T> FixUp<T> {
 #[kernel]
 pub unsafe fn fix_up(block: FixUp<f32>) {
     launch_bounds::<{ THREADS as u32 }, 1>();
-    block.run(&block.gemm());
+    block.run(&block.gemm.with_c_of_cta());
+}
+
+/// [`fix_up`] of f64.
+///
+/// # Safety
+///
+/// As for [`fix_up`].
+#[kernel]
+pub unsafe fn fix_up_f64(block: FixUp<f64, f64>) {
+    launch_bounds::<{ THREADS as u32 }, 1>();
+    block.run(&block.gemm.with_c_of_cta());
+}
+
+/// A partial sum.
+pub trait Sum: Element {
+    /// Loads four from global memory.
+    ///
+    /// # Safety
+    ///
+    /// `source` is a multiple of 16 bytes, and valid for reading four sums.
+    unsafe fn load4(source: *const Self) -> [Self; 4];
+}
+
+impl Sum for f32 {
+    #[inline(always)]
+    unsafe fn load4(source: *const f32) -> [f32; 4] {
+        global::load4(source)
+    }
+}
+
+impl Sum for f64 {
+    #[inline(always)]
+    unsafe fn load4(source: *const f64) -> [f64; 4] {
+        Float4::read(source).0
+    }
 }
 
 /// What the sums belong to.
 pub(crate) trait Sink {
-    /// Rows and columns.
-    fn size(&self) -> (usize, usize);
+    type Sum: Sum;
 
     /// `C[row][col..col + 4] = alpha * sums + beta * C[row][col..col + 4]`, as many of the four as
     /// the row has.
@@ -147,14 +253,40 @@ pub(crate) trait Sink {
     /// # Safety
     ///
     /// `row` is one of C's, and no other thread touches these elements.
-    unsafe fn update4(&self, row: usize, col: usize, sums: Float4);
+    unsafe fn update4(&self, row: usize, col: usize, sums: Float4<Self::Sum>);
+
+    /// The same for the element of C at an index.
+    ///
+    /// # Safety
+    ///
+    /// C has the element, and no other thread touches it.
+    unsafe fn update_at(&self, index: usize, sum: Self::Sum);
+}
+
+/// [`Sink::update4`] of a C whose columns may be apart ([`Gemm::column_stride`]).
+///
+/// # Safety
+///
+/// As for [`Sink::update4`], and `c` is the C of `gemm`.
+#[inline(always)]
+pub(crate) unsafe fn update4<T, C, S: Sum>(
+    gemm: &Gemm<'_, T, C, S>,
+    c: &impl Sink<Sum = S>,
+    (row, col): (usize, usize),
+    sums: Float4<S>,
+) {
+    if gemm.column_stride == 1 {
+        return c.update4(row, col, sums);
+    }
+    for i in 0..4 {
+        if col + i < gemm.n {
+            c.update_at(row * gemm.ldc + (col + i) * gemm.column_stride, sums.0[i]);
+        }
+    }
 }
 
 impl<T> Sink for Gemm<'_, T, f32, f32> {
-    #[inline(always)]
-    fn size(&self) -> (usize, usize) {
-        (self.m, self.n)
-    }
+    type Sum = f32;
 
     #[inline(always)]
     unsafe fn update4(&self, row: usize, col: usize, sums: Float4) {
@@ -164,111 +296,25 @@ impl<T> Sink for Gemm<'_, T, f32, f32> {
             Gemm::update4::<true>(self, row, col, sums);
         }
     }
-}
 
-/// The work of a block.
-#[inline(always)]
-pub(crate) unsafe fn reduce(
-    c: &impl Sink,
-    partials: *const f32,
-    tile: (usize, usize),
-    stream_k: &StreamK,
-    groups: usize,
-) {
-    if groups == 1 {
-        reduce_bands::<FLOAT4S>(c, partials, tile, stream_k, 1);
-    } else {
-        reduce_bands::<1>(c, partials, tile, stream_k, groups);
+    #[inline(always)]
+    unsafe fn update_at(&self, index: usize, sum: f32) {
+        self.update_element(self.c_of_cta().add(index), sum);
     }
 }
 
-/// The work of a block. Each thread sums FLOAT4S float4s of C, one in each of as many equal bands
-/// of the tile's rows; more than one only where there is one group.
-#[inline(always)]
-unsafe fn reduce_bands<const FLOAT4S: usize>(
-    c: &impl Sink,
-    partials: *const f32,
-    (tile_m, tile_n): (usize, usize),
-    stream_k: &StreamK,
-    groups: usize,
-) {
-    const { assert!(AT_ONCE.is_multiple_of(FLOAT4S), "loads split evenly") }
-    let (m, n) = c.size();
-    let tile = thread::block_idx_y() as usize;
-    let first = stream_k.cta_of(tile * stream_k.k_iterations);
-    let last = stream_k.cta_of((tile + 1) * stream_k.k_iterations - 1);
+impl<T> Sink for Gemm<'_, T, f64, f64> {
+    type Sum = f64;
 
-    let thread = thread::thread_idx_x() as usize;
-    // Divisions in 32 bits take fewer instructions.
-    let lanes = (THREADS as u32 / groups as u32) as usize;
-    let group = (thread as u32 / lanes as u32) as usize;
-    let lane = thread - group * lanes;
-    let (tile_row, tile_col) = stream_k.tile_position(stream_k.first_stream_k_tile() + tile);
-    let element = 4 * (thread::block_idx_x() as usize * lanes + lane);
-    let row_of_tile = (element as u32 / tile_n as u32) as usize;
-    let band = tile_m / FLOAT4S;
-    let row = tile_row * tile_m + row_of_tile;
-    let col = tile_col * tile_n + element - row_of_tile * tile_n;
-    let in_bounds = |i: usize| row_of_tile < band && row + i * band < m && col < n;
-
-    // Only the work of the first CTA can begin in an earlier tile: each has a k-iteration at
-    // least.
-    let segments = last - first + 1;
-    let began_before = stream_k.first_iteration(first) < tile * stream_k.k_iterations;
-    grid_dependency::wait(); // for the partial sums
-    if first == last {
-        return;
-    }
-    let segment = |i: usize| {
-        let workspace_tile = 2 * (first + i) + (i == 0 && began_before) as usize;
-        partials.add(workspace_tile * tile_m * tile_n + element)
-    };
-    let of_group = (segments as u32).div_ceil(groups as u32) as usize;
-    let mut next = group * of_group;
-    let end = if next + of_group < segments {
-        next + of_group
-    } else {
-        segments
-    };
-    let mut sums = [[0.0f32; 4]; FLOAT4S];
-    while in_bounds(0) && next < end {
-        let mut loaded = [[[0.0f32; 4]; FLOAT4S]; AT_ONCE];
-        for i in 0..AT_ONCE / FLOAT4S {
-            if next + i < end {
-                let segment = segment(next + i);
-                for j in 0..FLOAT4S {
-                    let readable = if in_bounds(j) { j } else { 0 };
-                    loaded[i][j] = global::load4(segment.add(readable * band * tile_n));
-                }
-            }
+    #[inline(always)]
+    unsafe fn update4(&self, row: usize, col: usize, sums: Float4<f64>) {
+        for i in 0..4 {
+            self.update(row, col + i, sums.0[i]);
         }
-        for i in 0..AT_ONCE / FLOAT4S {
-            for j in 0..FLOAT4S {
-                for lane in 0..4 {
-                    sums[j][lane] += loaded[i][j][lane];
-                }
-            }
-        }
-        next += AT_ONCE / FLOAT4S;
     }
 
-    if groups > 1 {
-        let group_sums = shared_array![f32; 4 * THREADS]; // (groups, lanes, 4)
-        Float4(sums[0]).write(group_sums.add(4 * thread));
-        thread::sync_threads(); // the sums of all groups are there
-        if group > 0 {
-            return;
-        }
-        for group in 1..groups {
-            let float4 = Float4::read(group_sums.add(4 * (group * lanes + lane)));
-            for i in 0..4 {
-                sums[0][i] += float4.0[i];
-            }
-        }
-    }
-    for i in 0..FLOAT4S {
-        if in_bounds(i) {
-            c.update4(row + i * band, col, Float4(sums[i]));
-        }
+    #[inline(always)]
+    unsafe fn update_at(&self, index: usize, sum: f64) {
+        self.update_element(self.c_of_cta().add(index), sum);
     }
 }

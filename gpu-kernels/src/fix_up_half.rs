@@ -25,12 +25,11 @@ pub static FIX_UP_F16: EntryPoint = entry!(fix_up_f16(FixUp<u16>));
 #[kernel(instantiate(fix_up_bf16 = fix_up_half::<Bf16>, fix_up_f16 = fix_up_half::<F16>))]
 pub unsafe fn fix_up_half<T: Half>(block: FixUp<u16>) {
     launch_bounds::<{ THREADS as u32 }, 1>();
-    block.run(&HalfC::<T>::of(&block.gemm()));
+    block.run(&HalfC::<T>::of(&block.gemm.with_c_of_cta()));
 }
 
 /// C of 16 bits, with its `alpha` and `beta`.
 pub(crate) struct HalfC<T> {
-    m: usize,
     n: usize,
     alpha: f32,
     beta: f32,
@@ -42,9 +41,8 @@ pub(crate) struct HalfC<T> {
 impl<T: Half> HalfC<T> {
     /// That of a product.
     #[inline(always)]
-    pub(crate) fn of(gemm: &Gemm<'_, u16, u16, f32>) -> HalfC<T> {
+    pub(crate) fn of<E>(gemm: &Gemm<'_, E, u16, f32>) -> HalfC<T> {
         HalfC {
-            m: gemm.m,
             n: gemm.n,
             alpha: gemm.alpha,
             beta: gemm.beta,
@@ -56,10 +54,7 @@ impl<T: Half> HalfC<T> {
 }
 
 impl<T: Half> Sink for HalfC<T> {
-    #[inline(always)]
-    fn size(&self) -> (usize, usize) {
-        (self.m, self.n)
-    }
+    type Sum = f32;
 
     #[inline(always)]
     unsafe fn update4(&self, row: usize, col: usize, sums: Float4) {
@@ -94,6 +89,11 @@ impl<T: Half> Sink for HalfC<T> {
             }
         }
     }
+
+    #[inline(always)]
+    unsafe fn update_at(&self, index: usize, sum: f32) {
+        half::update::<T>(self.c.add(index), self.alpha, self.beta, sum);
+    }
 }
 
 /// Four neighbours of C, two in a word, which are read and written at once.
@@ -101,9 +101,12 @@ impl<T: Half> Sink for HalfC<T> {
 #[repr(C, align(8))]
 struct Half4([u32; 2]);
 
-/// How a kernel of 16 bits writes its sums, by the type of C: a function of its `Gemm`.
+/// How a kernel writes its sums, by the type of C: a function of its `Gemm`.
 macro_rules! sink {
     (f32) => {
+        Clone::clone
+    };
+    (f64) => {
         Clone::clone
     };
     ($half:ident) => {

@@ -17,7 +17,21 @@ pub struct Float4<T = f32>(pub [T; 4]);
 impl<T: Word> Float4<T> {
     pub const ZERO: Self = Self([T::ZERO; 4]);
 
-    /// Loads 16 bytes.
+    /// Loads 16 bytes of A or B, which are not written while the kernel runs: libNVVM joins only
+    /// about half of such loads by itself.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Self::read`], and `source` is in global memory.
+    #[inline(always)]
+    pub unsafe fn read_only(source: *const T) -> Self {
+        Self(global::load4_read_only(source.cast()).map(T::of_bits))
+    }
+}
+
+/// Four f64 are two accesses of 16 bytes.
+impl<T: Copy> Float4<T> {
+    /// Loads four elements.
     ///
     /// # Safety
     ///
@@ -33,18 +47,7 @@ impl<T: Word> Float4<T> {
         ])
     }
 
-    /// Loads 16 bytes of A or B, which are not written while the kernel runs: libNVVM joins only
-    /// about half of such loads by itself.
-    ///
-    /// # Safety
-    ///
-    /// As for [`Self::read`], and `source` is in global memory.
-    #[inline(always)]
-    pub unsafe fn read_only(source: *const T) -> Self {
-        Self(global::load4_read_only(source.cast()).map(T::of_bits))
-    }
-
-    /// Stores 16 bytes.
+    /// Stores four elements.
     ///
     /// # Safety
     ///

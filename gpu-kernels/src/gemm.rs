@@ -33,6 +33,10 @@ pub struct Gemm<'a, T, C = T, Scalar = T> {
     pub batch_strides: [usize; 3],
     /// Where the CTAs of a stream-K kernel leave partial sums: `2 * G` block tiles.
     pub partials: *mut Scalar,
+    /// Elements from a column of C to the next: 1. Where a kernel for few rows computes the
+    /// transposed product, `ldc` is 1, and this is the distance of the rows of C as it is stored.
+    /// No other kernel reads it.
+    pub column_stride: usize,
 }
 
 impl<T, C, Scalar: Element> Gemm<'_, T, C, Scalar> {
@@ -152,14 +156,23 @@ impl<T, C: Element> Gemm<'_, T, C, C> {
     #[inline(always)]
     pub unsafe fn update(&self, row: usize, col: usize, sum: C) {
         if row < self.m && col < self.n {
-            let c = self.c_of_cta().add(row * self.ldc + col);
-            let product = self.alpha.times(sum);
-            *c = if self.beta == C::ZERO {
-                product
-            } else {
-                self.beta.times_plus(*c, product)
-            };
+            self.update_element(self.c_of_cta().add(row * self.ldc + col), sum);
         }
+    }
+
+    /// The same for an element of C.
+    ///
+    /// # Safety
+    ///
+    /// No other thread touches it.
+    #[inline(always)]
+    pub unsafe fn update_element(&self, c: *mut C, sum: C) {
+        let product = self.alpha.times(sum);
+        *c = if self.beta == C::ZERO {
+            product
+        } else {
+            self.beta.times_plus(*c, product)
+        };
     }
 }
 

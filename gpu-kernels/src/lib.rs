@@ -97,6 +97,7 @@ compat::unless_published! {
         &split::SPLIT_ROWS,
         &split::SPLIT_COLUMNS,
         &fix_up::FIX_UP,
+        &fix_up::FIX_UP_F64,
         &fix_up_half::FIX_UP_BF16,
         &fix_up_half::FIX_UP_F16,
         #[cfg(feature = "f64")]

@@ -241,7 +241,7 @@ fn bytes_in_bounds(start: usize, end: usize) -> u32 {
 #[inline(always)]
 pub(crate) unsafe fn multiply<T: Half, A: Tile, B: Tile, C>(
     gemm: Gemm<'_, u16, C, f32>,
-    c: impl Sink,
+    c: impl Sink<Sum = f32>,
     stages: *mut u16, // (STAGES, A and B, TILE)
 ) {
     const {

@@ -53,6 +53,7 @@ fn row_by_column<'a, T: From<u8>>(a: &'a [T], b: &'a [T], c: *mut T) -> Gemm<'a,
         ldc: 1,
         batch_strides: [0; 3],
         partials: null_mut(),
+        column_stride: 1,
     }
 }
 

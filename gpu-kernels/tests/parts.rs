@@ -34,6 +34,7 @@ fn product(memory: &Aligned, offsets: [usize; 3], [lda, ldb, ldc]: [usize; 3]) -
         ldc,
         batch_strides: [0; 3],
         partials: std::ptr::null_mut(),
+        column_stride: 1,
     }
 }
 

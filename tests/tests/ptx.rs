@@ -11,7 +11,7 @@ use device_kernels::probe::Probe;
 use gpu_gemm::KERNELS;
 use gpu_gemm::device::compiled;
 use gpu_gemm::device::ptx::{with_one_kernel, without_lines};
-use gpu_gemm::gpu_kernels::fix_up::FIX_UP;
+use gpu_gemm::gpu_kernels::fix_up::{FIX_UP, FIX_UP_F64};
 use gpu_gemm::gpu_kernels::fix_up_half::{FIX_UP_BF16, FIX_UP_F16};
 use gpu_gemm::gpu_kernels::spec::{Grid, Variant};
 use gpu_gemm::gpu_kernels::{self, variants};
@@ -294,7 +294,7 @@ fn waits_before_it_reads(arch: NvvmArch, entry: &Entry<'_>) {
     let variant = variant_of(entry.name);
     let is_stream_k = variant.is_some_and(|variant| variant.grid.is_stream_k());
     let is_persistent = variant.is_some_and(|variant| variant.grid.is_persistent());
-    let fix_ups = [FIX_UP, FIX_UP_BF16, FIX_UP_F16];
+    let fix_ups = [FIX_UP, FIX_UP_F64, FIX_UP_BF16, FIX_UP_F16];
     let follows =
         is_stream_k || is_persistent || fix_ups.iter().any(|fix_up| fix_up.name == entry.name);
     // Instructions of only one architecture are a trap on others.

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use gpu_kernels::spec::{ElementType, Major};
+use gpu_kernels::spec::{ElementType, Major, Variant};
 
 /// The dimensions of `C = alpha * A * B + beta * C`: A is `m x k`, B is `k x n`, C is `m x n`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -85,6 +85,8 @@ pub struct Operand {
     pub leading: usize,
     /// Whether every row begins at a multiple of 16 bytes.
     pub aligned: bool,
+    /// Whether the first one does, in each product.
+    pub begins_aligned: bool,
 }
 
 /// The size in bytes of the vectors in which kernels copy operands.
@@ -103,6 +105,29 @@ impl Operand {
             transpose,
             leading,
             aligned: address.is_multiple_of(VECTOR) && pitch.is_multiple_of(VECTOR),
+            begins_aligned: address.is_multiple_of(VECTOR),
+        }
+    }
+
+    /// A as the transpose of B, or B as that of A: in the same memory.
+    fn transposed(self) -> Operand {
+        Operand {
+            transpose: self.transpose.other(),
+            ..self
+        }
+    }
+
+    /// An A of a single row, of `k` elements: they lie along K, also where they are stored as a
+    /// column, if it has no gaps. Of one row nothing but its beginning need be aligned.
+    fn as_row(self, k: usize) -> Operand {
+        match (self.transpose, self.leading) {
+            (Transpose::No, _) | (Transpose::Yes, 1) => Operand {
+                transpose: Transpose::No,
+                leading: k,
+                aligned: self.begins_aligned,
+                ..self
+            },
+            _ => self,
         }
     }
 
@@ -200,6 +225,7 @@ impl Call {
             let follows = batch.count < 2 || bytes.is_multiple_of(VECTOR);
             Operand {
                 aligned: operand.aligned && follows,
+                begins_aligned: operand.begins_aligned && follows,
                 ..operand
             }
         };
@@ -225,6 +251,41 @@ impl Call {
             stride((self.shape.m, self.shape.n), self.ldc),
         ];
         self.batched(Batch { count, strides }, element)
+    }
+
+    /// The product that `variant` computes for it: the same, or the transposed one, `C^T = B^T *
+    /// A^T`, of a kernel for few rows if C has fewer columns than rows; and whether it is that. The
+    /// elements of A and B are where they were. `ldc` is still the distance of the rows of C.
+    pub(crate) fn computed_by(self, variant: &Variant) -> (Call, bool) {
+        let Shape { m, n, k } = self.shape;
+        if !variant.gemv_like {
+            return (self, false);
+        }
+        let is_transposed = m > n;
+        let [a, b, c] = self.batch.strides;
+        let call = match is_transposed {
+            false => self,
+            true => Call {
+                shape: Shape::new(n, m, k),
+                a: self.b.transposed(),
+                b: self.a.transposed(),
+                batch: Batch {
+                    strides: [b, a, c],
+                    ..self.batch
+                },
+                ..self
+            },
+        };
+        match call.shape.m {
+            1 => (
+                Call {
+                    a: call.a.as_row(k),
+                    ..call
+                },
+                is_transposed,
+            ),
+            _ => (call, is_transposed),
+        }
     }
 
     /// How A or B lies in memory.

@@ -45,11 +45,8 @@ pub fn of_floats(kernel: &Kernel) -> impl Iterator<Item = &'static Variant> {
     variants.filter(move |variant| Some(variant.types.data_type()) == data_type)
 }
 
-/// The kernels of which no variant is for tensor cores.
+/// The kernels whose [`of_floats`] are none of tensor cores.
 pub fn on_cuda_cores() -> impl Iterator<Item = &'static Kernel> {
     let kernels = KERNELS.iter().copied();
-    kernels.filter(|kernel| {
-        let mut variants = kernel.variants.iter();
-        variants.all(|variant| variant.unit == Unit::CudaCores)
-    })
+    kernels.filter(|kernel| of_floats(kernel).all(|variant| variant.unit == Unit::CudaCores))
 }

@@ -77,6 +77,8 @@ pub struct Explanation {
     pub cut: Cut,
     /// Copies of A and B made before the kernel runs.
     pub copies: Vec<Copied>,
+    /// Whether the kernel computes the transposed product, whose few rows are the columns of C.
+    pub is_transposed: bool,
     /// How CTAs divide the tiles; null for kernels that are not stream-K.
     pub stream_k: Option<Work>,
     /// The kernel of the N remainder; null where one kernel computes all columns.
@@ -159,9 +161,9 @@ impl Explanation {
             copies: plan
                 .panels()
                 .iter()
-                .flat_map(Panel::copies)
-                .map(Copied::of)
+                .flat_map(|panel| panel.copies().map(|copy| Copied::of(panel, copy)))
                 .collect(),
+            is_transposed: plan.panels().iter().any(Panel::is_transposed),
             stream_k: Work::of(&plan),
             n_remainder: Remainder::of(&plan),
             traffic: traffic.accesses,

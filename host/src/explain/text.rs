@@ -84,6 +84,13 @@ fn launches(explanation: &Explanation) -> impl std::fmt::Display {
 
 /// Operand copies, and each CTA's work if it is not one tile.
 fn write_work(explanation: &Explanation, out: &mut dyn Write) -> io::Result<()> {
+    if explanation.is_transposed {
+        let meaning = "its rows are columns of C, and its B is A";
+        writeln!(
+            out,
+            "transposed the kernel computes C^T = B^T * A^T: {meaning}"
+        )?;
+    }
     for copy in &explanation.copies {
         let (matrix, rows, columns) = (copy.matrix, copy.rows, copy.columns);
         let is = if copy.transposed {

@@ -21,14 +21,14 @@ pub struct Copied {
 }
 
 impl Copied {
-    pub(super) fn of(copy: OperandCopy) -> Copied {
+    pub(super) fn of(panel: &Panel, copy: OperandCopy) -> Copied {
         let transpose = match copy.transposed {
             true => Transpose::Yes,
             false => Transpose::No,
         };
         let (rows, columns) = copy.target;
         Copied {
-            matrix: match copy.factor {
+            matrix: match panel.as_called(copy.factor) {
                 Factor::A => 'A',
                 Factor::B => 'B',
             },

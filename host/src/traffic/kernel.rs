@@ -109,9 +109,13 @@ impl Traffic {
         use Space::{Global, Shared};
         match variant.staging {
             Staging::None => {
-                let (a, b) = (m * k * n.div_ceil(thread_n), n * k * m.div_ceil(thread_m));
-                add(Global, Read, 'A', per(thread_n), a);
-                add(Global, Read, 'B', per(thread_m), b);
+                let (reader_m, reader_n) = match variant.unit {
+                    Unit::CudaCores => (thread_m, thread_n),
+                    Unit::TensorCores { warp_tile: (m, n) } => (m.into(), n.into()),
+                };
+                let (a, b) = (m * k * n.div_ceil(reader_n), n * k * m.div_ceil(reader_m));
+                add(Global, Read, 'A', per(reader_n), a);
+                add(Global, Read, 'B', per(reader_m), b);
             }
             Staging::RowOfA => {
                 // A row that fits stays in shared memory; the parts of a longer row are loaded
@@ -207,6 +211,10 @@ mod tests {
         let mut count = |which: usize, elements: usize| counts[which] += elements as u128;
         match variant.staging {
             Staging::None => {
+                let (thread_m, thread_n) = match variant.unit {
+                    Unit::CudaCores => (thread_m, thread_n),
+                    Unit::TensorCores { warp_tile } => warp_tile,
+                };
                 for row in (0..m).step_by(thread_m as usize) {
                     for col in (0..n).step_by(thread_n as usize) {
                         for _i in 0..k {

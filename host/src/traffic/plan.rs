@@ -40,7 +40,7 @@ impl Traffic {
         };
         let mut accesses = Vec::new();
         for copy in panel.copies() {
-            let (matrix, formula) = match copy.factor {
+            let (matrix, formula) = match panel.as_called(copy.factor) {
                 Factor::A => ('A', "M*K"),
                 Factor::B => ('B', "K*N"),
             };
@@ -50,7 +50,15 @@ impl Traffic {
                 accesses.push(global(By::Copy, direction, matrix, formula, elements));
             }
         }
-        accesses.extend(Traffic::of(variant, shape, reads_c).accesses);
+        let of_kernel = Traffic::of(variant, shape, reads_c).accesses.into_iter();
+        accesses.extend(of_kernel.map(|access| Access {
+            matrix: match (access.matrix, panel.is_transposed()) {
+                ('A', true) => 'B',
+                ('B', true) => 'A',
+                (matrix, _) => matrix,
+            },
+            ..access
+        }));
         if let Some(partials) = Partials::of(panel) {
             let tile = variant.tile.m * variant.tile.n;
             let formula = format!("{} * {tile}", partials.segments);

@@ -13,8 +13,9 @@ use tests::devices::Backend;
 
 pub fn trials() -> Vec<Trial> {
     type Test = fn(Tier);
-    let tests: [(&str, Test); 4] = [
+    let tests: [(&str, Test); 5] = [
         ("f32", |tier| all_are_exact::<f32>(ElementType::F32, tier)),
+        ("f64", |tier| all_are_exact::<f64>(ElementType::F64, tier)),
         ("bf16", |tier| {
             all_are_exact::<Bf16>(ElementType::Bf16, tier)
         }),
@@ -63,19 +64,26 @@ fn is_exact<C: Number>(variant: &'static Variant) {
     for ((rows, columns, k_iterations), division) in DIVISIONS {
         // The last tiles are not full, except those of one row.
         let shape = Shape::new(rows * m - m / 4, columns * n - 5, k_iterations * k - 1);
-        let data = small_integers::<C>(shape.k).expect("sums fit");
-        let (scalars, compact) = ([2, -1].map(C::from_integer).into(), Storage::COMPACT);
-        let problem = Problem::<C>::random_as(inputs, shape, compact, data, 7, scalars);
-        let problem = problem.unwrap();
-        let choice = Choice {
-            variant,
-            decomposition: Some(division),
-        };
-        let name = choice.description();
-        let run = host::run::run(&device, choice, &problem, &|| ());
-        let c = run.unwrap_or_else(|error| panic!("{name}: {error}")).c;
-        let exact = verify::exact(&problem, &c, tile, Coverage::Full);
-        exact.unwrap_or_else(|failure| panic!("{name}: {failure}"));
+        // A kernel for few rows divides few columns alike.
+        let mut shapes = vec![shape];
+        if variant.gemv_like {
+            shapes.push(Shape::new(shape.n, shape.m, shape.k));
+        }
+        for shape in shapes {
+            let data = small_integers::<C>(shape.k).expect("sums fit");
+            let (scalars, compact) = ([2, -1].map(C::from_integer).into(), Storage::COMPACT);
+            let problem = Problem::<C>::random_as(inputs, shape, compact, data, 7, scalars);
+            let problem = problem.unwrap();
+            let choice = Choice {
+                variant,
+                decomposition: Some(division),
+            };
+            let name = format!("{}, {shape}", choice.description());
+            let run = host::run::run(&device, choice, &problem, &|| ());
+            let c = run.unwrap_or_else(|error| panic!("{name}: {error}")).c;
+            let exact = verify::exact(&problem, &c, tile, Coverage::Full);
+            exact.unwrap_or_else(|failure| panic!("{name}: {failure}"));
+        }
     }
 }
 

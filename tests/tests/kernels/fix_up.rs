@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicPtr, Ordering::Relaxed};
 use cuda_std::simulator::{Launch, Report, ThreadOrder};
 use gpu_gemm::gpu_kernels::fix_up::{self, FixUp, fix_up};
 use gpu_gemm::gpu_kernels::fix_up_half::{fix_up_bf16, fix_up_f16};
+use gpu_gemm::gpu_kernels::gemm::Gemm;
 use gpu_gemm::gpu_kernels::variants;
 use gpu_gemm::{Bf16, F16};
 use libtest_mimic::Trial;
@@ -107,14 +108,22 @@ impl Divided {
         // SAFETY: the caller vouches for it.
         unsafe {
             fix_up(FixUp {
-                m,
-                n,
-                depth: self.k_iterations * TILE_K,
-                alpha: ALPHA,
-                c,
-                ldc: self.ldc,
-                beta: BETA,
-                partials: partials.as_ptr(),
+                gemm: Gemm {
+                    m,
+                    n,
+                    k: self.k_iterations * TILE_K,
+                    alpha: ALPHA,
+                    a: &[],
+                    lda: 0,
+                    b: &[],
+                    ldb: 0,
+                    beta: BETA,
+                    c,
+                    ldc: self.ldc,
+                    batch_strides: [0; 3],
+                    partials: partials.as_ptr().cast_mut(),
+                    column_stride: 1,
+                },
                 tile_m,
                 tile_n,
                 tile_k: TILE_K,

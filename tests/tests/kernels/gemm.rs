@@ -169,9 +169,11 @@ fn kernel_trials<T: Number>(variant: &'static Variant) -> Vec<Trial> {
 /// Whether OpenCL runs this variant: in the quick tier the first of each kernel for each data
 /// type, except those that take PoCL ten seconds or more to compile.
 fn is_in_opencl(variant: &'static Variant, tier: Tier) -> bool {
-    // OpenCL C has no tensor cores, and no conversions from f16.
-    let has_text =
-        |variant: &Variant| variant.unit == Unit::CudaCores && variant.types.a != ElementType::F16;
+    // OpenCL C has no tensor cores, no conversions from f16, and no lanes that exchange values.
+    let has_text = |variant: &Variant| {
+        let exchanges = variant.gemv_like && variant.b.major == Major::K;
+        variant.unit == Unit::CudaCores && variant.types.a != ElementType::F16 && !exchanges
+    };
     // Another kernel computes the N remainder.
     let mut of_remainder = gpu_kernels::remainder_variant(variant).into_iter();
     if !has_text(variant) || !of_remainder.all(has_text) {

@@ -103,7 +103,7 @@ const MOST_CTAS_A_TILE: usize = 1024;
 
 /// The decompositions of a kernel's tiles that may be worth trying.
 fn decompositions(variant: &Variant, call: &Call, facts: &DeviceFacts) -> Vec<Decomposition> {
-    let of_one = tiles(call.shape, variant.tile);
+    let of_one = tiles(call.computed_by(variant).0.shape, variant.tile);
     let at_once = facts.ctas_at_once(variant);
     let with = |ctas: u32, waves: usize| Decomposition {
         ctas,
@@ -182,8 +182,8 @@ mod tests {
             plan.variant().name
         };
         let simulator = DeviceFacts::simulator();
-        assert_eq!(chosen(1, &simulator), "tiled-16");
-        assert_eq!(chosen(1, &h200()), "warp-specialized-fp64-32x64");
+        assert_eq!(chosen(1, &simulator), "few-rows-1-nt");
+        assert_eq!(chosen(1, &h200()), "few-rows-1-nt");
         assert_eq!(chosen(512, &simulator), "warp-specialized-fp64");
     }
 

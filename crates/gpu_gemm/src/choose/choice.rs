@@ -45,7 +45,10 @@ impl Choice {
                         false => Decomposition::persistent(of_one, ctas),
                     }
                 }
-                _ => Decomposition::even(tiles(call.shape, self.variant.tile), ctas),
+                _ => {
+                    let (computed, _) = call.computed_by(self.variant);
+                    Decomposition::even(tiles(computed.shape, self.variant.tile), ctas)
+                }
             }
         };
         let decomposition = self.decomposition.unwrap_or_else(even);

@@ -246,7 +246,7 @@ mod tests {
         assert_eq!(name, "warp-specialized-nt");
         let (name, ctas, ..) = fastest_for(16, 4096, 4096);
         assert_eq!((name, ctas), ("persistent-64x128-nt", 96));
-        let (name, ctas, _) = fastest_for(8, 512, 500_000);
+        let (name, ctas, _) = fastest_for(40, 512, 500_000);
         assert_eq!((name, ctas), ("persistent-64x128-nt", 132));
         // Each tile has three CTAs, so that those that share columns read them together.
         let (name, ctas, _) = fastest_for(128, 2112, 7168);

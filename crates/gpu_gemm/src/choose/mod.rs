@@ -268,6 +268,8 @@ mod tests {
     use super::*;
     use gpu_kernels::spec::ElementType;
 
+    use crate::call::Factor;
+    use crate::plan::OperandCopy;
     use crate::tests::{h200, t4};
 
     fn compact(shape: Shape) -> Call {
@@ -536,12 +538,57 @@ mod tests {
             }
         }
         for m in [5, 8, 9, 16, 64, 1000, 5000] {
-            for (n, k) in [(1, 1), (16, 4096), (128, 128), (2112, 7168), (24576, 1536)] {
+            for (n, k) in [(16, 4096), (128, 128), (2112, 7168), (24576, 1536)] {
                 let choice = chosen(m, n, k);
                 let name = choice.variant.name;
                 assert!(!name.starts_with("few-rows"), "{m} x {n} x {k}: {name}");
             }
         }
+    }
+
+    #[test]
+    fn few_columns_are_few_rows_of_the_transposed_product_and_only_b_is_copied() {
+        let chooser = Chooser::untuned(h200());
+        let layouts = Transpose::ALL.map(|a| Transpose::ALL.map(|b| [a, b]));
+        for data_type in [DataType::F32, DataType::F64, DataType::BF16, DataType::F16] {
+            for ([a, b], n) in layouts
+                .concat()
+                .into_iter()
+                .flat_map(|ab| [1, 2, 4].map(|n| (ab, n)))
+            {
+                let shape = Shape::new(4096, n, 4096);
+                let call = Call::compact(shape, a, b, data_type.inputs);
+                let plan = chooser.plan(data_type, call, usize::MAX).unwrap();
+                let (name, panel) = (plan.variant().name, &plan.panels()[0]);
+                assert!(
+                    panel.is_transposed(),
+                    "{data_type} {shape} {a:?} {b:?}: {name}"
+                );
+                let copied = |copy: OperandCopy| panel.as_called(copy.factor);
+                let copies: Vec<Factor> = panel.copies().map(copied).collect();
+                assert!(copies.is_empty() || n > 1 && copies == [Factor::B]);
+            }
+        }
+    }
+
+    #[test]
+    fn each_variant_for_few_rows_is_chosen_for_some_shape() {
+        let chooser = Chooser::untuned(h200());
+        let mut unchosen: Vec<&str> = gpu_kernels::variants()
+            .filter(|variant| variant.gemv_like)
+            .map(|variant| variant.entry.name)
+            .collect();
+        for data_type in DataType::ALL {
+            for (m, b) in [1, 4, 8].map(|m| Transpose::ALL.map(|b| (m, b))).concat() {
+                for (n, k) in [(4096, 4096), (24576, 1536), (32768, 512)] {
+                    let shape = Shape::new(m, n, k);
+                    let call = Call::compact(shape, Transpose::No, b, data_type.inputs);
+                    let choice = chooser.choose_for(data_type, call).unwrap();
+                    unchosen.retain(|name| *name != choice.variant.entry.name);
+                }
+            }
+        }
+        assert_eq!(unchosen, [""; 0]);
     }
 
     #[test]

@@ -13,6 +13,10 @@
 //! needs no copies and splits no tiles; else the launches are made for one product after the
 //! other, in the same workspace.
 //!
+//! A kernel for few rows computes the transposed product, `C^T = B^T * A^T`, where C has fewer
+//! columns than rows: few columns are few rows of that. The operands stay where they are, and C is
+//! written column by column.
+//!
 //! If a kernel leaves the last columns of C to another kernel ([`Variant::n_remainder`]), they
 //! are a second panel: the same launches follow for them, with the existing copy of A.
 

@@ -1,6 +1,6 @@
 //! Consecutive columns of C that one kernel computes, and the launches for them.
 
-use gpu_kernels::fix_up::{self, FIX_UP};
+use gpu_kernels::fix_up::{self, FIX_UP, FIX_UP_F64};
 use gpu_kernels::fix_up_half::{FIX_UP_BF16, FIX_UP_F16};
 use gpu_kernels::spec::{ElementType, Grid, Major, Rounding, Variant};
 use gpu_kernels::stream_k::StreamK;
@@ -28,8 +28,9 @@ struct Part {
 #[derive(Clone, Debug)]
 pub struct Panel {
     variant: &'static Variant,
-    /// The product that it computes: the call with its own columns only.
+    /// The product that it computes: the call with its own columns only, or the transposed one.
     call: Call,
+    is_transposed: bool,
     first_column: usize,
     /// The copies that the kernel reads, of A and of B.
     a_copy: Option<OperandCopy>,
@@ -66,12 +67,14 @@ impl Panel {
         decomposition: Decomposition,
         a_copy: Option<OperandCopy>,
     ) -> Option<Panel> {
+        let (call, is_transposed) = call.computed_by(variant);
         let (own_a_copy, offset) = copy(Factor::A, variant, &call, 0)?;
         let (b_copy, partials_offset) = copy(Factor::B, variant, &call, offset)?;
         let mut panel = Panel {
             ctas: decomposition.ctas,
             variant,
             call,
+            is_transposed,
             first_column,
             a_copy: own_a_copy,
             b_copy,
@@ -116,9 +119,24 @@ impl Panel {
         self.variant
     }
 
-    /// The product that it computes: its own columns of C only.
+    /// The product that it computes: its own columns of C only, or the transposed product.
     pub fn call(&self) -> &Call {
         &self.call
+    }
+
+    /// Whether it computes the transposed product, `C^T = B^T * A^T`: few columns of C are few rows
+    /// of that.
+    pub fn is_transposed(&self) -> bool {
+        self.is_transposed
+    }
+
+    /// What is A or B to the kernel, as the caller names it.
+    pub fn as_called(&self, factor: Factor) -> Factor {
+        match (factor, self.is_transposed) {
+            (Factor::A, true) => Factor::B,
+            (Factor::B, true) => Factor::A,
+            (factor, false) => factor,
+        }
     }
 
     /// Its first column in C.
@@ -249,12 +267,13 @@ impl Panel {
     fn stored(&self, factor: Factor, product: &Call) -> View {
         let operand = self.call.operand(factor);
         let leading = operand.leading;
+        let called = self.as_called(factor);
         let view = |memory: Memory| View {
             address: memory.start(),
-            extent: product.extent(factor),
+            extent: product.extent(called),
             leading,
         };
-        match factor {
+        match called {
             Factor::A => view(Memory::A),
             Factor::B => {
                 let (row, column) = operand.transpose.of((0, self.first_column));
@@ -264,10 +283,19 @@ impl Panel {
         }
     }
 
+    /// From a row of what the kernel computes to the next, in C, and from a column to the next.
+    fn strides_of_c(&self) -> [usize; 2] {
+        match self.is_transposed {
+            true => [1, self.call.ldc],
+            false => [self.call.ldc, 1],
+        }
+    }
+
     /// A [`Gemm`](gpu_kernels::gemm::Gemm), for `rows` rows of C.
     fn gemm_arguments(&self, rows: usize, a: View, b: View, c: Address) -> Vec<Argument> {
         let Shape { n, k, .. } = self.call.shape;
         let [stride_a, stride_b, stride_c] = self.together().strides;
+        let [row_stride, column_stride] = self.strides_of_c();
         vec![
             Argument::Count(rows),
             Argument::Count(n),
@@ -279,11 +307,12 @@ impl Panel {
             Argument::Count(b.leading),
             Argument::Beta,
             Argument::Pointer(c),
-            Argument::Count(self.call.ldc),
+            Argument::Count(row_stride),
             Argument::Count(stride_a),
             Argument::Count(stride_b),
             Argument::Count(stride_c),
             Argument::Pointer(self.partials()),
+            Argument::Count(column_stride),
         ]
     }
 
@@ -340,6 +369,7 @@ impl Panel {
     /// From a product's part of a memory to that of the next, in elements of a type.
     fn stride(&self, memory: Memory) -> (usize, ElementType) {
         let ([a, b, c], types) = (self.call.batch.strides, self.variant.types);
+        let [a, b] = if self.is_transposed { [b, a] } else { [a, b] };
         match memory {
             Memory::A => (a, types.a),
             Memory::B => (b, types.b),
@@ -467,7 +497,7 @@ impl Panel {
 
     /// The launch that adds up partial sums.
     fn fix_up_launch(&self, stream_k: &StreamK) -> Launch {
-        let Shape { m, n, k } = self.call.shape;
+        let m = self.call.shape.m;
         let tile = self.variant.tile;
         let groups = self.fix_up_groups();
         let ctas = self
@@ -475,18 +505,19 @@ impl Panel {
             .div_ceil(fix_up::elements_of_block(groups));
         let [tile_m, tile_n, tile_k] = [tile.m, tile.n, tile.k].map(|size| size as usize);
         let (waves, of_grid) = (stream_k.data_parallel_waves, stream_k.ctas);
-        // A `FixUp`.
-        let arguments = [
-            &[m, n, k].map(Argument::Count)[..],
-            &[Argument::Alpha, Argument::Pointer(self.c(0))],
-            &[Argument::Count(self.call.ldc), Argument::Beta],
-            &[Argument::Pointer(self.partials())],
-            &[tile_m, tile_n, tile_k, of_grid, waves, groups].map(Argument::Count),
-        ];
+        // A `FixUp`: A and B are not read.
+        let none = View {
+            address: Memory::C.start(),
+            extent: 0,
+            leading: 0,
+        };
+        let mut arguments = self.gemm_arguments(m, none, none, self.c(0));
+        arguments.extend([tile_m, tile_n, tile_k, of_grid, waves, groups].map(Argument::Count));
         Launch {
             kernel: match self.variant.types.c {
                 ElementType::Bf16 => FIX_UP_BF16,
                 ElementType::F16 => FIX_UP_F16,
+                ElementType::F64 => FIX_UP_F64,
                 _ => FIX_UP,
             },
             grid: (ctas as u32, stream_k.stream_k_tiles() as u32),
@@ -494,7 +525,7 @@ impl Panel {
             block: (fix_up::THREADS as u32, 1),
             dynamic_shared_bytes: 0,
             element: self.variant.types.c,
-            arguments: arguments.concat(),
+            arguments,
             waits: Waits::InTheKernel,
         }
     }
