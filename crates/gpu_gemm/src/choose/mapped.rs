@@ -244,8 +244,11 @@ mod tests {
         assert_eq!((name, waves), ("persistent-nt", 15));
         let (name, ..) = fastest_for(4096, 7168, 16_384);
         assert_eq!(name, "warp-specialized-nt");
+        // Up to 16 rows memory is the limit, and staging tiles only takes longer.
         let (name, ctas, ..) = fastest_for(16, 4096, 4096);
-        assert_eq!((name, ctas), ("persistent-64x128-nt", 96));
+        assert_eq!((name, ctas), ("few-rows-8-nt", 256));
+        let (name, ctas, ..) = fastest_for(24, 4096, 4096);
+        assert_eq!((name, ctas), ("persistent-64x64-nt", 64));
         let (name, ctas, _) = fastest_for(40, 512, 500_000);
         assert_eq!((name, ctas), ("persistent-64x128-nt", 132));
         // Each tile has three CTAs, so that those that share columns read them together.

@@ -39,6 +39,9 @@ const UNEVENNESS: f64 = 0.1;
 /// Measured over modelled time of matrix-vector kernels in 16 bits: the model knows memory by
 /// operands of f32. On an H200 it was 0.76 to 1.04 in seven products of one row.
 const FEW_ROW_FACTOR: f64 = 0.87;
+/// Rows of tiles of a matrix-vector kernel, for each of which it reads B again: from the L2, if
+/// there are few.
+const MOST_TILE_ROWS: usize = 4;
 /// Warp schedulers of an SM.
 const SCHEDULERS: u64 = 4;
 
@@ -69,8 +72,7 @@ fn of_panel(panel: &Panel, facts: &DeviceFacts) -> Option<f64> {
     if shape.is_empty() {
         return Some(0.0);
     }
-    // A matrix-vector kernel reads B again for each row of tiles: it is meant for a single row.
-    if variant.gemv_like && shape.m > variant.tile.m as usize {
+    if variant.gemv_like && shape.m.div_ceil(variant.tile.m as usize) > MOST_TILE_ROWS {
         return None;
     }
     let parts = [
