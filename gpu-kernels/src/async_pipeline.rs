@@ -43,7 +43,7 @@ use crate::tile_loader::{KMajor, MnMajor, TileLoader, Unaligned};
 const STAGES: usize = 4;
 
 /// The order in which eight columns of a thread tile are multiplied. It was found by a random
-/// search (docs/src/tuning.md): 214 registers instead of 230.
+/// search for fewer registers (docs/src/tuning.md).
 const COLUMN_ORDER: [usize; 8] = [6, 5, 2, 1, 4, 0, 7, 3];
 
 /// A thread's fragments of one k: TM elements of a column of A, TN of a row of B.

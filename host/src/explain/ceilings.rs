@@ -126,7 +126,7 @@ mod tests {
                 "tiled-32",
                 (8 + 32, 2),
                 32.0 / 42.0 / 4.0,
-                32.0 / 112.0,
+                32.0 / 110.0,
                 ["loads"; 2],
             ),
             // Two float4s of A and two of B for 64 FMAs.
@@ -134,7 +134,7 @@ mod tests {
                 "register-blocked-sn8",
                 (32, 8),
                 3.2,
-                512.0 / 719.0,
+                512.0 / 747.0,
                 ["instruction issue"; 2],
             ),
             (

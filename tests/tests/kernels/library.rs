@@ -551,9 +551,9 @@ impl<T: Number + MultipliesInto<C>, C: Number> Library<'_, T, C> {
             return product.check(self, &small);
         }
         let (after, said) = product.got(&small)?;
-        // Copies of 40 x 8008 and of 8001 x 32, at multiples of 256 bytes.
-        let needed =
-            (40usize * 8008 * 2).next_multiple_of(256) + (8001usize * 32 * 2).next_multiple_of(256);
+        // Copies of 40 x 8008 and of 30 x 8008 elements, each a multiple of 256 bytes.
+        let copy = |rows: usize| (rows * 8008 * 2).next_multiple_of(256);
+        let needed = copy(40) + copy(30);
         let name = T::DATA_TYPE.name();
         let expected = format!(
             "This product of {name} takes {needed} bytes of workspace or more, and there are 1048576. \
