@@ -26,8 +26,12 @@ static TILE: Tile = Tile(UnsafeCell::new([0; 32]));
 #[address_space(constant)]
 static STEP: u32 = 3;
 
+/// Words at a multiple of 16 bytes, which asynchronous copies need.
+#[repr(align(16))]
+struct Words([u32; 32]);
+
 #[address_space(shared)]
-static mut WORDS: MaybeUninit<[u32; 32]> = MaybeUninit::uninit();
+static mut WORDS: MaybeUninit<Words> = MaybeUninit::uninit();
 
 #[address_space(shared)]
 static mut LARGE: MaybeUninit<[u8; 48 * 1024]> = MaybeUninit::uninit();
@@ -77,12 +81,12 @@ fn both_ways_find_the_same_memory() {
 
 #[test]
 fn asynchronous_copies_write_to_it() {
-    let source = [1u32, 2, 3, 4];
+    let source = Words(std::array::from_fn(|i| i as u32 + 1));
     let result = Launch::new(1, 1).run(|| unsafe {
-        pipeline::memcpy_async(by_address().cast(), source.as_ptr().cast::<[u32; 4]>());
+        pipeline::memcpy_async(by_address().cast(), source.0.as_ptr().cast::<[u32; 4]>());
         pipeline::commit();
         pipeline::wait_prior::<0>();
-        assert_eq!(*by_address().cast::<[u32; 4]>(), source);
+        assert_eq!(*by_address().cast::<[u32; 4]>(), source.0[..4]);
     });
     result.unwrap();
 }

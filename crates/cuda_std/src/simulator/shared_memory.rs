@@ -24,7 +24,7 @@ pub(super) const MOST_BYTES: usize = 227 * 1024;
 
 /// The byte that a block finds in memory that it has not written: NaN in every float format.
 pub(super) const POISON: u8 = 0xFF;
-const ALIGNMENT: usize = 16;
+pub(super) const ALIGNMENT: usize = 16;
 /// Bytes behind the block's memory that must stay poisoned.
 const GUARD: usize = 1024;
 /// The first of them, which are checked after each run of a thread; each array has as many behind
@@ -47,7 +47,6 @@ pub(super) struct SharedMemory {
     pub dynamic_bytes: usize,
     arrays: Vec<Array>,
     statics: Vec<Static>,
-    is_of_cluster: bool,
     /// The end of all arrays, and of dynamic shared memory.
     end: usize,
     /// Where that is on a GPU, which has no guards.
@@ -105,7 +104,8 @@ impl Static {
         unsafe { slice::from_raw_parts_mut(self.at(0), self.bytes) }
     }
 
-    fn is_written(&self) -> bool {
+    /// Whether a thread has written to it, while none runs.
+    pub fn is_written(&self) -> bool {
         self.memory().iter().any(|byte| *byte != POISON)
     }
 }
@@ -122,7 +122,6 @@ impl Default for SharedMemory {
             dynamic_bytes: 0,
             arrays: Vec::new(),
             statics: Vec::new(),
-            is_of_cluster: false,
             end: 0,
             taken: 0,
             most_static_bytes: 0,
@@ -137,9 +136,8 @@ impl Default for SharedMemory {
 impl SharedMemory {
     /// Prepares for a launch with this many bytes of dynamic shared memory, which must be at most
     /// [`MOST_BYTES`].
-    pub fn begin_launch(&mut self, dynamic_bytes: usize, is_of_cluster: bool, statics: &[Static]) {
+    pub fn begin_launch(&mut self, dynamic_bytes: usize, statics: &[Static]) {
         self.dynamic_bytes = dynamic_bytes;
-        self.is_of_cluster = is_of_cluster;
         self.statics = statics.to_vec();
         self.most_static_bytes = 0;
     }
@@ -390,8 +388,12 @@ impl SharedMemory {
         Ok(unsafe { self.start.add(offset) })
     }
 
-    /// Counts an array of the block's.
-    fn take(&mut self, bytes: usize, align: usize) -> Result<(), usize> {
+    /// Counts an array of the block.
+    ///
+    /// # Errors
+    ///
+    /// The bytes that all arrays would take, if that is more than a block can have.
+    pub fn take(&mut self, bytes: usize, align: usize) -> Result<(), usize> {
         let taken = self.taken.next_multiple_of(align) + bytes;
         let static_bytes = taken - self.dynamic_bytes.next_multiple_of(ALIGNMENT);
         if static_bytes > MOST_STATIC_BYTES || static_bytes + self.dynamic_bytes > MOST_BYTES {
@@ -402,28 +404,12 @@ impl SharedMemory {
         Ok(())
     }
 
-    /// Counts the statics that threads have used: that which `is_named`, and those that are written.
-    ///
-    /// # Errors
-    ///
-    /// The first that the block cannot have, and the bytes that all arrays would take: it is one too
-    /// many, or other blocks of a cluster would use it, too.
-    pub fn use_statics(
-        &mut self,
-        is_named: impl Fn(&Static) -> bool,
-    ) -> Result<(), (Static, usize)> {
-        for number in 0..self.statics.len() {
-            let each = self.statics[number];
-            if !each.is_used && (is_named(&each) || each.is_written()) {
-                self.statics[number].is_used = true;
-                let taken = self.take(each.bytes, ALIGNMENT);
-                taken.map_err(|static_bytes| (each, static_bytes))?;
-                if self.is_of_cluster {
-                    return Err((each, 0));
-                }
-            }
-        }
-        Ok(())
+    /// A static of which this is the first use by the block, if there is one.
+    pub fn newly_used(&mut self, is_used: impl Fn(&Static) -> bool) -> Option<Static> {
+        let mut statics = self.statics.iter_mut();
+        let each = statics.find(|each| !each.is_used && is_used(each))?;
+        each.is_used = true;
+        Some(*each)
     }
 
     /// The start of the dynamic shared memory.

@@ -1,7 +1,7 @@
 //! Statics in shared memory, and the functions by which kernels find their block's shared memory.
 
 use super::block::{Block, Thread};
-use super::shared_memory::{ARENA, NEAR, POISON, Static};
+use super::shared_memory::{ALIGNMENT, ARENA, NEAR, POISON, Static};
 use super::{BarrierSite, Fault, current};
 use std::alloc::Layout;
 use std::cell::UnsafeCell;
@@ -32,8 +32,11 @@ pub(crate) fn shared_bytes() -> u32 {
 /// The offset of an address in the block's shared memory: what the address is on a GPU.
 #[track_caller]
 pub(crate) fn shared_offset(address: *const u8) -> u32 {
-    let memory = current::block().shared_memory.borrow();
-    current::or_fail(memory.offset_within(address)) as u32
+    let offset = current::block()
+        .shared_memory
+        .borrow()
+        .offset_within(address);
+    current::or_fail(offset) as u32
 }
 
 /// The static of a `shared_array!`: a handle that dereferences to the current block's array.
@@ -69,14 +72,10 @@ impl<T> SharedStatic<T> {
         drop(memory);
         match array {
             Ok(array) => array.cast(),
-            Err(static_bytes) => current::fail(Fault::SharedMemory {
-                block: block.index.get(),
-                thread: current::thread().index,
-                site,
-                bytes: size_of::<T>(),
-                static_bytes,
-                dynamic_bytes: block.shared_memory.borrow().dynamic_bytes,
-            }),
+            Err(static_bytes) => {
+                let of = (block, current::thread());
+                current::fail(too_much(of, site, size_of::<T>(), static_bytes))
+            }
         }
     }
 }
@@ -165,27 +164,38 @@ impl<T> NamedStatic<T> {
     }
 }
 
-/// Counts the statics that a thread has used: the one that it has named, and those that it has
-/// written by their addresses.
+/// Counts the statics that a thread has used and no other of its block before.
 pub(super) fn note_statics(
     block: &Block,
     thread: &Thread,
-    is_named: impl Fn(&Static) -> bool,
+    is_used: impl Fn(&Static) -> bool,
 ) -> Result<(), Fault> {
-    let mut memory = block.shared_memory.borrow_mut();
-    let dynamic_bytes = memory.dynamic_bytes;
-    let used = memory.use_statics(is_named);
-    used.map_err(|(each, static_bytes)| match block.launch.cluster {
-        1 => Fault::SharedMemory {
-            block: block.index.get(),
-            thread: thread.index,
-            site: each.site,
-            bytes: each.bytes,
-            static_bytes,
-            dynamic_bytes,
-        },
-        _ => Fault::SharedStaticOfCluster { site: each.site },
-    })
+    let newly_used = || block.shared_memory.borrow_mut().newly_used(&is_used);
+    while let Some(Static { site, bytes, .. }) = newly_used() {
+        if block.launch.cluster > 1 {
+            return Err(Fault::SharedStaticOfCluster { site });
+        }
+        let taken = block.shared_memory.borrow_mut().take(bytes, ALIGNMENT);
+        taken.map_err(|static_bytes| too_much((block, thread), site, bytes, static_bytes))?;
+    }
+    Ok(())
+}
+
+/// The fault of an array of `bytes` that does not fit.
+fn too_much(
+    (block, thread): (&Block, &Thread),
+    site: BarrierSite,
+    bytes: usize,
+    static_bytes: usize,
+) -> Fault {
+    Fault::SharedMemory {
+        block: block.index.get(),
+        thread: thread.index,
+        site,
+        bytes,
+        static_bytes,
+        dynamic_bytes: block.shared_memory.borrow().dynamic_bytes,
+    }
 }
 
 impl<T> Deref for NamedStatic<T> {

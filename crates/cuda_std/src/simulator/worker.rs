@@ -55,7 +55,7 @@ impl<'launch> Worker<'launch> {
                 stacks,
                 mut shared_memory,
             } = spare.unwrap_or_default();
-            shared_memory.begin_launch(launch.dynamic_shared_bytes, launch.cluster > 1, statics);
+            shared_memory.begin_launch(launch.dynamic_shared_bytes, statics);
             let block = Block::new(launch, rank, shared_memory, Arc::clone(&watchdog));
             coroutines.push(Coroutines::new(block.threads.len(), stacks));
             blocks.push(block);
@@ -246,7 +246,7 @@ fn run_thread(
     if let Some(overrun) = current::cluster().iter().find_map(nearby) {
         return Err(overrun_by(Some(thread), block, overrun));
     }
-    note_statics(block, thread, |_| false)
+    note_statics(block, thread, Static::is_written)
 }
 
 /// The fault of writing behind the block's shared memory, by this thread or by an unknown one.
