@@ -778,9 +778,9 @@ macro_rules! few_rows {
     };
 }
 
-// Of one row of tiles memory is the limit: the rates are fitted to those of two rows (4096 x 1 to 16
-// x 4096, H200), or guessed from how much of B is in flight. Of 16 bits, tiles of 32 columns would
-// have 128 k-slices: 38 us for 1 x 24576 x 1536, where those of 64 columns take 21 (H200).
+// Memory limits a single row of tiles. So the rates are fitted to two rows of tiles (4096 x 1 to
+// 16 x 4096, H200), or guessed from the bytes of B in flight. In 16 bits, tiles of 32 columns would
+// have 128 k-slices: 38 us for 1 x 24576 x 1536, where tiles of 64 columns take 21 (H200).
 few_rows! {
     "few-rows-1" AlongN<4, 8, 8>, threads(256) tile(1, 128)
         thread_tile(1, 4) launch_bounds(2) Rate::h200(3.2, 0.3, 2);

@@ -194,11 +194,12 @@ fn each_once<T: PartialEq>(
     Ok(all)
 }
 
-/// The variants and rungs that `names` name, each once, in that order. A kernel's name means its first
-/// variant of the element type, a variant's for itself, `all` for every variant of the element type,
-/// `cpu` for every CPU rung that has it, and `auto` for the kernel that suits the shape. In a pattern
-/// such as `async-*`, each `*` matches any characters; it means every variant whose name, or
-/// whose kernel's name, it matches, and for such CPU rungs. Upper and lower case are the same.
+/// The variants and rungs that `names` name, each once, in that order. A kernel's name means its
+/// first variant of the element type, a variant's for itself, `all` for every variant of the
+/// element type, `cpu` for every CPU rung that has it, and `auto` for the kernel that suits the
+/// shape. In a pattern such as `async-*`, each `*` matches any characters; it means every variant
+/// whose name, or whose kernel's name, it matches, and for such CPU rungs. Upper and lower case are
+/// the same.
 ///
 /// # Errors
 ///

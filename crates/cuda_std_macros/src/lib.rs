@@ -93,10 +93,10 @@ pub fn kernel(arguments: TokenStream, item: TokenStream) -> TokenStream {
 /// The type of a `constant` static is `Copy`: an atomic or a cell could be written, and the GPU
 /// only reads that memory.
 ///
-/// In the simulator, `global` and `constant` change nothing. The memory of a `shared` static is that
-/// of the block that runs: a program that has one runs one block at a time. Use it from a kernel's
-/// thread only. In the simulator it cannot be used in clusters, nor by TMA and `wgmma`, which take
-/// `shared_array!` or dynamic shared memory.
+/// In the simulator, `global` and `constant` change nothing. The memory of a `shared` static is
+/// that of the block that runs: a program that has one runs one block at a time. Use it from a
+/// kernel's thread only. In the simulator it cannot be used in clusters, nor by TMA and `wgmma`,
+/// which take `shared_array!` or dynamic shared memory.
 #[proc_macro_attribute]
 pub fn address_space(space: TokenStream, item: TokenStream) -> TokenStream {
     address_space::expand(space.into(), item.into())

@@ -247,8 +247,8 @@ pub const FLOATS: &[Template] = &[
     ("{0}.mul_add({1}, {2})", &[Same; 3]),
 ];
 
-/// Of floats of 16 bits. `f16::from_f64` rounds to f32 first, or ignores the lower 32 bits: where the
-/// last three bits of an f32 are 0, both give the same.
+/// Of floats of 16 bits. `f16::from_f64` rounds to f32 first, or ignores the lower 32 bits: where
+/// the last three bits of an f32 are 0, both give the same.
 pub const HALVES: &[Template] = &[
     ("({0} + {1})", &[Same; 2]),
     ("({0} - {1})", &[Same; 2]),

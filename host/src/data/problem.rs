@@ -168,8 +168,8 @@ impl<T: Number> Problem<T> {
         })
     }
 
-    /// A and B as kernels get them, `m x k` or `k x m` and `k x n` or `n x k`, in elements of a type;
-    /// what is transposed or of another type is a copy.
+    /// A and B as kernels get them, `m x k` or `k x m` and `k x n` or `n x k`, in elements of a
+    /// type; what is transposed or of another type is a copy.
     pub fn factors_as<Input: Number>(&self) -> Result<[Cow<'_, Matrix<Input>>; 2], ProblemError> {
         let [a, b] = self.transposes;
         Ok([self.factor_as(&self.a, a)?, self.factor_as(&self.b, b)?])

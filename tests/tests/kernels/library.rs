@@ -1,6 +1,6 @@
-//! The library call: `C = alpha * op(A) * op(B) + beta * C`, for every data type, transposed or not,
-//! whatever the shape and the layout, on the simulator, on the GPU and by OpenCL, proven right as the
-//! program proves results ([`super::problem`]).
+//! The library call: `C = alpha * op(A) * op(B) + beta * C`, for every data type, transposed or
+//! not, whatever the shape and the layout, on the simulator, on the GPU and by OpenCL, proven right
+//! as the program proves results ([`super::problem`]).
 
 use std::marker::PhantomData;
 
@@ -506,10 +506,10 @@ impl<T: Number + MultipliesInto<C>, C: Number> Library<'_, T, C> {
         self.check_all(cases.into_iter().step_by(self.tier.step(5)))
     }
 
-    /// Both transposed, and in 16 bits with rows at odd places: no kernel reads that without copies,
-    /// which are larger than the smallest workspace. C has many rows, many columns, or long sums; a C
-    /// of 16 bits is still rounded only once, and one of f32 gets them in parts. In f32 only one of the
-    /// two is copied.
+    /// Both transposed, and in 16 bits with rows at odd places: no kernel reads that without
+    /// copies, which are larger than the smallest workspace. C has many rows, many columns, or long
+    /// sums; a C of 16 bits is still rounded only once, and one of f32 gets them in parts. In f32
+    /// only one of the two is copied.
     fn cuts_what_the_workspace_is_too_small_for(&self) -> Result<(), Failed> {
         let context = Context::new(self.device, 0)?;
         let lengths = match T::DATA_TYPE {

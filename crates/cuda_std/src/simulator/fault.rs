@@ -36,8 +36,8 @@ pub enum Fault {
         bytes: usize,
         at: usize,
     },
-    /// A thread of a cluster of several blocks has used a static in shared memory. The simulator has
-    /// one, for one block at a time.
+    /// A thread of a cluster of several blocks has used a static in shared memory. The simulator
+    /// has one, for one block at a time.
     SharedStaticOfCluster {
         /// Where the static is declared.
         site: BarrierSite,

@@ -81,8 +81,8 @@ impl<'p, T: Element> OnDevice<'p, T> {
     ///
     /// # Safety
     ///
-    /// The rows exist on the host, and the copy may write them if it goes to the host. `to` has room for all of them, and
-    /// nothing that was launched uses it any longer.
+    /// The rows exist on the host, and the copy may write them if it goes to the host. `to` has
+    /// room for all of them, and nothing that was launched uses it any longer.
     unsafe fn copy(
         &self,
         (host, to): (Side, *mut u8),
