@@ -142,7 +142,7 @@ fn assembles(built: &Built) -> Result<(), Failed> {
 /// registers. On Hopper `double_buffer_sn16` spills a word in the loop at the edges of C; on
 /// Turing 152 or 336 bytes, depending on the order of its two shared arrays, which is decided by a
 /// hash.
-const SPILLS: [(NvvmArch, &str, u32); 12] = [
+const SPILLS: [(NvvmArch, &str, u32); 13] = [
     (NvvmArch::Compute75, "conflict_free_sn16", 16),
     (NvvmArch::Compute75, "double_buffer_sn8", 24),
     (NvvmArch::Compute75, "double_buffer_sn16", 336),
@@ -154,6 +154,7 @@ const SPILLS: [(NvvmArch, &str, u32); 12] = [
     (NvvmArch::Compute90a, "warp_specialized", 124),
     (NvvmArch::Compute90a, "persistent", 172),
     (NvvmArch::Compute90a, "split_fp32", 72),
+    (NvvmArch::Compute100, "few_rows_1_nt", 48),
     (NvvmArch::Compute100, "few_rows_1x64", 188),
 ];
 
