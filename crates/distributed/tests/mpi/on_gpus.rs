@@ -77,7 +77,7 @@ pub fn other_types_are_exact_on_gpus() {
     for options in [
         "--dtype f64 --kernel tiled",
         "--dtype i32 --kernel tiled --proof distributed",
-        "--dtype bf16 --kernel auto --alpha -2 --beta 3",
+        "--dtype bf16 --kernel warp-specialized --alpha -2 --beta 3",
         "--dtype f16-f32 --kernel warp-specialized --alpha -2 --beta 3",
     ] {
         let arguments =

@@ -36,8 +36,6 @@ pub fn launch(gpu: &mut Gpu, launch: Launch) -> Outcome {
         // Its tiles are not split, so its last parameter, for partial sums, is ignored.
         "few_rows_1" => multiply::<f32>(gpu, &name, &launch),
         "warp_specialized_bf16_f32" => multiply_mapped::<Of<Bf16>>(gpu, &name, &launch),
-        // Each CTA has its own tiles, so there is no fix-up.
-        "persistent_64x64_bf16_f32" => multiply_mapped::<Of<Bf16>>(gpu, &name, &launch),
         "warp_specialized_f16_f32" => multiply_mapped::<Of<F16>>(gpu, &name, &launch),
         "pad" | "transpose" => copy_operand(gpu, &name, &launch, 4),
         "pad_16" => copy_operand(gpu, &name, &launch, 2),
@@ -84,7 +82,7 @@ fn multiply_mapped<T: Element + Send + 'static>(gpu: &mut Gpu, name: &str, launc
     let scalar = |index| launch.word::<T::Scalar>(index);
     let (m, n, k) = (count(48), count(49), count(50));
     let (c, ldc) = (count(59) as u64, count(60));
-    let (stride_of_c, products) = (count(63), count(66));
+    let (stride_of_c, products) = (count(63), count(67));
     // The matrix of one product in a map of several.
     let of_map = |map: TensorMap, product: u64| {
         let leading = map[1] as usize / size_of::<T::Input>();
