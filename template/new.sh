@@ -3,7 +3,7 @@
 #
 #     sh new.sh FOLDER [SOURCE [NAME]]
 #
-# SOURCE says where its manifests are to find cuda_std, cuda_builder and find_cuda_helper: the folder
+# SOURCE says where its manifests are to find cuda_std, cuda_builder and the others: the folder
 # of this repository (unless given, the one with this script), the URL of a git repository,
 # or `registry`, where only find_cuda_helper still comes from the folder. NAME is the package's; unless
 # given, the folder's.
@@ -23,13 +23,15 @@ fi
 rm new.sh
 
 # A dependency is `package = "..", version = "..", path = ".."`, the entry of [patch] only a path.
-crates='"[./]*/crates/\([a-z_]*\)"'
-case $source in
-registry) edit="s|, path = $crates||; s|path = $crates|path = \"$here/../crates/\\1\"|" ;;
-*://* | git@*) edit="s|path = $crates|git = \"$source\"|" ;;
-*) edit="s|path = $crates|path = \"$(cd "$source" && pwd)/crates/\\1\"|" ;;
-esac
-for manifest in Cargo.toml kernels/Cargo.toml cudarc/Cargo.toml; do
-    sed "$edit; s|^name = \"my-\(.*\)program\"|name = \"$name\"|" "$manifest" >new.toml
+edit="s|^name = \"my-\(.*\)program\"|name = \"$name\"|"
+for crates in '"[./]*/\(crates/[a-z_]*\)"' '"[./]*/\(gpu-kernels\)"'; do
+    case $source in
+    registry) edit="$edit; s|, path = $crates||; s|path = $crates|path = \"$here/../\\1\"|" ;;
+    *://* | git@*) edit="$edit; s|path = $crates|git = \"$source\"|" ;;
+    *) edit="$edit; s|path = $crates|path = \"$(cd "$source" && pwd)/\\1\"|" ;;
+    esac
+done
+for manifest in Cargo.toml kernels/Cargo.toml cudarc/Cargo.toml fused/Cargo.toml fused/kernels/Cargo.toml; do
+    sed "$edit" "$manifest" >new.toml
     mv new.toml "$manifest"
 done

@@ -110,7 +110,8 @@ fn compile(
     let types = types.into_iter().filter(|name| has_feature(name));
     let types = types.map(|name| format!("--features={name}"));
     let types = Vec::from_iter(
-        ["--no-default-features".to_owned()]
+        ["--no-default-features", "--features=entry-points"]
+            .map(str::to_owned)
             .into_iter()
             .chain(types),
     );

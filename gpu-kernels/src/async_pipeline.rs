@@ -32,6 +32,7 @@
 use cuda_std::prelude::*;
 
 use crate::compat::{grid_dependency, keep_in_register, pipeline};
+use crate::epilogue::Epilogue;
 use crate::float4::Float4;
 use crate::gemm::Gemm;
 use crate::kernel::kernel;
@@ -64,7 +65,7 @@ unsafe fn multiply<
     const LANES_M: usize,
     const SLICES: usize,
 >(
-    gemm: Gemm<'_, f32>,
+    gemm: Gemm<'_, f32, f32, f32, impl Epilogue>,
     stages: *mut f32, // (SLICES, STAGES, BK * A::STRIDE + BK * B::STRIDE), in shared memory
 ) {
     const {
@@ -318,6 +319,7 @@ macro_rules! async_pipeline {
         kernel! {
             name: "async-pipeline",
             idea: "asynchronous copies through a ring of four stages, and a stream-K decomposition",
+            epilogue: any,
             variants: [$(
                 $name = fn $entry(gemm: f32)
                     block($slices * $threads, 1) tile($bm, $bn, $slices * $bk)

@@ -20,6 +20,7 @@ use cuda_std::shared_array;
 
 use crate::compat::{global, grid_dependency, launch_bounds, unless_published};
 use crate::element::Element;
+use crate::epilogue::{Epilogue, Identity};
 use crate::float4::Float4;
 use crate::gemm::Gemm;
 use crate::spec::{entry, EntryPoint};
@@ -27,10 +28,10 @@ use crate::stream_k::StreamK;
 
 unless_published! {
     /// The entry point.
-    pub static FIX_UP: EntryPoint = entry!(fix_up(FixUp<f32>));
+    pub const FIX_UP: EntryPoint = entry!(fix_up(FixUp<f32>));
 
     /// The same for f64.
-    pub static FIX_UP_F64: EntryPoint = entry!(fix_up_f64(FixUp<f64, f64>));
+    pub const FIX_UP_F64: EntryPoint = entry!(fix_up_f64(FixUp<f64, f64>));
 }
 
 /// Threads of a block.
@@ -74,8 +75,8 @@ pub const fn elements_of_block(groups: usize) -> usize {
 /// [`groups`]. `T` holds an element of C, `S` a partial sum.
 #[derive(Clone, Copy)]
 #[repr(C)]
-pub struct FixUp<T, S = f32> {
-    pub gemm: Gemm<'static, (), T, S>,
+pub struct FixUp<T, S = f32, E = Identity> {
+    pub gemm: Gemm<'static, (), T, S, E>,
     pub tile_m: usize,
     pub tile_n: usize,
     pub tile_k: usize,
@@ -84,7 +85,7 @@ pub struct FixUp<T, S = f32> {
     pub groups: usize,
 }
 
-impl<T, S: Sum> FixUp<T, S> {
+impl<T, S: Sum, E: Epilogue<S>> FixUp<T, S, E> {
     /// The work of a block, which adds to C.
     ///
     /// # Safety
@@ -202,10 +203,23 @@ impl<T, S: Sum> FixUp<T, S> {
 /// `c` is valid for reads and writes of `(m - 1) * ldc + n` elements that nothing else touches,
 /// `partials` is as the kernel before left it, the launch has the shape above, and `groups` is a
 /// power of two and no more than [`THREADS`].
+#[cfg(any(not(cuda_device), feature = "entry-points"))]
 #[kernel]
 pub unsafe fn fix_up(block: FixUp<f32>) {
-    launch_bounds::<{ THREADS as u32 }, 1>();
-    block.run(&block.gemm.with_c_of_cta());
+    block.run_fp32();
+}
+
+impl<E: Epilogue> FixUp<f32, f32, E> {
+    /// The work of a block, which adds to a C of f32.
+    ///
+    /// # Safety
+    ///
+    /// As for [`fix_up`].
+    #[inline(always)]
+    pub unsafe fn run_fp32(self) {
+        launch_bounds::<{ THREADS as u32 }, 1>();
+        self.run(&self.gemm.with_c_of_cta());
+    }
 }
 
 /// [`fix_up`] of f64.
@@ -213,6 +227,7 @@ pub unsafe fn fix_up(block: FixUp<f32>) {
 /// # Safety
 ///
 /// As for [`fix_up`].
+#[cfg(any(not(cuda_device), feature = "entry-points"))]
 #[kernel]
 pub unsafe fn fix_up_f64(block: FixUp<f64, f64>) {
     launch_bounds::<{ THREADS as u32 }, 1>();
@@ -255,12 +270,12 @@ pub(crate) trait Sink {
     /// `row` is one of C's, and no other thread touches these elements.
     unsafe fn update4(&self, row: usize, col: usize, sums: Float4<Self::Sum>);
 
-    /// The same for the element of C at an index.
+    /// The same for the element of C at an index, which is that of this row and column.
     ///
     /// # Safety
     ///
     /// C has the element, and no other thread touches it.
-    unsafe fn update_at(&self, index: usize, sum: Self::Sum);
+    unsafe fn update_at(&self, index: usize, place: (usize, usize), sum: Self::Sum);
 }
 
 /// [`Sink::update4`] of a C whose columns may be apart ([`Gemm::column_stride`]).
@@ -269,23 +284,26 @@ pub(crate) trait Sink {
 ///
 /// As for [`Sink::update4`], and `c` is the C of `gemm`.
 #[inline(always)]
-pub(crate) unsafe fn update4<T, C, S: Sum>(
-    gemm: &Gemm<'_, T, C, S>,
+pub(crate) unsafe fn update4<T, C, S: Sum, E: Epilogue<S>>(
+    gemm: &Gemm<'_, T, C, S, E>,
     c: &impl Sink<Sum = S>,
     (row, col): (usize, usize),
     sums: Float4<S>,
 ) {
-    if gemm.column_stride == 1 {
+    // Rows of a C that is stored transposed are closer to each other than they are long.
+    let is_transposed = gemm.ldc < gemm.n && !E::IS_IDENTITY;
+    if gemm.column_stride == 1 && !is_transposed {
         return c.update4(row, col, sums);
     }
     for i in 0..4 {
         if col + i < gemm.n {
-            c.update_at(row * gemm.ldc + (col + i) * gemm.column_stride, sums.0[i]);
+            let index = row * gemm.ldc + (col + i) * gemm.column_stride;
+            c.update_at(index, (col + i, row), sums.0[i]);
         }
     }
 }
 
-impl<T> Sink for Gemm<'_, T, f32, f32> {
+impl<T, E: Epilogue> Sink for Gemm<'_, T, f32, f32, E> {
     type Sum = f32;
 
     #[inline(always)]
@@ -298,12 +316,12 @@ impl<T> Sink for Gemm<'_, T, f32, f32> {
     }
 
     #[inline(always)]
-    unsafe fn update_at(&self, index: usize, sum: f32) {
-        self.update_element(self.c_of_cta().add(index), sum);
+    unsafe fn update_at(&self, index: usize, place: (usize, usize), sum: f32) {
+        self.update_element(index, place, sum);
     }
 }
 
-impl<T> Sink for Gemm<'_, T, f64, f64> {
+impl<T, E: Epilogue<f64>> Sink for Gemm<'_, T, f64, f64, E> {
     type Sum = f64;
 
     #[inline(always)]
@@ -314,7 +332,7 @@ impl<T> Sink for Gemm<'_, T, f64, f64> {
     }
 
     #[inline(always)]
-    unsafe fn update_at(&self, index: usize, sum: f64) {
-        self.update_element(self.c_of_cta().add(index), sum);
+    unsafe fn update_at(&self, index: usize, place: (usize, usize), sum: f64) {
+        self.update_element(index, place, sum);
     }
 }

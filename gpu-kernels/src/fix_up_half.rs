@@ -5,55 +5,93 @@ use core::marker::PhantomData;
 use cuda_std::prelude::*;
 
 use crate::compat::launch_bounds;
+use crate::epilogue::{At, Epilogue, Identity};
 use crate::fix_up::{FixUp, Sink, THREADS};
 use crate::float4::Float4;
-use crate::gemm::Gemm;
+use crate::gemm::{product_of_cta, Gemm};
 use crate::half::{self, Bf16, Half, F16};
 use crate::spec::{entry, EntryPoint};
 
 /// The entry point for a C of bf16.
-pub static FIX_UP_BF16: EntryPoint = entry!(fix_up_bf16(FixUp<u16>));
+pub const FIX_UP_BF16: EntryPoint = entry!(fix_up_bf16(FixUp<u16>));
 
 /// The entry point for a C of f16.
-pub static FIX_UP_F16: EntryPoint = entry!(fix_up_f16(FixUp<u16>));
+pub const FIX_UP_F16: EntryPoint = entry!(fix_up_f16(FixUp<u16>));
 
 /// [`fix_up`](crate::fix_up::fix_up) of a C of 16 bits.
 ///
 /// # Safety
 ///
 /// As for [`fix_up`](crate::fix_up::fix_up).
+#[cfg(any(not(cuda_device), feature = "entry-points"))]
 #[kernel(instantiate(fix_up_bf16 = fix_up_half::<Bf16>, fix_up_f16 = fix_up_half::<F16>))]
 pub unsafe fn fix_up_half<T: Half>(block: FixUp<u16>) {
-    launch_bounds::<{ THREADS as u32 }, 1>();
-    block.run(&HalfC::<T>::of(&block.gemm.with_c_of_cta()));
+    block.run_half::<T>();
+}
+
+impl<E: Epilogue> FixUp<u16, f32, E> {
+    /// The work of a block, which adds to a C of 16 bits.
+    ///
+    /// # Safety
+    ///
+    /// As for [`fix_up`](crate::fix_up::fix_up).
+    #[inline(always)]
+    unsafe fn run_half<T: Half>(self) {
+        launch_bounds::<{ THREADS as u32 }, 1>();
+        self.run(&HalfC::<T, E>::of(&self.gemm.with_c_of_cta()));
+    }
+
+    /// The work of a block, which adds to a C of bf16.
+    ///
+    /// # Safety
+    ///
+    /// As for [`fix_up`](crate::fix_up::fix_up).
+    #[inline(always)]
+    pub unsafe fn run_bf16(self) {
+        self.run_half::<Bf16>();
+    }
+
+    /// The same of f16.
+    ///
+    /// # Safety
+    ///
+    /// As for [`fix_up`](crate::fix_up::fix_up).
+    #[inline(always)]
+    pub unsafe fn run_f16(self) {
+        self.run_half::<F16>();
+    }
 }
 
 /// C of 16 bits, with its `alpha` and `beta`.
-pub(crate) struct HalfC<T> {
+pub(crate) struct HalfC<T, E = Identity> {
     n: usize,
     alpha: f32,
     beta: f32,
     c: *mut u16,
     ldc: usize,
+    epilogue: E,
+    product: usize,
     element: PhantomData<T>,
 }
 
-impl<T: Half> HalfC<T> {
+impl<T: Half, E: Epilogue> HalfC<T, E> {
     /// That of a product.
     #[inline(always)]
-    pub(crate) fn of<E>(gemm: &Gemm<'_, E, u16, f32>) -> HalfC<T> {
+    pub(crate) fn of<Input>(gemm: &Gemm<'_, Input, u16, f32, E>) -> HalfC<T, E> {
         HalfC {
             n: gemm.n,
             alpha: gemm.alpha,
             beta: gemm.beta,
             c: gemm.c_of_cta(),
             ldc: gemm.ldc,
+            epilogue: gemm.epilogue,
+            product: product_of_cta(),
             element: PhantomData,
         }
     }
 }
 
-impl<T: Half> Sink for HalfC<T> {
+impl<T: Half, E: Epilogue> Sink for HalfC<T, E> {
     type Sum = f32;
 
     #[inline(always)]
@@ -78,7 +116,20 @@ impl<T: Half> Sink for HalfC<T> {
             }
         }
         let updated = |i: usize| half::updated::<T>(old[i], self.alpha, self.beta, sums.0[i]);
-        let pairs = [(0, 1), (2, 3)].map(|(i, j)| T::pair(updated(i), updated(j)));
+        let count = if in_bounds(3) {
+            4
+        } else {
+            self.n.saturating_sub(col)
+        };
+        let product = self.product;
+        let at = At {
+            product,
+            row,
+            col,
+            count,
+        };
+        let [p, q, r, s] = self.epilogue.apply(at, [0, 1, 2, 3].map(updated));
+        let pairs = [T::pair(p, q), T::pair(r, s)];
         if is_one_access {
             *c.cast() = Half4(pairs);
         } else {
@@ -91,8 +142,13 @@ impl<T: Half> Sink for HalfC<T> {
     }
 
     #[inline(always)]
-    unsafe fn update_at(&self, index: usize, sum: f32) {
-        half::update::<T>(self.c.add(index), self.alpha, self.beta, sum);
+    unsafe fn update_at(&self, index: usize, (row, col): (usize, usize), sum: f32) {
+        let c = self.c.add(index);
+        let old = if self.beta == 0.0 { 0 } else { *c };
+        let at = At::one(self.product, row, col);
+        let updated = half::updated::<T>(old, self.alpha, self.beta, sum);
+        let [value] = self.epilogue.apply(at, [updated]);
+        *c = T::pair(value, 0.0) as u16;
     }
 }
 
@@ -110,7 +166,7 @@ macro_rules! sink {
         Clone::clone
     };
     ($half:ident) => {
-        $crate::fix_up_half::HalfC::<$crate::half::$half>::of
+        $crate::fix_up_half::HalfC::<$crate::half::$half, _>::of
     };
 }
 pub(crate) use sink;

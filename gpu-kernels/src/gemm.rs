@@ -5,6 +5,7 @@ use cuda_std::prelude::*;
 
 use crate::compat::{global, pipeline};
 use crate::element::{Element, Word};
+use crate::epilogue::{At, Epilogue, Identity};
 use crate::float4::Float4;
 
 /// The argument block of a GEMM, row-major, dimensions and leading dimensions in elements.
@@ -17,7 +18,7 @@ use crate::float4::Float4;
 /// types, each field is one word of 8 bytes, and a slice two: its address and its length.
 #[derive(Clone, Copy)]
 #[repr(C)]
-pub struct Gemm<'a, T, C = T, Scalar = T> {
+pub struct Gemm<'a, T, C = T, Scalar = T, E = Identity> {
     pub m: usize,
     pub n: usize,
     pub k: usize,
@@ -37,9 +38,11 @@ pub struct Gemm<'a, T, C = T, Scalar = T> {
     /// transposed product, `ldc` is 1, and this is the distance of the rows of C as it is stored.
     /// No other kernel reads it.
     pub column_stride: usize,
+    /// What becomes of an element of C before it is stored.
+    pub epilogue: E,
 }
 
-impl<T, C, Scalar: Element> Gemm<'_, T, C, Scalar> {
+impl<T, C, Scalar: Element, E: Copy> Gemm<'_, T, C, Scalar, E> {
     /// The depth of the product: `k`, or 0 where `alpha` makes it irrelevant.
     #[inline(always)]
     pub fn depth(&self) -> usize {
@@ -88,9 +91,38 @@ impl<T, C, Scalar: Element> Gemm<'_, T, C, Scalar> {
     }
 }
 
+impl<T, C, S, E: Epilogue<S>> Gemm<'_, T, C, S, E> {
+    /// The elements to store for these `values`, before they are rounded to the type of C.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Epilogue::apply`].
+    #[inline(always)]
+    pub unsafe fn finished<const N: usize>(&self, at: At, values: [S; N]) -> [S; N] {
+        self.epilogue.apply(at, values)
+    }
+
+    /// The place, in the CTA's product, of `most` neighbours of a row, the first at a row and a column that C may lack.
+    #[inline(always)]
+    pub fn at(&self, row: usize, col: usize, most: usize) -> At {
+        let existing = self.n.saturating_sub(col);
+        let count = match row < self.m {
+            true if existing < most => existing,
+            true => most,
+            false => 0,
+        };
+        At {
+            product: product_of_cta(),
+            row,
+            col,
+            count,
+        }
+    }
+}
+
 /// The product of the batch that the CTA computes: its place along z.
 #[inline(always)]
-fn product_of_cta() -> usize {
+pub(crate) fn product_of_cta() -> usize {
     thread::block_idx_z() as usize
 }
 
@@ -105,7 +137,7 @@ unsafe fn from<T>(matrices: &[T], first: usize) -> &[T] {
     core::slice::from_raw_parts(matrices.as_ptr().wrapping_add(first), length)
 }
 
-impl<T: Element> Gemm<'_, T> {
+impl<T: Element, C, Scalar, E> Gemm<'_, T, C, Scalar, E> {
     /// `A[row][col]`.
     ///
     /// # Safety
@@ -147,7 +179,7 @@ impl<T: Element> Gemm<'_, T> {
     }
 }
 
-impl<T, C: Element> Gemm<'_, T, C, C> {
+impl<T, C: Element, E: Epilogue<C>> Gemm<'_, T, C, C, E> {
     /// `C[row][col] = alpha * sum + beta * C[row][col]`, or nothing where C has no such element.
     ///
     /// # Safety
@@ -156,23 +188,26 @@ impl<T, C: Element> Gemm<'_, T, C, C> {
     #[inline(always)]
     pub unsafe fn update(&self, row: usize, col: usize, sum: C) {
         if row < self.m && col < self.n {
-            self.update_element(self.c_of_cta().add(row * self.ldc + col), sum);
+            self.update_element(row * self.ldc + col, (row, col), sum);
         }
     }
 
-    /// The same for an element of C.
+    /// The same for the element of C at an index.
     ///
     /// # Safety
     ///
-    /// No other thread touches it.
+    /// C has the element, and no other thread touches it.
     #[inline(always)]
-    pub unsafe fn update_element(&self, c: *mut C, sum: C) {
+    pub unsafe fn update_element(&self, index: usize, (row, col): (usize, usize), sum: C) {
+        let c = self.c_of_cta().add(index);
         let product = self.alpha.times(sum);
-        *c = if self.beta == C::ZERO {
+        let value = if self.beta == C::ZERO {
             product
         } else {
             self.beta.times_plus(*c, product)
         };
+        let at = At::one(product_of_cta(), row, col);
+        [*c] = self.finished(at, [value]);
     }
 }
 
@@ -222,7 +257,7 @@ unsafe fn float4_or_zeros<T: Word>(matrix: &[T], index: usize, valid: usize) -> 
 /// 128-bit accesses. Those that are not `PREDICATED` promise what makes one such access right:
 /// [`Gemm::rows_are_float4_aligned`], and `col` is a multiple of 4 in a tile for which
 /// [`Gemm::tile_is_exact`].
-impl<T: Word> Gemm<'_, T> {
+impl<T: Word, C, Scalar, E> Gemm<'_, T, C, Scalar, E> {
     /// Whether the block tile of `tile x tile` elements at `(row, col)` is in bounds of C, and `k`
     /// a multiple of `depth`. The same for every thread of a block, so that all take the same
     /// path, and meet at the same barriers.
@@ -306,7 +341,7 @@ impl<T: Word> Gemm<'_, T> {
 }
 
 /// The same of C, whatever A and B are.
-impl<T, C: Word> Gemm<'_, T, C, C> {
+impl<T, C: Word, E: Epilogue<C>> Gemm<'_, T, C, C, E> {
     /// Whether every row of C starts at a multiple of 16 bytes, in each product.
     #[inline(always)]
     pub fn c_is_float4_aligned(&self) -> bool {
@@ -336,6 +371,7 @@ impl<T, C: Word> Gemm<'_, T, C, C> {
                 result[i] = self.beta.times_plus(old.0[i], result[i]);
             }
         }
+        let result = self.finished(self.at(row, col, 4), result);
         global::store4(c.cast(), result.map(C::bits));
     }
 }

@@ -23,26 +23,47 @@
 /// [`MappedGemm`](crate::mapped_gemm::MappedGemm). In `bf16 -> f32` C has another type than A and
 /// B; `tf32` is f32 that the copy engine rounds, and `split_f32` is f32 that was split before.
 ///
+/// With `epilogue: any` after the idea, bodies are generic in the
+/// [`Epilogue`](crate::epilogue::Epilogue), and each variant is a
+/// [`Base`](crate::epilogue::Base) too: an empty type named as its entry point.
+///
 /// After `shared`, `launch_bounds(2)` tells the compiler that two CTAs must fit on an SM. Fields
 /// of the `Variant` that differ from those of `Variant::new` follow in braces, such as
 /// `{ grid: Grid::Rows }`; the names of `spec` are in scope there.
 macro_rules! kernel {
+    (name: $kernel:literal, idea: $idea:literal, variants: [$($variants:tt)*] $(,)?) => {
+        $crate::kernel::kernel! { @identity $kernel $idea $($variants)* }
+    };
     (
         name: $kernel:literal,
         idea: $idea:literal,
-        variants: [$(
+        epilogue: any,
+        variants: [$($variants:tt)*] $(,)?
+    ) => {
+        $crate::kernel::kernel! { @any $kernel $idea $($variants)* }
+    };
+    (
+        @$epilogue:ident $kernel:literal $idea:literal
+        $(
             $name:tt = fn $entry:ident($gemm:ident: $element:ident $(-> $c:ident)? $(; $mapped:ident)?)
                 block($x:expr, $y:expr) tile($m:expr, $n:expr, $k:expr)
                 $(shared($($array:ident: [$of:ty; $length:expr]),+ $(,)?))?
                 $(launch_bounds($ctas:expr))?
                 $({ $($field:ident: $value:expr),* $(,)? })?
                 => $body:expr;
-        )*] $(,)?
+        )*
     ) => {
         $($crate::kernel::if_wanted! {
             $element
+            /// The variant with this entry point, as a type.
+            #[allow(non_camel_case_types)]
+            pub enum $entry {}
+        }
+
+        $crate::kernel::if_wanted! {
+            $element
             $crate::kernel::entry_point! {
-                $entry ($gemm: $element $(-> $c)? $(; $mapped)?) {
+                @$epilogue $entry ($gemm: $element $(-> $c)? $(; $mapped)?) {
                     $($crate::compat::launch_bounds::<{ ($x * $y) as u32 }, { $ctas as u32 }>();)?
                     $($(let $array = cuda_std::shared_array![$of; $length];)+)?
                     $body
@@ -51,26 +72,37 @@ macro_rules! kernel {
         })*
 
         $crate::compat::unless_published! {
-            pub static KERNEL: $crate::spec::Kernel = {
-                #[allow(unused_imports)]
-                use $crate::spec::*;
-                const VARIANTS: &[Variant] = $crate::kernel::wanted!([] $(
-                    ($element Variant {
-                        // Shared arrays are aligned to 16 bytes.
-                        static_shared_bytes: (0
-                            $($(+ ($length * size_of::<$of>()).next_multiple_of(16))+)?) as u32,
-                        $($($field: $value,)*)?
-                        ..{
-                            let block = Block { x: $x as u32, y: $y as u32 };
-                            let tile = Tile { m: $m as u32, n: $n as u32, k: $k as u32 };
-                            $crate::kernel::row!(
-                                $name, $entry, ($element $(-> $c)?) $($mapped)?; block, tile
-                            )
+            $($crate::kernel::if_wanted! {
+                $element
+                impl $entry {
+                    /// The row of this variant in the table.
+                    pub const VARIANT: $crate::spec::Variant = {
+                        #[allow(unused_imports)]
+                        use $crate::spec::*;
+                        Variant {
+                            fix_up: $crate::kernel::of_types!(fix_up($element $(-> $c)?)),
+                            // Shared arrays are aligned to 16 bytes.
+                            static_shared_bytes: (0
+                                $($(+ ($length * size_of::<$of>()).next_multiple_of(16))+)?) as u32,
+                            $($($field: $value,)*)?
+                            ..{
+                                let block = Block { x: $x as u32, y: $y as u32 };
+                                let tile = Tile { m: $m as u32, n: $n as u32, k: $k as u32 };
+                                $crate::kernel::row!(
+                                    $name, $entry, ($element $(-> $c)?) $($mapped)?; block, tile
+                                )
+                            }
                         }
-                    }
-                    .checked())
-                )*);
-                Kernel { name: $kernel, idea: $idea, source: file!(), variants: VARIANTS }
+                        .checked()
+                    };
+                }
+            })*
+
+            pub static KERNEL: $crate::spec::Kernel = $crate::spec::Kernel {
+                name: $kernel,
+                idea: $idea,
+                source: file!(),
+                variants: $crate::kernel::wanted!([] $(($element $entry::VARIANT))*),
             };
         }
     };
@@ -142,16 +174,21 @@ macro_rules! row {
 }
 pub(crate) use row;
 
-/// Writes one entry point.
+/// Writes one entry point; of a kernel with any epilogue, as its [`Base`](crate::epilogue::Base).
 macro_rules! entry_point {
-    ($entry:ident ($gemm:ident: $element:ident $(-> $c:ident)?) { $($body:tt)* }) => {
+    (@identity $entry:ident ($gemm:ident: $element:ident $(-> $c:ident)?) { $($body:tt)* }) => {
+        #[cfg(any(not(cuda_device), feature = "entry-points"))]
         #[cuda_std::kernel]
         pub unsafe fn $entry(gemm: $crate::kernel::of_types!(gemm_type($element $(-> $c)?))) {
             let $gemm = gemm.of_cta();
             $($body)*
         }
     };
-    ($entry:ident ($gemm:ident: $element:ident $(-> $c:ident)?; mapped) { $($body:tt)* }) => {
+    (
+        @identity $entry:ident ($gemm:ident: $element:ident $(-> $c:ident)?; mapped)
+        { $($body:tt)* }
+    ) => {
+        #[cfg(any(not(cuda_device), feature = "entry-points"))]
         #[cuda_std::kernel]
         pub unsafe fn $entry(
             #[grid_constant] block: &$crate::kernel::of_types!(mapped_type($element $(-> $c)?)),
@@ -164,32 +201,76 @@ macro_rules! entry_point {
             }
         }
     };
+    (@any $entry:ident ($gemm:ident: $element:ident $(-> $c:ident)?) { $($body:tt)* }) => {
+        impl $crate::epilogue::Base for $entry {
+            type Sum = $crate::kernel::of_types!(sum_type($element $(-> $c)?));
+            type Block<E: $crate::epilogue::Epilogue<Self::Sum>> =
+                $crate::kernel::of_types!(static_gemm($element $(-> $c)?; E));
+
+            #[inline(always)]
+            unsafe fn run<E: $crate::epilogue::Epilogue<Self::Sum>>(block: &Self::Block<E>) {
+                let $gemm = block.of_cta();
+                $($body)*
+            }
+        }
+
+        #[cfg(any(not(cuda_device), feature = "entry-points"))]
+        #[cuda_std::kernel]
+        pub unsafe fn $entry(gemm: $crate::kernel::of_types!(static_gemm($element $(-> $c)?))) {
+            <$entry as $crate::epilogue::Base>::run(&gemm)
+        }
+    };
+    (@any $entry:ident ($gemm:ident: $element:ident $(-> $c:ident)?; mapped) { $($body:tt)* }) => {
+        impl $crate::epilogue::Base for $entry {
+            type Sum = $crate::kernel::of_types!(sum_type($element $(-> $c)?));
+            type Block<E: $crate::epilogue::Epilogue<Self::Sum>> =
+                $crate::kernel::of_types!(mapped_type($element $(-> $c)?; E));
+
+            #[inline(always)]
+            unsafe fn run<E: $crate::epilogue::Epilogue<Self::Sum>>(block: &Self::Block<E>) {
+                if cfg!(any(not(cuda_device), target_feature = "compute_90a")) {
+                    let $gemm = block.gemm();
+                    $($body)*
+                } else {
+                    cuda_std::wgmma::fence() // a trap: no launch runs this there
+                }
+            }
+        }
+
+        #[cfg(any(not(cuda_device), feature = "entry-points"))]
+        #[cuda_std::kernel]
+        pub unsafe fn $entry(
+            #[grid_constant] block: &$crate::kernel::of_types!(mapped_type($element $(-> $c)?)),
+        ) {
+            <$entry as $crate::epilogue::Base>::run(block)
+        }
+    };
 }
 pub(crate) use entry_point;
 
 /// Passes the element types of A and B, of C and of sums, and their name as a `DataType`, to
-/// another macro.
+/// another macro, and what follows the types.
 macro_rules! of_types {
-    ($then:ident(bf16 -> f32)) => {
-        $crate::kernel::$then!(u16, f32, f32, BF16_F32)
+    ($then:ident(bf16 -> f32 $($more:tt)*)) => {
+        $crate::kernel::$then!(u16, f32, f32, BF16_F32 $($more)*)
     };
-    ($then:ident(f16 -> f32)) => {
-        $crate::kernel::$then!(u16, f32, f32, F16_F32)
+    ($then:ident(f16 -> f32 $($more:tt)*)) => {
+        $crate::kernel::$then!(u16, f32, f32, F16_F32 $($more)*)
     };
-    ($then:ident(bf16)) => {
-        $crate::kernel::$then!(u16, u16, f32, BF16)
+    ($then:ident(bf16 $($more:tt)*)) => {
+        $crate::kernel::$then!(u16, u16, f32, BF16 $($more)*)
     };
-    ($then:ident(f16)) => {
-        $crate::kernel::$then!(u16, u16, f32, F16)
+    ($then:ident(f16 $($more:tt)*)) => {
+        $crate::kernel::$then!(u16, u16, f32, F16 $($more)*)
     };
-    ($then:ident(f64)) => {
-        $crate::kernel::$then!(f64, f64, f64, F64)
+    ($then:ident(f64 $($more:tt)*)) => {
+        $crate::kernel::$then!(f64, f64, f64, F64 $($more)*)
     };
-    ($then:ident(i32)) => {
-        $crate::kernel::$then!(i32, i32, i32, I32)
+    ($then:ident(i32 $($more:tt)*)) => {
+        $crate::kernel::$then!(i32, i32, i32, I32 $($more)*)
     };
-    ($then:ident($of_f32:ident)) => {
-        $crate::kernel::$then!(f32, f32, f32, F32)
+    ($then:ident($of_f32:ident $($more:tt)*)) => {
+        $crate::kernel::$then!(f32, f32, f32, F32 $($more)*)
     };
 }
 pub(crate) use of_types;
@@ -200,11 +281,49 @@ macro_rules! gemm_type {
 }
 pub(crate) use gemm_type;
 
+/// The same for any time.
+macro_rules! static_gemm {
+    ($input:ty, $c:ty, $sum:ty, $name:ident $(; $epilogue:ident)?) => {
+        $crate::gemm::Gemm<'static, $input, $c, $sum $(, $epilogue)?>
+    };
+}
+pub(crate) use static_gemm;
+
 /// The same for a kernel with tiles that the copy engine loads.
 macro_rules! mapped_type {
-    ($input:ty, $c:ty, $sum:ty, $name:ident) => { $crate::mapped_gemm::MappedBlock<$c, $sum> };
+    ($input:ty, $c:ty, $sum:ty, $name:ident $(; $epilogue:ident)?) => {
+        $crate::mapped_gemm::MappedBlock<$c, $sum $(, $epilogue)?>
+    };
 }
 pub(crate) use mapped_type;
+
+/// The type of sums.
+macro_rules! sum_type {
+    ($input:ty, $c:ty, $sum:ty, $name:ident) => {
+        $sum
+    };
+}
+pub(crate) use sum_type;
+
+/// The entry point that adds up partial sums for a C of a type.
+macro_rules! fix_up {
+    ($input:ty, $c:ty, $sum:ty, BF16) => {
+        Some($crate::fix_up_half::FIX_UP_BF16)
+    };
+    ($input:ty, $c:ty, $sum:ty, F16) => {
+        Some($crate::fix_up_half::FIX_UP_F16)
+    };
+    ($input:ty, $c:ty, $sum:ty, F64) => {
+        Some($crate::fix_up::FIX_UP_F64)
+    };
+    ($input:ty, $c:ty, $sum:ty, I32) => {
+        None
+    };
+    ($input:ty, $c:ty, $sum:ty, $name:ident) => {
+        Some($crate::fix_up::FIX_UP)
+    };
+}
+pub(crate) use fix_up;
 
 /// The element types of a kernel's matrices.
 macro_rules! data_type {

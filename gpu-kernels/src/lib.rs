@@ -12,7 +12,13 @@
 #![allow(clippy::missing_safety_doc)]
 // A crate for fewer types has items that none of its kernels uses.
 #![cfg_attr(
-    not(all(feature = "bf16", feature = "f16", feature = "f64", feature = "i32")),
+    not(all(
+        feature = "bf16",
+        feature = "f16",
+        feature = "f64",
+        feature = "i32",
+        feature = "entry-points"
+    )),
     allow(unused)
 )]
 // Loops run over rows, columns and lanes; an iterator over one array would hide which.
@@ -21,6 +27,7 @@
 mod accumulator;
 mod compat;
 mod element;
+pub mod epilogue;
 pub mod fix_up;
 mod float4;
 pub mod gemm;
@@ -79,6 +86,10 @@ ladder! {
 }
 
 compat::unless_published! {
+    /// For [`fused!`].
+    #[doc(hidden)]
+    pub use pastey;
+
     pub mod fix_up_half;
     mod half;
     pub mod mapped_gemm;

@@ -9,6 +9,7 @@ use cuda_std::tma;
 
 use crate::compat::TensorMap;
 use crate::element::Element;
+use crate::epilogue::{At, Epilogue, Identity};
 use crate::gemm::Gemm;
 use crate::half::{self, Half};
 use crate::stream_k::Division;
@@ -17,14 +18,14 @@ use crate::stream_k::Division;
 /// kernel gets its address, since the copy engine takes the addresses of the maps.
 #[derive(Clone, Copy)]
 #[repr(C, align(64))]
-pub struct MappedBlock<C = u16, Scalar = f32> {
+pub struct MappedBlock<C = u16, Scalar = f32, E = Identity> {
     pub a: TensorMap,
     pub b: TensorMap,
     /// C for the copy engine, if that can write C.
     pub c_boxes: TensorMap,
     /// The product as for every kernel, but without A and B. Where a stride of the batch is 0, all
     /// products share one matrix, and the map describes one.
-    pub gemm: Gemm<'static, (), C, Scalar>,
+    pub gemm: Gemm<'static, (), C, Scalar, E>,
     pub persistent: PersistentArguments,
 }
 
@@ -41,33 +42,36 @@ pub struct PersistentArguments {
     pub scales: [*const f32; 2],
 }
 
-impl<C: Copy, Scalar: Copy> MappedBlock<C, Scalar> {
+impl<C: Copy, Scalar: Copy, E: Copy> MappedBlock<C, Scalar, E> {
     /// The arguments in registers. They are loaded once: when each use loaded them again,
     /// `warp-specialized` took a quarter more instructions.
     #[inline(always)]
-    pub fn gemm(&self) -> MappedGemm<'_, C, Scalar> {
+    pub fn gemm(&self) -> MappedGemm<'_, C, Scalar, E> {
         MappedGemm {
             a: &self.a,
             b: &self.b,
             c_boxes: &self.c_boxes,
             gemm: self.gemm,
             persistent: self.persistent,
+            product: 0,
         }
     }
 }
 
 /// A [`MappedBlock`] with the addresses of its maps.
 #[derive(Clone, Copy)]
-pub struct MappedGemm<'a, C = u16, Scalar = f32> {
+pub struct MappedGemm<'a, C = u16, Scalar = f32, E = Identity> {
     a: &'a TensorMap,
     b: &'a TensorMap,
     c_boxes: &'a TensorMap,
-    gemm: Gemm<'static, (), C, Scalar>,
+    gemm: Gemm<'static, (), C, Scalar, E>,
     persistent: PersistentArguments,
+    /// The product of the batch whose C `gemm` has.
+    product: usize,
 }
 
-impl<C, Scalar> Deref for MappedGemm<'_, C, Scalar> {
-    type Target = Gemm<'static, (), C, Scalar>;
+impl<C, Scalar, E> Deref for MappedGemm<'_, C, Scalar, E> {
+    type Target = Gemm<'static, (), C, Scalar, E>;
 
     #[inline(always)]
     fn deref(&self) -> &Self::Target {
@@ -105,7 +109,7 @@ impl Boxes<'_> {
     }
 }
 
-impl<'a, C, Scalar> MappedGemm<'a, C, Scalar> {
+impl<'a, C, Scalar, E> MappedGemm<'a, C, Scalar, E> {
     /// The number of products in the batch.
     #[inline(always)]
     pub fn products(&self) -> usize {
@@ -137,19 +141,31 @@ impl<'a, C, Scalar> MappedGemm<'a, C, Scalar> {
     }
 }
 
-impl<C: Copy, Scalar: Copy> MappedGemm<'_, C, Scalar> {
-    /// The same with the C of one product, for reads and writes by threads.
+impl<C: Copy, Scalar: Copy, E: Copy> MappedGemm<'_, C, Scalar, E> {
+    /// The same for one product, with its C for reads and writes by threads.
     #[inline(always)]
     pub fn of_product(&self, product: usize) -> Self {
         let mut of_product = *self;
         let first = product * self.batch_strides[2];
         of_product.gemm.c = self.c.wrapping_add(first);
         of_product.gemm.batch_strides = [0; 3];
+        of_product.product = product;
         of_product
     }
 }
 
-impl<C, Scalar: Element> MappedGemm<'_, C, Scalar> {
+impl<C, S, E: Epilogue<S>> MappedGemm<'_, C, S, E> {
+    /// [`Gemm::at`] in the product of [`Self::of_product`].
+    #[inline(always)]
+    pub fn at(&self, row: usize, col: usize, most: usize) -> At {
+        At {
+            product: self.product,
+            ..self.gemm.at(row, col, most)
+        }
+    }
+}
+
+impl<C, Scalar: Element, E> MappedGemm<'_, C, Scalar, E> {
     /// Whether the copy engine can store the columns of C up to `end`: it does not read C, and
     /// writes only rows that begin at multiples of 16 bytes, and end at one if they end before
     /// `end`.
@@ -167,7 +183,7 @@ impl<C, Scalar: Element> MappedGemm<'_, C, Scalar> {
     }
 }
 
-impl MappedGemm<'_> {
+impl<E: Epilogue> MappedGemm<'_, u16, f32, E> {
     /// `C[row][col] = alpha * sum + beta * C[row][col]`, rounded once, or nothing where C has
     /// no such element.
     ///
@@ -178,12 +194,16 @@ impl MappedGemm<'_> {
     pub unsafe fn update<T: Half>(&self, row: usize, col: usize, sum: f32) {
         if row < self.m && col < self.n {
             let c = self.c.add(row * self.ldc + col);
-            half::update::<T>(c, self.alpha, self.beta, sum);
+            let old = if self.beta == 0.0 { 0 } else { *c };
+            let at = self.at(row, col, 1);
+            let updated = half::updated::<T>(old, self.alpha, self.beta, sum);
+            let [value] = self.finished(at, [updated]);
+            *c = T::pair(value, 0.0) as u16;
         }
     }
 }
 
-impl<C> MappedGemm<'_, C> {
+impl<C, E> MappedGemm<'_, C, f32, E> {
     /// The work of a stream-K launch, and its workspace for partial sums.
     #[inline(always)]
     pub fn division(&self) -> Division {
@@ -195,7 +215,26 @@ impl<C> MappedGemm<'_, C> {
     }
 }
 
-impl MappedGemm<'_, f32> {
+impl<E: Epilogue> MappedGemm<'_, f32, f32, E> {
+    /// [`Gemm::update`] in the product of [`Self::of_product`].
+    ///
+    /// # Safety
+    ///
+    /// As there.
+    #[inline(always)]
+    pub unsafe fn update(&self, row: usize, col: usize, sum: f32) {
+        if row < self.m && col < self.n {
+            let c = self.c.add(row * self.ldc + col);
+            let product = self.alpha.times(sum);
+            let value = if self.beta == 0.0 {
+                product
+            } else {
+                self.beta.times_plus(*c, product)
+            };
+            [*c] = self.finished(self.at(row, col, 1), [value]);
+        }
+    }
+
     /// [`Gemm::update`] for a sum of products of split elements, multiplied by the scales of its
     /// row and its column.
     ///
@@ -249,7 +288,9 @@ impl MappedGemm<'_, f32> {
                         self.beta.times_plus(old[i][j], product(j))
                     }
                 };
-                Float2([updated(0), updated(1)]).write(c(places[i]));
+                let (row, col) = places[i];
+                let at = self.at(row, col, 2);
+                Float2(self.finished(at, [updated(0), updated(1)])).write(c(places[i]));
             } else {
                 let (row, col) = places[i];
                 self.update(row, col, sums[i][0]);

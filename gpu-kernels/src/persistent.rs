@@ -36,6 +36,7 @@ use cuda_std::tma;
 use cuda_std::wgmma::{self, KMajor, MnMajor};
 
 use crate::compat::grid_dependency;
+use crate::epilogue::Epilogue;
 use crate::half::{Bf16, Half, Sums, F16};
 use crate::kernel::{each_of_16_bits, kernel};
 use crate::mapped_gemm::{Float2, MappedGemm};
@@ -53,7 +54,7 @@ unsafe fn multiply<
     const CONSUMERS: usize,
     const SUMS: usize,
 >(
-    gemm: MappedGemm<'_, C::Bits>,
+    gemm: MappedGemm<'_, C::Bits, f32, impl Epilogue>,
     full: *mut Mbarrier,  // (STAGES)
     empty: *mut Mbarrier, // (STAGES)
 ) where
@@ -132,6 +133,7 @@ macro_rules! table {
         kernel! {
             name: "persistent",
             idea: "persistent CTAs divide all k-iterations evenly, on Hopper's tensor cores",
+            epilogue: any,
             variants: [$(
                 $name = fn $entry(gemm: $($types)+; mapped)
                     block(Cta::<$consumers, $sums>::THREADS, 1)

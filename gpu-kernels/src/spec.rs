@@ -83,6 +83,11 @@ pub struct Variant {
     /// Its name on the command line, such as `tiled-32`; unique among those of its data type.
     pub name: &'static str,
     pub entry: EntryPoint,
+    /// The entry point that adds up partial sums, if it may split tiles.
+    pub fix_up: Option<EntryPoint>,
+    /// Whether the argument blocks of both end in an epilogue and its place
+    /// ([`Placed`](crate::epilogue::Placed)).
+    pub has_epilogue: bool,
     /// The element types of A, B, the accumulators and C.
     pub types: Types,
     /// The unit that multiplies.
@@ -147,6 +152,8 @@ impl Variant {
         let plain = Variant {
             name,
             entry,
+            fix_up: None,
+            has_epilogue: false,
             types: Types {
                 a: data_type.inputs,
                 b: data_type.inputs,
@@ -229,6 +236,33 @@ impl Variant {
             a: OperandLayout::K_MAJOR_ALIGNED,
             b: OperandLayout::MN_MAJOR_ALIGNED,
             ..plain
+        }
+    }
+
+    /// The same with an epilogue: `fix_ups` are those of a C of f32, bf16 and f16.
+    ///
+    /// # Safety
+    ///
+    /// The entry points differ from those of the variant in their epilogue alone.
+    #[doc(hidden)]
+    pub const unsafe fn with_epilogue(
+        self,
+        entry: EntryPoint,
+        fix_ups: [EntryPoint; 3],
+    ) -> Variant {
+        let [f32, bf16, f16] = fix_ups;
+        Variant {
+            entry,
+            fix_up: match (self.fix_up, self.types.c) {
+                (None, _) => None,
+                (Some(_), ElementType::Bf16) => Some(bf16),
+                (Some(_), ElementType::F16) => Some(f16),
+                (Some(_), _) => Some(f32),
+            },
+            has_epilogue: true,
+            // That is a kernel without the epilogue.
+            n_remainder: None,
+            ..self
         }
     }
 

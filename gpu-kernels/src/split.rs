@@ -128,6 +128,7 @@ unsafe fn write_pair(hi: *mut u32, lo: *mut u32, elements: [f32; 2], scale: Scal
 /// `source` holds `(rows - 1) * leading + depth` elements, `target` and `scales` are valid for
 /// these writes, and nothing else touches them; `target_depth` is even, and no less than `depth`;
 /// the launch has the shape above.
+#[cfg(any(not(cuda_device), feature = "entry-points"))]
 #[kernel]
 pub unsafe fn split_rows(split: Split<'_>) {
     launch_bounds::<{ ROW_THREADS as u32 }, 1>();
@@ -184,6 +185,7 @@ pub unsafe fn split_rows(split: Split<'_>) {
 /// # Safety
 ///
 /// As for [`split_rows`], but `source` holds `(depth - 1) * leading + rows` elements.
+#[cfg(any(not(cuda_device), feature = "entry-points"))]
 #[kernel]
 pub unsafe fn split_columns(split: Split<'_>) {
     launch_bounds::<{ (COLUMNS * COLUMNS) as u32 }, 1>();

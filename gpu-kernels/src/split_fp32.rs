@@ -35,6 +35,7 @@ use cuda_std::shared;
 use cuda_std::wgmma::{self, Descriptor, KMajor};
 
 use crate::compat::grid_dependency;
+use crate::epilogue::Epilogue;
 use crate::half::{Sums, F16};
 use crate::kernel::kernel;
 use crate::mapped_gemm::MappedGemm;
@@ -60,7 +61,7 @@ pub const INTERVAL: usize = 2;
 /// The body. The barriers are in shared memory.
 #[inline(always)]
 unsafe fn multiply(
-    gemm: MappedGemm<'_, f32>,
+    gemm: MappedGemm<'_, f32, f32, impl Epilogue>,
     full: *mut Mbarrier,  // (STAGES)
     empty: *mut Mbarrier, // (STAGES)
 ) {
@@ -177,6 +178,7 @@ unsafe fn multiply(
 kernel! {
     name: "split-fp32",
     idea: "fp32 results from tensor cores: two f16 for each element, three products, promoted sums",
+    epilogue: any,
     variants: [
         "split-fp32" = fn split_fp32(gemm: split_f32; mapped)
             block(THREADS, 1) tile(BM, BN, BK)

@@ -24,6 +24,7 @@ use cuda_std::mma::{self, Layout};
 use cuda_std::prelude::*;
 
 use crate::compat::pipeline;
+use crate::epilogue::Epilogue;
 use crate::fix_up_half::sink;
 use crate::float4::Float4;
 use crate::gemm::Gemm;
@@ -94,7 +95,7 @@ const fn in_b_tile(k: usize, col: usize) -> usize {
 /// The body. The stages are in shared memory.
 #[inline(always)]
 unsafe fn multiply(
-    gemm: Gemm<'_, f32>,
+    gemm: Gemm<'_, f32, f32, f32, impl Epilogue>,
     stages: *mut f32, // (STAGES, A: BM x BK, B: BK x BN)
 ) {
     const {
@@ -237,6 +238,7 @@ macro_rules! table {
         kernel! {
             name: "tensor-core",
             idea: "tensor cores for tf32, bf16 and f16: more than twice the speed",
+            epilogue: any,
             variants: [
                 "tensor-core" = fn tensor_core(gemm: f32)
                     block(THREADS, 1) tile(BM, BN, BK)

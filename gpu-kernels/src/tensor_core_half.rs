@@ -25,6 +25,7 @@ use cuda_std::prelude::*;
 use cuda_std::warp::warp_shuffle_xor;
 
 use crate::compat::{grid_dependency, pipeline};
+use crate::epilogue::Epilogue;
 use crate::fix_up::Sink;
 use crate::float4::Float4;
 use crate::gemm::Gemm;
@@ -240,7 +241,7 @@ fn bytes_in_bounds(start: usize, end: usize) -> u32 {
 /// The body of all variants. The stages are in shared memory.
 #[inline(always)]
 pub(crate) unsafe fn multiply<T: Half, A: Tile, B: Tile, C>(
-    gemm: Gemm<'_, u16, C, f32>,
+    gemm: Gemm<'_, u16, C, f32, impl Epilogue>,
     c: impl Sink<Sum = f32>,
     stages: *mut u16, // (STAGES, A and B, TILE)
 ) {

@@ -72,6 +72,7 @@ macro_rules! entry_points {
         /// `source` holds `(rows - 1) * leading + cols` elements, `target` is valid for writes of
         /// `target_rows * target_leading` elements that nothing else touches, and the launch has
         /// the shape above.
+        #[cfg(any(not(cuda_device), feature = "entry-points"))]
         #[kernel]
         pub unsafe fn $name(matrices: Matrices<'_, $element>) {
             launch_bounds::<{ (BLOCK_X * BLOCK_Y) as u32 }, 1>();

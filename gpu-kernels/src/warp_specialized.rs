@@ -36,6 +36,7 @@ use cuda_std::tma::{self, Swizzle};
 use cuda_std::wgmma::{self, KMajor, MnMajor};
 
 use crate::compat::grid_dependency;
+use crate::epilogue::Epilogue;
 use crate::half::{Bf16, Half, Sums, F16};
 use crate::kernel::{each_of_16_bits, kernel};
 use crate::mapped_gemm::{Boxes, Float2, MappedGemm};
@@ -99,7 +100,7 @@ impl Ring {
 /// The body. The barriers are in shared memory.
 #[inline(always)]
 unsafe fn multiply<T: Half, C: Output, A: Tiles, B: Tiles>(
-    gemm: MappedGemm<'_, C::Bits>,
+    gemm: MappedGemm<'_, C::Bits, f32, impl Epilogue>,
     full: *mut Mbarrier,  // (STAGES)
     empty: *mut Mbarrier, // (STAGES)
 ) {
@@ -172,7 +173,7 @@ where
     #[inline(always)]
     pub unsafe fn load<C, A: Tiles, B: Tiles>(
         &self,
-        gemm: &MappedGemm<'_, C>,
+        gemm: &MappedGemm<'_, C, f32, impl Epilogue>,
         place: Place,
         (from, to): (usize, usize),
         at: &mut Ring,
@@ -255,7 +256,7 @@ where
     #[inline(always)]
     pub unsafe fn store<C: Output>(
         &self,
-        gemm: &MappedGemm<'_, C::Bits>,
+        gemm: &MappedGemm<'_, C::Bits, f32, impl Epilogue>,
         sums: &[f32; SUMS],
         place: Place,
         consumer: usize,
@@ -266,7 +267,8 @@ where
             let boxes = self.ring.add(Self::STAGES * Self::STAGE_BYTES);
             let boxes = boxes.add(consumer * 2 * BOX_BYTES);
             let of_c = gemm.c_of(place.product);
-            store_boxes::<C, SUMS>(of_c, gemm.alpha, sums, (row, col), boxes, consumer, thread);
+            let gemm = gemm.of_product(place.product);
+            store_boxes::<C, SUMS>(&gemm, of_c, sums, (row, col), boxes, consumer, thread);
         } else {
             let gemm = gemm.of_product(place.product);
             store_pairs::<C, SUMS>(&gemm, sums, row, col, thread);
@@ -282,14 +284,16 @@ pub(crate) trait Output {
     /// Columns of a box of C, 64 rows of 128 bytes.
     const COLUMNS: usize = BOX_BYTES / WM / size_of::<Self::Bits>();
 
-    /// A thread writes `alpha` times its sums to a box.
+    /// A thread writes what becomes of its sums to a box, where C is not read.
     ///
     /// # Safety
     ///
-    /// `target` is the box in shared memory, and the thread's sums from `first` on belong to it.
+    /// `target` is the box in shared memory, whose first element is that of C at `place`, and the
+    /// thread's sums from `first` on belong to it.
     unsafe fn write<const SUMS: usize>(
         target: *mut u8, // (64, COLUMNS), swizzled
-        alpha: f32,
+        gemm: &MappedGemm<'_, Self::Bits, f32, impl Epilogue>,
+        place: (usize, usize),
         sums: &[f32; SUMS],
         first: usize,
         thread: usize,
@@ -302,7 +306,7 @@ pub(crate) trait Output {
     ///
     /// No other thread touches the elements, and columns are even.
     unsafe fn update_pairs<const PAIRS: usize>(
-        gemm: &MappedGemm<'_, Self::Bits>,
+        gemm: &MappedGemm<'_, Self::Bits, f32, impl Epilogue>,
         places: [(usize, usize); PAIRS],
         sums: [[f32; 2]; PAIRS],
     );
@@ -315,7 +319,8 @@ impl<T: Half> Output for T {
     #[inline(always)]
     unsafe fn write<const SUMS: usize>(
         target: *mut u8, // (64, 64)
-        alpha: f32,
+        gemm: &MappedGemm<'_, u16, f32, impl Epilogue>,
+        place: (usize, usize),
         sums: &[f32; SUMS],
         first: usize,
         thread: usize,
@@ -326,16 +331,19 @@ impl<T: Half> Output for T {
         let (in_box, half) = (16 * warp + lane % 16, lane / 16);
         for pair in 0..Self::COLUMNS / 16 {
             let i = first + 8 * pair;
-            let scaled = |i: usize| T::pair(alpha * sums[i], alpha * sums[i + 1]);
-            let place = in_box * BOX_ROW + 16 * (2 * pair + half);
-            let fragments = [scaled(i), scaled(i + 2), scaled(i + 4), scaled(i + 6)];
-            mma::stmatrix_x4(target.add(Swizzle::Bytes128.place(place)), fragments);
+            let in_row = in_box * BOX_ROW + 16 * (2 * pair + half);
+            let finished = |j: usize| {
+                let [low, high] = finished_pair(gemm, place, sums, i + j, 8 * pair + j, thread);
+                T::pair(low, high)
+            };
+            let fragments = [finished(0), finished(2), finished(4), finished(6)];
+            mma::stmatrix_x4(target.add(Swizzle::Bytes128.place(in_row)), fragments);
         }
     }
 
     #[inline(always)]
     unsafe fn update_pairs<const PAIRS: usize>(
-        gemm: &MappedGemm<'_>,
+        gemm: &MappedGemm<'_, u16, f32, impl Epilogue>,
         places: [(usize, usize); PAIRS],
         sums: [[f32; 2]; PAIRS],
     ) {
@@ -354,7 +362,8 @@ impl Output for f32 {
     #[inline(always)]
     unsafe fn write<const SUMS: usize>(
         target: *mut u8, // (64, 32)
-        alpha: f32,
+        gemm: &MappedGemm<'_, f32, f32, impl Epilogue>,
+        place: (usize, usize),
         sums: &[f32; SUMS],
         first: usize,
         thread: usize,
@@ -363,15 +372,15 @@ impl Output for f32 {
             let i = first + 2 * pair;
             // The place in a box, which counts as the first columns of the tile.
             let (row, col) = wgmma::sum_place(thread as u32, (2 * pair) as u32);
-            let place = row as usize * BOX_ROW + col as usize * size_of::<f32>();
-            let pair = Float2([alpha * sums[i], alpha * sums[i + 1]]);
-            pair.write(target.add(Swizzle::Bytes128.place(place)).cast());
+            let in_box = row as usize * BOX_ROW + col as usize * size_of::<f32>();
+            let finished = finished_pair(gemm, place, sums, i, 2 * pair, thread);
+            Float2(finished).write(target.add(Swizzle::Bytes128.place(in_box)).cast());
         }
     }
 
     #[inline(always)]
     unsafe fn update_pairs<const PAIRS: usize>(
-        gemm: &MappedGemm<'_, f32>,
+        gemm: &MappedGemm<'_, f32, f32, impl Epilogue>,
         places: [(usize, usize); PAIRS],
         sums: [[f32; 2]; PAIRS],
     ) {
@@ -379,12 +388,28 @@ impl Output for f32 {
     }
 }
 
+/// What becomes of sum `i` of a thread and the next one, where C is not read. They are number
+/// `in_box` among the thread's sums of a box, which begins at `place` in C.
+#[inline(always)]
+unsafe fn finished_pair<C, const SUMS: usize>(
+    gemm: &MappedGemm<'_, C, f32, impl Epilogue>,
+    (row, col): (usize, usize),
+    sums: &[f32; SUMS],
+    i: usize,
+    in_box: usize,
+    thread: usize,
+) -> [f32; 2] {
+    let (m, n) = wgmma::sum_place(thread as u32, in_box as u32);
+    let at = gemm.at(row + m as usize, col + n as usize, 2);
+    gemm.finished(at, [gemm.alpha * sums[i], gemm.alpha * sums[i + 1]])
+}
+
 /// Stores a consumer's 64 rows of sums with the copy engine: box after box is written to shared
 /// memory, as elements of C, and copied while the next is written.
 #[inline(always)]
 unsafe fn store_boxes<C: Output, const SUMS: usize>(
+    gemm: &MappedGemm<'_, C::Bits, f32, impl Epilogue>,
     of_c: Boxes<'_>,
-    alpha: f32,
     sums: &[f32; SUMS],
     (row, col): (usize, usize),
     boxes: *mut u8, // (2, 64, COLUMNS)
@@ -403,7 +428,8 @@ unsafe fn store_boxes<C: Output, const SUMS: usize>(
             }
         }
         thread::named_barrier(1 + consumer as u32, WARPGROUP as u32); // the box may be written
-        C::write(target, alpha, sums, sums_of_box * part, thread);
+        let place = (row, col + part * C::COLUMNS);
+        C::write(target, gemm, place, sums, sums_of_box * part, thread);
         tma::fence_shared(); // the copy engine sees the box
         thread::named_barrier(1 + consumer as u32, WARPGROUP as u32); // the box is complete
         if thread == 0 {
@@ -425,7 +451,7 @@ const PAIRS: usize = 4;
 /// for the copy engine.
 #[inline(always)]
 unsafe fn store_pairs<C: Output, const SUMS: usize>(
-    gemm: &MappedGemm<'_, C::Bits>,
+    gemm: &MappedGemm<'_, C::Bits, f32, impl Epilogue>,
     sums: &[f32; SUMS],
     row: usize,
     col: usize,
@@ -451,6 +477,7 @@ macro_rules! table {
         kernel! {
             name: "warp-specialized",
             idea: "one warpgroup loads and two multiply, on Hopper's tensor cores, for bf16 and f16",
+            epilogue: any,
             variants: [$(
                 $name = fn $entry(gemm: $($types)+; mapped)
                     block(ThisCta::THREADS, 1)

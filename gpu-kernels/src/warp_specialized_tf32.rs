@@ -37,6 +37,7 @@ use cuda_std::tma::{self, Swizzle};
 use cuda_std::wgmma::{self, Descriptor};
 
 use crate::compat::grid_dependency;
+use crate::epilogue::Epilogue;
 use crate::kernel::kernel;
 use crate::mapped_gemm::{Boxes, Float2, MappedGemm};
 use crate::raster::{self, Place};
@@ -110,7 +111,7 @@ fn swapped_if<T, const TRANSPOSED: bool>((first, second): (T, T)) -> (T, T) {
 /// The body. The barriers are in shared memory.
 #[inline(always)]
 unsafe fn multiply<const BY_REGISTERS: bool, const TRANSPOSED: bool>(
-    gemm: MappedGemm<'_, f32>,
+    gemm: MappedGemm<'_, f32, f32, impl Epilogue>,
     full: *mut Mbarrier,  // (STAGES)
     empty: *mut Mbarrier, // (STAGES)
 ) {
@@ -242,8 +243,9 @@ unsafe fn multiply<const BY_REGISTERS: bool, const TRANSPOSED: bool>(
         };
         if gemm.stores_boxes(columns_end) {
             let pair = consumer * 2 + warp / 2;
-            let (of_c, alpha) = (gemm.c_of(product), gemm.alpha);
-            store_boxes::<BY_REGISTERS, TRANSPOSED>(of_c, alpha, &sums, place, boxes, pair);
+            let of_c = gemm.c_of(product);
+            let gemm = gemm.of_product(product);
+            store_boxes::<BY_REGISTERS, TRANSPOSED>(&gemm, of_c, &sums, place, boxes, pair);
         } else {
             let gemm = gemm.of_product(product);
             for i in 0..SUMS {
@@ -298,8 +300,8 @@ impl SumsPlace {
 /// C: sums 0 and 1 of four along `right`, or, transposed, 0 and 2 along `left`.
 #[inline(always)]
 unsafe fn store_boxes<const BY_REGISTERS: bool, const TRANSPOSED: bool>(
+    gemm: &MappedGemm<'_, f32, f32, impl Epilogue>,
     of_c: Boxes<'_>,
-    alpha: f32,
     sums: &[f32; SUMS],
     place: SumsPlace,
     boxes: *mut u8, // (PAIRS, 2, 32, 32)
@@ -321,10 +323,11 @@ unsafe fn store_boxes<const BY_REGISTERS: bool, const TRANSPOSED: bool>(
                     (i + 2 * neighbours, i + 2 * neighbours + 1)
                 };
                 let (left, right) = place.of_sum::<BY_REGISTERS>(first);
-                let (row, col) = swapped_if::<_, TRANSPOSED>((left % BOX, right % BOX));
-                let at = Swizzle::Bytes128.place((row * BOX + col) * 4);
-                let pair = Float2([alpha * sums[first], alpha * sums[second]]);
-                pair.write(target.add(at).cast());
+                let (row, col) = swapped_if::<_, TRANSPOSED>((left, right));
+                let values = [gemm.alpha * sums[first], gemm.alpha * sums[second]];
+                let finished = Float2(gemm.finished(gemm.at(row, col, 2), values));
+                let in_box = (row % BOX * BOX + col % BOX) * 4;
+                finished.write(target.add(Swizzle::Bytes128.place(in_box)).cast());
             }
         }
         tma::fence_shared(); // the copy engine sees the box
@@ -353,6 +356,7 @@ macro_rules! variants {
         kernel! {
             name: "warp-specialized-tf32",
             idea: "warp specialisation for 32 bits: the copy engine rounds to 11, and registers transpose",
+            epilogue: any,
             variants: [
                 $(
                     $name = fn $entry(gemm: tf32; mapped)

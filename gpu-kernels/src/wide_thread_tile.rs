@@ -24,6 +24,7 @@
 use cuda_std::prelude::*;
 
 use crate::compat::{grid_dependency, pipeline};
+use crate::epilogue::Epilogue;
 use crate::float4::Float4;
 use crate::gemm::Gemm;
 use crate::kernel::kernel;
@@ -96,7 +97,7 @@ impl Offsets {
 
 #[inline(always)]
 unsafe fn multiply(
-    gemm: Gemm<'_, f32>,
+    gemm: Gemm<'_, f32, f32, f32, impl Epilogue>,
     stages: *mut f32, // (STAGES, BK * BM + BK * BN), then a Schedule; in shared memory
 ) {
     const {
@@ -313,6 +314,7 @@ unsafe fn multiply(
 kernel! {
     name: "wide-thread-tile",
     idea: "thread tiles of 16 x 12: fewer shared-memory reads for each FMA",
+    epilogue: any,
     variants: [
         "wide-thread-tile" = fn wide_thread_tile(gemm: f32)
             block(THREADS, 1) tile(BM, BN, BK)

@@ -1,6 +1,7 @@
 //! The kernels' descriptions agree with their behaviour and with each other.
 
 use cuda_std::simulator::Launch;
+use gpu_kernels::epilogue::Identity;
 use gpu_kernels::gemm::Gemm;
 use gpu_kernels::naive::naive;
 use gpu_kernels::naive_kahan::naive_kahan;
@@ -54,6 +55,7 @@ fn row_by_column<'a, T: From<u8>>(a: &'a [T], b: &'a [T], c: *mut T) -> Gemm<'a,
         batch_strides: [0; 3],
         partials: null_mut(),
         column_stride: 1,
+        epilogue: Identity,
     }
 }
 

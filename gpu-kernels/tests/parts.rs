@@ -4,6 +4,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use gpu_kernels::epilogue::Identity;
 use gpu_kernels::gemm::Gemm;
 use gpu_kernels::raster::{lane_position, serpentine, tile_position};
 use gpu_kernels::stream_k::StreamK;
@@ -35,6 +36,7 @@ fn product(memory: &Aligned, offsets: [usize; 3], [lda, ldb, ldc]: [usize; 3]) -
         batch_strides: [0; 3],
         partials: std::ptr::null_mut(),
         column_stride: 1,
+        epilogue: Identity,
     }
 }
 

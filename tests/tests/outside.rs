@@ -45,6 +45,7 @@ fn main() -> ExitCode {
         exhaustive("the_template_with_cudarc_needs_no_patch", || {
             cudarc("build").map(drop)
         }),
+        exhaustive("the_template_with_an_epilogue_is_right", fused),
     ];
     trials.extend(on_gpu(multiplies, || multiplies_on("cuda")));
     let launches = "the_template_with_cudarc_launches_the_kernel";
@@ -147,6 +148,8 @@ fn template_by_url() -> Result<(), Failed> {
         ("Cargo.toml", 3),
         ("kernels/Cargo.toml", 1),
         ("cudarc/Cargo.toml", 1),
+        ("fused/Cargo.toml", 3),
+        ("fused/kernels/Cargo.toml", 2),
     ] {
         let read = |name| fs::read_to_string(folder.path(name).join(manifest));
         let (by_git, by_registry) = (read("by_git")?, read("by_registry")?);
@@ -155,14 +158,18 @@ fn template_by_url() -> Result<(), Failed> {
             ours,
             "{by_git}"
         );
-        assert!(!by_git.contains("/crates/"), "{by_git}");
+        let is_ours = |path: &str| by_git.contains(path);
+        assert!(
+            !["/crates/", "/gpu-kernels"].into_iter().any(is_ours),
+            "{by_git}"
+        );
         // A [patch] of crates.io cannot point to crates.io.
         let patch = "find_cuda_helper = { path";
         let paths = by_registry.matches("/crates/").count();
         assert_eq!(paths, by_registry.matches(patch).count(), "{by_registry}");
         assert_eq!(
             by_registry.contains("name = \"named\""),
-            manifest != "kernels/Cargo.toml"
+            !manifest.ends_with("kernels/Cargo.toml")
         );
     }
     Ok(())
@@ -180,6 +187,17 @@ fn cudarc(command: &str) -> Result<String, Failed> {
     let said = text_of(folder.cargo(below, &[command, "--quiet"], &[])?)?;
     folder.clean(below, &["started"])?;
     Ok(said)
+}
+
+/// The program with an epilogue of its own, on a GPU if there is one. It fails where it is wrong.
+fn fused() -> Result<(), Failed> {
+    let folder = EmptyFolder::new()?;
+    folder.copy_template("started", &[])?;
+    let below = "started/fused";
+    folder.take_profiles(below)?;
+    let said = text_of(folder.cargo(below, &["run", "--quiet"], &[("GEMM_PTX", "none")])?)?;
+    assert!(said.contains("tanh((A * B^T + bias) / 30)"), "{said}");
+    folder.clean(below, &["started", "kernels"])
 }
 
 /// The program of the book.

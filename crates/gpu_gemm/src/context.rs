@@ -5,18 +5,19 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 
 use cust::stream::Stream;
-use gpu_kernels::spec::DataType;
+use gpu_kernels::epilogue::{Epilogue, Fused};
+use gpu_kernels::spec::{DataType, Variant};
 
 use crate::backend::{Backend, Mark, run};
 use crate::buffer::Buffer;
 use crate::call::{Batch, Call, Shape, Transpose};
-use crate::choose::{self, Choice, Chooser};
+use crate::choose::{self, Choice, Chooser, Variants};
 use crate::device::{CudaDevice, CudaStream, Device};
 use crate::error::DeviceError;
-use crate::launch::{Element, MultipliesInto, Scalar};
+use crate::launch::{Element, MultipliesInto, Parameters, Scalar};
 use crate::matrix::{GemmError, Input, Output, Span, StoredMatrix};
 use crate::plan::Plan;
-use crate::product::{Product, Stored};
+use crate::product::{Fusion, Product, Stored};
 
 /// The bytes of a workspace that is large enough for most products: for a copy of an 8192 x 8192
 /// matrix, and for partial sums.
@@ -274,8 +275,17 @@ impl<'device> Context<'device> {
     ///
     /// The workspace is too small for any plan: the call runs in parts.
     pub fn plan(&self, data_type: impl Into<DataType>, call: Call) -> Result<Arc<Plan>, GemmError> {
-        let data_type = data_type.into();
-        let plan = self.chooser.plan(data_type, call, self.workspace_bytes());
+        self.plan_among(Variants::LIBRARY, data_type.into(), call)
+    }
+
+    fn plan_among(
+        &self,
+        variants: Variants,
+        data_type: DataType,
+        call: Call,
+    ) -> Result<Arc<Plan>, GemmError> {
+        let bytes = self.workspace_bytes();
+        let plan = self.chooser.plan_among(variants, data_type, call, bytes);
         plan.map_err(|needed| GemmError::Workspace {
             data_type,
             needed,
@@ -297,13 +307,21 @@ impl<'device> Context<'device> {
     ///
     /// As for [`gemm`], and the matrices have been checked.
     unsafe fn enqueue(&self, product: &Product) -> Result<(), GemmError> {
-        let plan = match self.plan(product.data_type, product.call()) {
+        let fused = product
+            .epilogue
+            .map(|fusion| Variants::fused(fusion.variants));
+        let variants = fused.unwrap_or(Variants::LIBRARY);
+        let plan = match self.plan_among(variants, product.data_type, product.call()) {
             Ok(plan) => plan,
             Err(error) => {
                 let Some([first, second]) = product.halves() else {
                     // If no kernel runs at all, that is the error, not the workspace.
                     let call = product.call();
-                    if let Ok(plan) = self.chooser.plan(product.data_type, call, usize::MAX) {
+                    let data_type = product.data_type;
+                    let plan = self
+                        .chooser
+                        .plan_among(variants, data_type, call, usize::MAX);
+                    if let Ok(plan) = plan {
                         self.check(&plan)?;
                     }
                     return Err(error);
@@ -476,6 +494,123 @@ pub unsafe fn gemm_strided_batched<'a, 'b, 'c, T: MultipliesInto<C>, C: Element>
     batch: usize,
 ) -> Result<(), GemmError> {
     let (a, b, c) = (a.into(), b.into(), c.into());
+    // SAFETY: as the caller vouches.
+    unsafe {
+        multiply(
+            context, None, alpha, a, lda, stride_a, b, ldb, stride_b, beta, c, ldc, stride_c, m, n,
+            k, batch,
+        )
+    }
+}
+
+/// [`gemm_strided_batched`] with an epilogue: `C = epilogue(alpha * op(A) * op(B) + beta * C)`, in
+/// the kernels that multiply, by those of `kernels` that are for the matrices' types. Which of them
+/// runs, the context's chooser decides. Sums are f32, and a C of 16 bits is rounded once, after the
+/// epilogue.
+///
+/// `kernels` are written by [`gpu_kernels::fused!`], and a GPU runs them if its device has them
+/// ([`Device::with_kernels`]).
+///
+/// # Errors
+///
+/// As for [`gemm_strided_batched`], and if no kernel of `kernels` multiplies the types on this
+/// device. A product is never cut along K, so a workspace may be too small for copies of A and B.
+///
+/// # Safety
+///
+/// As for [`gemm_strided_batched`], and the pointers in `epilogue` are to memory of the context's
+/// device that is valid, and stays so until the stream has completed this call, for what the
+/// epilogue reads and writes at each place of C.
+#[allow(clippy::too_many_arguments)] // BLAS's own
+pub unsafe fn gemm_fused<'a, 'b, 'c, T, C, E>(
+    context: &Context<'_>,
+    kernels: &'static Fused<E>,
+    epilogue: E,
+    alpha: f32,
+    a: impl Into<Input<'a, T>>,
+    lda: usize,
+    stride_a: usize,
+    b: impl Into<Input<'b, T>>,
+    ldb: usize,
+    stride_b: usize,
+    beta: f32,
+    c: impl Into<Output<'c, C>>,
+    ldc: usize,
+    stride_c: usize,
+    m: usize,
+    n: usize,
+    k: usize,
+    batch: usize,
+) -> Result<(), GemmError>
+where
+    T: MultipliesInto<C, Scalar = f32>,
+    C: Element<Scalar = f32>,
+    E: Epilogue,
+{
+    let facts = context.chooser.facts();
+    let is_for = |one: &Variant| {
+        one.types.data_type() == T::DATA_TYPE && one.has_epilogue && facts.runs(one)
+    };
+    if !kernels.variants.iter().any(is_for) {
+        return Err(GemmError::NoFusedKernel {
+            kernels: kernels.name,
+            data_type: T::DATA_TYPE,
+        });
+    }
+    let fusion = Fusion {
+        variants: kernels.variants,
+        parameters: Parameters::of(epilogue),
+    };
+    let (a, b, c) = (a.into(), b.into(), c.into());
+    // SAFETY: as the caller vouches.
+    unsafe {
+        multiply(
+            context,
+            Some(fusion),
+            alpha,
+            a,
+            lda,
+            stride_a,
+            b,
+            ldb,
+            stride_b,
+            beta,
+            c,
+            ldc,
+            stride_c,
+            m,
+            n,
+            k,
+            batch,
+        )
+    }
+}
+
+/// [`gemm_strided_batched`] and [`gemm_fused`].
+///
+/// # Safety
+///
+/// As for them.
+#[allow(clippy::too_many_arguments)]
+unsafe fn multiply<T: MultipliesInto<C>, C: Element>(
+    context: &Context<'_>,
+    epilogue: Option<Fusion>,
+    alpha: T::Scalar,
+    a: Input<'_, T>,
+    lda: usize,
+    stride_a: usize,
+    b: Input<'_, T>,
+    ldb: usize,
+    stride_b: usize,
+    beta: T::Scalar,
+    c: Output<'_, C>,
+    ldc: usize,
+    stride_c: usize,
+    m: usize,
+    n: usize,
+    k: usize,
+    batch: usize,
+) -> Result<(), GemmError> {
     let (alpha, beta): (Scalar, Scalar) = (alpha.scalar(), beta.scalar());
     let stored = |name, (rows, columns), leading, stride| StoredMatrix {
         name,
@@ -493,7 +628,8 @@ pub unsafe fn gemm_strided_batched<'a, 'b, 'c, T: MultipliesInto<C>, C: Element>
     of_b.checked_extent(b.span, space)?;
     let c_extent = of_c.checked_extent(c.span, space)?;
     of_c.check_overlap()?;
-    if c_extent == 0 || (beta.is_one() && (alpha.is_zero() || k == 0)) {
+    let changes_nothing = beta.is_one() && (alpha.is_zero() || k == 0) && epilogue.is_none();
+    if c_extent == 0 || changes_nothing {
         return Ok(());
     }
     let stored = |span: Span, leading, transpose| Stored {
@@ -513,6 +649,8 @@ pub unsafe fn gemm_strided_batched<'a, 'b, 'c, T: MultipliesInto<C>, C: Element>
             count: batch,
             strides: [stride_a, stride_b, stride_c],
         },
+        epilogue,
+        first: [0; 2],
     };
     // SAFETY: the caller vouches for the matrices, and their extents have been checked.
     unsafe { context.enqueue(&product) }

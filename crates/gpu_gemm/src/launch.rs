@@ -1,9 +1,11 @@
 //! One kernel launch, as data: plans consist of launches, and backends run them.
 
 use std::convert::identity;
+use std::mem::MaybeUninit;
 
 use cuda_std::tma::{Planes, Swizzle, TensorMap, Tiles};
 use cust::memory::DeviceCopy;
+use gpu_kernels::epilogue::{Identity, MOST_BYTES};
 use gpu_kernels::spec::{DataType, ElementType, EntryPoint};
 
 use crate::call::{Batch, extent};
@@ -50,6 +52,11 @@ pub enum Argument {
     Pointer(Address),
     /// A tensor map by value: the description of a matrix for the copy engine (TMA).
     Map(Map),
+    /// The epilogue, and the row, the column and the product of the call with which the launch
+    /// begins.
+    Epilogue {
+        first: [usize; 3],
+    },
 }
 
 /// A matrix and the boxes in which the copy engine moves it, with rows of up to 128 bytes,
@@ -175,6 +182,41 @@ pub struct Bindings {
     pub b: *mut u8,
     pub c: *mut u8,
     pub workspace: *mut u8,
+    pub epilogue: Parameters,
+    /// The row, the column and the product of what the caller named C, with which this one begins.
+    pub first: [usize; 3],
+}
+
+/// The parameters of an epilogue, bit for bit.
+#[derive(Clone, Copy, Debug)]
+pub struct Parameters {
+    words: [MaybeUninit<u64>; MOST_BYTES / size_of::<u64>()],
+    used: usize,
+}
+
+impl Parameters {
+    /// Those of no epilogue.
+    pub const NONE: Parameters = Parameters::of(Identity);
+
+    /// Those of an epilogue.
+    pub const fn of<E: Copy>(epilogue: E) -> Parameters {
+        const {
+            assert!(size_of::<E>() <= MOST_BYTES && align_of::<E>() <= align_of::<u64>());
+        }
+        let mut words = [MaybeUninit::new(0); MOST_BYTES / size_of::<u64>()];
+        // SAFETY: there is room for it, and it is aligned. A word may lack bytes that are between
+        // its fields, so nobody reads it as a number.
+        unsafe { words.as_mut_ptr().cast::<E>().write(epilogue) };
+        Parameters {
+            words,
+            used: size_of::<E>().div_ceil(size_of::<u64>()),
+        }
+    }
+
+    /// Its words, where bytes between two fields may be missing.
+    pub(crate) fn words(&self) -> &[MaybeUninit<u64>] {
+        &self.words[..self.used]
+    }
 }
 
 impl Bindings {

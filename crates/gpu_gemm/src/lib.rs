@@ -72,7 +72,7 @@ pub use backend::{Allocated, Backend, Capacity, Mark, Space, Way, run};
 pub use buffer::Buffer;
 pub use call::{Batch, Call, Factor, Operand, Shape, Transpose};
 pub use choose::{Choice, Chooser};
-pub use context::{Context, WORKSPACE, gemm, gemm_strided_batched};
+pub use context::{Context, WORKSPACE, gemm, gemm_fused, gemm_strided_batched};
 #[cfg(feature = "opencl")]
 pub use device::OpenClDevice;
 pub use device::{CudaDevice, CudaStream, Device, DeviceChoice, Devices, Opened, Simulator};
@@ -82,5 +82,5 @@ pub use half::{Bf16, F16};
 pub use launch::{Argument, Bindings, Element, Launch, Memory, MultipliesInto, Plain, Scalar};
 pub use matrix::{GemmError, Input, Output, StoredMatrix};
 pub use plan::{Decomposition, Plan, PlanError};
-pub use product::{Product, Stored};
+pub use product::{Fusion, Product, Stored};
 pub use split::Split;

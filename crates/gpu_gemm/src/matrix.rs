@@ -242,6 +242,15 @@ pub enum GemmError {
         needed: usize,
         available: usize,
     },
+    #[error(
+        "No kernel of {kernels} multiplies {data_type} on this device. Name a base of that type, in a layout of A and B, \
+         that the device runs: `rust-gemm --list` says what each kernel needs."
+    )]
+    NoFusedKernel {
+        /// The name of the kernels with the epilogue.
+        kernels: &'static str,
+        data_type: DataType,
+    },
     #[error(transparent)]
     Device(#[from] DeviceError),
 }

@@ -1,9 +1,9 @@
 //! A product in memory, or a part of one if the workspace is too small for the whole.
 
-use gpu_kernels::spec::{DataType, ElementType};
+use gpu_kernels::spec::{DataType, ElementType, Variant};
 
 use crate::call::{Batch, Call, Operand, Shape, Transpose};
-use crate::launch::{Bindings, Scalar};
+use crate::launch::{Bindings, Parameters, Scalar};
 
 /// The sizes of the parts into which a product is split if necessary: multiples of the tile sizes.
 const PART_K: usize = 64;
@@ -21,6 +21,16 @@ pub struct Product {
     pub b: Stored,
     pub c: Stored,
     pub batch: Batch,
+    pub epilogue: Option<Fusion>,
+    /// The row and the column of C with which a part begins.
+    pub first: [usize; 2],
+}
+
+/// Kernels with an epilogue, and its parameters.
+#[derive(Clone, Copy)]
+pub struct Fusion {
+    pub variants: &'static [Variant],
+    pub parameters: Parameters,
 }
 
 /// A matrix in the backend's memory.
@@ -69,13 +79,19 @@ impl Product {
             b: self.b.start,
             c: self.c.start,
             workspace,
+            epilogue: match self.epilogue {
+                Some(fusion) => fusion.parameters,
+                None => Parameters::NONE,
+            },
+            first: [self.first[0], self.first[1], 0],
         }
     }
 
     /// Two parts to compute one after the other: half of the k-range each or, if k is small, half
     /// of C. `None` if the product is small.
     ///
-    /// K is not cut for a C of 16 bits: each part would round it to 16 bits once more. With
+    /// K is not cut where there is an epilogue, which would see a part of a sum, nor for a C of 16
+    /// bits: each part would round it to 16 bits once more. With
     /// elements of 16 bits, only operands with unaligned rows need workspace, for copies. So C is
     /// cut along a side of such an operand, the longer one if both are unaligned.
     pub fn halves(&self) -> Option<[Product; 2]> {
@@ -93,6 +109,7 @@ impl Product {
                 }
             }
             ElementType::F32 | ElementType::F64 | ElementType::I32 => half(k, PART_K)
+                .filter(|_| self.epilogue.is_none())
                 .map(Cut::Sums)
                 .or_else(along_m)
                 .or_else(along_n),
@@ -116,6 +133,7 @@ impl Product {
             a: self.a.starting_at(self.data_type.inputs, (m0, k0)),
             b: self.b.starting_at(self.data_type.inputs, (k0, n0)),
             c: self.c.starting_at(self.data_type.c, (m0, n0)),
+            first: [self.first[0] + m0, self.first[1] + n0],
             ..*self
         }
     }
@@ -155,6 +173,8 @@ mod tests {
             b: stored(0x10_0000, n, Transpose::No),
             c: stored(0x20_0000, n, Transpose::No),
             batch: Batch::ONE,
+            epilogue: None,
+            first: [0; 2],
         }
     }
 

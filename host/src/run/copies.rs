@@ -141,6 +141,8 @@ impl<Input: Number, T: Number> Copies<T> for OnDevice<'_, Input, T> {
                     m * c.leading,
                 ],
             },
+            epilogue: None,
+            first: [0; 2],
         }
     }
 

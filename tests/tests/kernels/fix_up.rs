@@ -4,6 +4,7 @@
 use std::sync::atomic::{AtomicPtr, Ordering::Relaxed};
 
 use cuda_std::simulator::{Launch, Report, ThreadOrder};
+use gpu_gemm::gpu_kernels::epilogue::Identity;
 use gpu_gemm::gpu_kernels::fix_up::{self, FixUp, fix_up};
 use gpu_gemm::gpu_kernels::fix_up_half::{fix_up_bf16, fix_up_f16};
 use gpu_gemm::gpu_kernels::gemm::Gemm;
@@ -123,6 +124,7 @@ impl Divided {
                     batch_strides: [0; 3],
                     partials: partials.as_ptr().cast_mut(),
                     column_stride: 1,
+                    epilogue: Identity,
                 },
                 tile_m,
                 tile_n,

@@ -5,6 +5,7 @@ mod barriers;
 mod copies;
 mod cuda_std;
 mod divisions;
+mod epilogues;
 mod fix_up;
 mod gemm;
 mod library;
@@ -24,6 +25,7 @@ fn main() -> ExitCode {
         reads::trials,
         barriers::trials,
         gemm::trials,
+        epilogues::trials,
         fix_up::trials,
         copies::trials,
         cuda_std::trials,

@@ -8,6 +8,7 @@ use std::process::Command;
 
 use gpu_gemm::gpu_kernels::spec::{Grid, Staging, Variant};
 use gpu_gemm::gpu_kernels::variants;
+use gpu_gemm::launch::Parameters;
 use gpu_gemm::simulator::Fault;
 use gpu_gemm::{
     Argument, Backend as _, Batch, Bf16, Bindings, Call, Decomposition, DeviceError, ElementType,
@@ -298,6 +299,8 @@ impl<T: Number + MultipliesInto<C>, C: Number> Memory<T, C> {
             b: self.b.start(),
             c: self.c.start(),
             workspace: self.workspace.start(),
+            epilogue: Parameters::NONE,
+            first: [0; 3],
         }
     }
 

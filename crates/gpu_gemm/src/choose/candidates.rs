@@ -1,35 +1,37 @@
 //! The plans that might be the fastest, with the seconds that each is predicted to take.
 
-use gpu_kernels::spec::{DataType, ElementType, Grid, Rounding, Unit, Variant};
-use gpu_kernels::variants;
-
+use super::Variants;
 use super::choice::Choice;
 use super::model;
 use crate::call::{Call, Factor};
 use crate::gpu::DeviceFacts;
 use crate::plan::decomposition::tiles;
 use crate::plan::{Decomposition, Panel, Plan, takes_batch};
+use gpu_kernels::spec::{DataType, ElementType, Grid, Rounding, Unit, Variant};
 
 /// The plans of f32 that round as IEEE 754 says, the fastest first.
 pub fn predictions(call: Call, facts: &DeviceFacts) -> Vec<(Plan, f64)> {
-    candidates(DataType::F32, call, facts, &[])
+    candidates(Variants::LIBRARY, DataType::F32, call, facts, &[])
 }
 
 /// Every plan that might be the fastest for matrices of these types, without duplicates, with the
 /// seconds that it is predicted to take, the fastest first; none where no kernel can multiply the
 /// type. f32 may also be rounded in the ways that are `allowed`.
 pub(super) fn candidates(
+    variants: Variants,
     data_type: DataType,
     call: Call,
     facts: &DeviceFacts,
     allowed: &[Rounding],
 ) -> Vec<(Plan, f64)> {
     let mut plans: Vec<(Plan, f64)> = Vec::new();
-    let of_type = || variants().filter(|one| one.types.data_type() == data_type && facts.runs(one));
+    let is_of_type = |one: &&Variant| one.types.data_type() == data_type && facts.runs(one);
+    let of_type = || variants.iter().filter(is_of_type);
     let is_mapped = |one: &Variant| one.grid.is_persistent();
     // Beside tiles that the copy engine brings, warps that read A and B themselves are slower.
     let has_mapped = data_type.inputs.bytes() == 2 && of_type().any(is_mapped);
     let is_candidate = |one: &&Variant| match data_type {
+        _ if variants != Variants::LIBRARY => true,
         DataType::F32 => is_usable(one, &call, facts) || allowed.contains(&one.rounding),
         _ if data_type.inputs.bytes() != 2 || one.gemv_like => true,
         _ if is_mapped(one) => reads_in_place(one, &call) && one.block.threads() > WARPGROUP,
@@ -47,7 +49,8 @@ pub(super) fn candidates(
             }
             let seconds = model::seconds(&plan, facts);
             // Kernels without a rate, which no GPU runs fastest.
-            let seconds = seconds.or(is_simulated_f64.then_some(f64::INFINITY));
+            let may_lack_it = is_simulated_f64 || variants != Variants::LIBRARY;
+            let seconds = seconds.or(may_lack_it.then_some(f64::INFINITY));
             plans.extend(seconds.map(|seconds| (plan, seconds)));
         }
     }
@@ -91,7 +94,8 @@ fn is_usable(variant: &Variant, call: &Call, facts: &DeviceFacts) -> bool {
     // The other kernels are for GPUs that cannot run stream-K kernels because they lack
     // asynchronous copies.
     let is_stream_k = variant.grid == Grid::StreamK;
-    let runs_stream_k = || variants().any(|other| other.grid == Grid::StreamK && may_win(other));
+    let runs_stream_k =
+        || gpu_kernels::variants().any(|other| other.grid == Grid::StreamK && may_win(other));
     // One launch for many small products beats a better kernel for one after the other.
     let is_for_batches = call.batch.count > 1 && variant.takes_batches();
     may_win(variant) && (is_stream_k || is_for_batches || !runs_stream_k())
@@ -178,7 +182,8 @@ mod tests {
         let no = Transpose::No;
         let chosen = |m, facts: &DeviceFacts| {
             let call = Call::compact(Shape::new(m, m, 1_000_003), no, no, ElementType::F64);
-            let (plan, _) = candidates(DataType::F64, call, facts, &[]).remove(0);
+            let (plan, _) =
+                candidates(Variants::LIBRARY, DataType::F64, call, facts, &[]).remove(0);
             plan.variant().name
         };
         let simulator = DeviceFacts::simulator();

@@ -215,8 +215,8 @@ fn splitting(copy: &OperandCopy, facts: &DeviceFacts) -> f64 {
 mod tests {
     use super::*;
     use crate::call::Transpose;
-    use crate::choose::Choice;
     use crate::choose::candidates::candidates;
+    use crate::choose::{Choice, Variants};
     use crate::tests::{h200, variant as of_f32};
     use gpu_kernels::KERNELS;
     use gpu_kernels::spec::DataType;
@@ -226,7 +226,7 @@ mod tests {
     fn fastest_for(m: usize, n: usize, k: usize) -> (&'static str, u32, u32) {
         let (shape, types) = (Shape::new(m, n, k), DataType::BF16);
         let call = Call::compact(shape, Transpose::No, Transpose::Yes, types.inputs);
-        let (plan, _) = candidates(types, call, &h200(), &[]).remove(0);
+        let (plan, _) = candidates(Variants::LIBRARY, types, call, &h200(), &[]).remove(0);
         let (ctas, waves) = plan
             .decomposition()
             .map_or((0, 0), |of| (of.ctas, of.data_parallel_waves));

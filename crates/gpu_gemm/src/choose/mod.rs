@@ -21,6 +21,7 @@ pub mod model;
 pub mod tuned;
 
 use std::collections::HashMap;
+use std::hash::{Hash, Hasher};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use gpu_kernels::spec::{DataType, Rounding, Variant};
@@ -44,9 +45,50 @@ pub struct Chooser {
     allowed: &'static [Rounding],
     /// What runs whatever the call, of matrices of its types.
     only: Option<Choice>,
-    /// Earlier choices, each by the types of the matrices, the call and the size of the workspace:
-    /// choosing takes longer than a small product.
-    known: Mutex<HashMap<(DataType, Call, usize), Arc<Plan>>>,
+    /// Earlier choices, each by the kernels, the types of the matrices, the call and the size of
+    /// the workspace: choosing takes longer than a small product.
+    known: Mutex<HashMap<Question, Arc<Plan>>>,
+}
+
+type Question = (Variants, DataType, Call, usize);
+
+/// The kernels to choose from.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Variants(Option<&'static [Variant]>);
+
+impl Variants {
+    /// Those of the library.
+    pub(crate) const LIBRARY: Variants = Variants(None);
+
+    /// Those with an epilogue.
+    pub(crate) fn fused(variants: &'static [Variant]) -> Variants {
+        Variants(Some(variants))
+    }
+
+    fn iter(self) -> impl Iterator<Item = &'static Variant> {
+        let library = self.0.is_none().then(gpu_kernels::variants);
+        let own = self.0.into_iter().flatten();
+        library.into_iter().flatten().chain(own)
+    }
+
+    /// Where they are, which tells tables apart.
+    fn place(self) -> Option<*const [Variant]> {
+        self.0.map(std::ptr::from_ref)
+    }
+}
+
+impl PartialEq for Variants {
+    fn eq(&self, other: &Variants) -> bool {
+        self.place() == other.place()
+    }
+}
+
+impl Eq for Variants {}
+
+impl Hash for Variants {
+    fn hash<H: Hasher>(&self, hasher: &mut H) {
+        self.place().hash(hasher);
+    }
 }
 
 /// How f32 may be rounded where it may be split, and where it may be rounded to tf32.
@@ -135,14 +177,24 @@ impl Chooser {
         call: Call,
         workspace_bytes: usize,
     ) -> Result<Arc<Plan>, usize> {
-        let data_type = data_type.into();
-        let key = (data_type, call, workspace_bytes);
+        self.plan_among(Variants::LIBRARY, data_type.into(), call, workspace_bytes)
+    }
+
+    /// [`Chooser::plan`] with a choice of kernels.
+    pub(crate) fn plan_among(
+        &self,
+        variants: Variants,
+        data_type: DataType,
+        call: Call,
+        workspace_bytes: usize,
+    ) -> Result<Arc<Plan>, usize> {
+        let key = (variants, data_type, call, workspace_bytes);
         // The table of plans is consistent even if a thread that held the lock panicked.
         let known = || self.known.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(plan) = known().get(&key) {
             return Ok(Arc::clone(plan));
         }
-        let plan = Arc::new(self.fastest(data_type, call, workspace_bytes)?);
+        let plan = Arc::new(self.fastest(variants, data_type, call, workspace_bytes)?);
         let mut known = known();
         if known.len() >= MOST_KNOWN {
             known.clear();
@@ -154,25 +206,27 @@ impl Chooser {
     /// [`Chooser::plan`], if it is not known.
     fn fastest(
         &self,
+        variants: Variants,
         data_type: DataType,
         call: Call,
         workspace_bytes: usize,
     ) -> Result<Plan, usize> {
         let of_types = |only: &Choice| only.variant.types.data_type() == data_type;
-        let only = self.only.filter(of_types);
+        let is_library = variants == Variants::LIBRARY;
+        let only = self.only.filter(of_types).filter(|_| is_library);
         let mut plans = match only {
             Some(_) => Vec::new(),
-            None => self.candidates(data_type, call),
+            None => self.candidates(variants, data_type, call),
         };
         if plans.is_empty() {
-            let one = only.or_else(|| least_demanding(data_type).map(Choice::even));
+            let one = only.or_else(|| least_demanding(variants, data_type).map(Choice::even));
             let plan = one.and_then(|choice| choice.plan(call, &self.facts).ok());
             plans.extend(plan.map(|plan| (plan, 0.0)));
         }
         let needed = plans.iter().map(|(plan, _)| plan.workspace_bytes()).min();
         let fits = |plan: &Plan| plan.workspace_bytes() <= workspace_bytes;
         let fastest = plans.into_iter().find(|(plan, _)| fits(plan));
-        let has_tuned = only.is_none() && data_type == DataType::F32;
+        let has_tuned = is_library && only.is_none() && data_type == DataType::F32;
         let tuned = self.tuned.as_ref().filter(|_| has_tuned);
         let Some(tuned) = tuned.and_then(|tuned| tuned.plan(call)).filter(fits) else {
             let fastest = fastest.map(|(plan, _)| plan);
@@ -187,8 +241,8 @@ impl Chooser {
         })
     }
 
-    fn candidates(&self, data_type: DataType, call: Call) -> Vec<(Plan, f64)> {
-        candidates(data_type, call, &self.facts, self.allowed)
+    fn candidates(&self, variants: Variants, data_type: DataType, call: Call) -> Vec<(Plan, f64)> {
+        candidates(variants, data_type, call, &self.facts, self.allowed)
     }
 
     /// The choice for matrices that have no gaps and are not transposed; `None` if no memory is
@@ -214,7 +268,7 @@ impl Chooser {
         let tuned = self.tuned.as_ref().filter(|_| data_type == DataType::F32);
         let tuned = tuned.and_then(|tuned| tuned.entry(call));
         let mut candidates: Vec<(Choice, f64)> = Vec::new();
-        for (plan, seconds) in self.candidates(data_type, call) {
+        for (plan, seconds) in self.candidates(Variants::LIBRARY, data_type, call) {
             let is_of_plan =
                 |(known, _): &(Choice, f64)| std::ptr::eq(known.variant, plan.variant());
             if !candidates.iter().any(is_of_plan) {
@@ -257,8 +311,9 @@ pub enum Why {
 
 /// For elements that no kernel can multiply here, the one that asks for the least: its error says
 /// what that is.
-fn least_demanding(data_type: DataType) -> Option<&'static Variant> {
-    gpu_kernels::variants()
+fn least_demanding(variants: Variants, data_type: DataType) -> Option<&'static Variant> {
+    variants
+        .iter()
         .filter(|one| one.types.data_type() == data_type && !one.gemv_like)
         .min_by_key(|one| one.least_capability)
 }

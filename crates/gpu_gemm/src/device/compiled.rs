@@ -106,9 +106,18 @@ pub fn fingerprint(hasher: &mut impl std::hash::Hasher) {
     use std::hash::Hash;
     COMPILED.blocks.hash(hasher);
     if cfg!(kernels_on_demand) {
-        let files = std::fs::read_dir(Path::new(env!("GPU_KERNELS")).join("src"));
-        let files = files.into_iter().flatten().flatten();
-        let mut paths: Vec<_> = files.map(|file| file.path()).collect();
+        // Each folder's files take its place.
+        let mut paths = vec![Path::new(env!("GPU_KERNELS")).join("src")];
+        while let Some(folder) = paths.iter().position(|path| path.is_dir()) {
+            let files = std::fs::read_dir(paths.swap_remove(folder));
+            paths.extend(
+                files
+                    .into_iter()
+                    .flatten()
+                    .flatten()
+                    .map(|file| file.path()),
+            );
+        }
         paths.sort();
         let texts = paths.iter().map(std::fs::read);
         texts.for_each(|text| text.unwrap_or_default().hash(hasher));
@@ -228,6 +237,14 @@ impl Module {
             #[cfg(kernels_on_demand)]
             From::Demand => None,
         }
+    }
+
+    /// Whether it is a text with this kernel.
+    pub(crate) fn has(&self, entry: &str) -> bool {
+        let From::Text(ptx) = self.from else {
+            return false;
+        };
+        ptx.contains(&format!(".entry {entry}("))
     }
 
     /// A text with the meaning of each panic at its end. The library's kernels have none.

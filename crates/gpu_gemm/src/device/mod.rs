@@ -233,6 +233,25 @@ impl Device {
         Ok(Devices::of(members)?.into())
     }
 
+    /// The same device with further kernels, such as those of [`gpu_kernels::fused!`], as modules
+    /// of PTX for several architectures: a GPU takes the newest that it runs. The simulator runs
+    /// kernels as functions, and ignores PTX; so does OpenCL.
+    ///
+    /// # Errors
+    ///
+    /// No module is for this GPU, or its driver.
+    ///
+    /// # Safety
+    ///
+    /// Each entry point in the PTX is compiled from the function of the same name that plans name.
+    pub unsafe fn with_kernels(mut self, modules: &[&'static str]) -> Result<Device, DeviceError> {
+        if let Kind::Cuda(device) = &mut self.0 {
+            // SAFETY: as the caller vouches.
+            unsafe { device.add_kernels(modules)? };
+        }
+        Ok(self)
+    }
+
     /// The backend that allocates, copies and launches on it; for a GPU, on the device's own
     /// stream. `cta_done` is called after each CTA on the simulator, from any thread.
     ///

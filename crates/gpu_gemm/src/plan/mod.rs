@@ -123,6 +123,7 @@ impl Plan {
             a: moved(first.a, a, types.a),
             b: moved(first.b, b, types.b),
             c: moved(first.c, c, types.c),
+            first: [first.first[0], first.first[1], first.first[2] + repeat],
             ..*first
         }
     }

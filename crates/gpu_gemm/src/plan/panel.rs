@@ -1,7 +1,6 @@
 //! Consecutive columns of C that one kernel computes, and the launches for them.
 
-use gpu_kernels::fix_up::{self, FIX_UP, FIX_UP_F64};
-use gpu_kernels::fix_up_half::{FIX_UP_BF16, FIX_UP_F16};
+use gpu_kernels::fix_up;
 use gpu_kernels::spec::{ElementType, Grid, Major, Rounding, Variant};
 use gpu_kernels::stream_k::StreamK;
 
@@ -232,12 +231,12 @@ impl Panel {
             for band in bands(self.variant, self.call.shape)? {
                 let skipped = band.first_row.saturating_mul(a.leading);
                 let a = a.after(skipped, self.variant.types.a);
-                let arguments = self.gemm_arguments(band.rows, a, b, self.c(band.first_row));
+                let arguments = self.gemm_arguments([band.first_row, 0], band.rows, a, b);
                 self.add_launches_of_batch(band.grid, arguments, Waits::ForTheStream, launches);
             }
             return Ok(());
         };
-        let arguments = self.gemm_arguments(self.call.shape.m, a, b, self.c(0));
+        let arguments = self.gemm_arguments([0, 0], self.call.shape.m, a, b);
         let grid = (decomposition.ctas, decomposition.data_parallel_waves + 1);
         // A launch that follows another one of the same product begins early, and waits in the
         // kernel. So does a matrix-vector kernel after whatever else is on the stream: it saves
@@ -248,9 +247,7 @@ impl Panel {
             false => Waits::ForTheStream,
         };
         self.add_launches_of_batch(grid, arguments, waits, launches);
-        if let Some(stream_k) = self.stream_k().filter(|_| self.is_split) {
-            launches.push(self.fix_up_launch(&stream_k));
-        }
+        launches.extend(self.fix_up_launch());
         Ok(())
     }
 
@@ -291,12 +288,18 @@ impl Panel {
         }
     }
 
-    /// A [`Gemm`](gpu_kernels::gemm::Gemm), for `rows` rows of C.
-    fn gemm_arguments(&self, rows: usize, a: View, b: View, c: Address) -> Vec<Argument> {
+    /// A [`Gemm`](gpu_kernels::gemm::Gemm), for `rows` rows of C from a row of a product on.
+    fn gemm_arguments(
+        &self,
+        [row, product]: [usize; 2],
+        rows: usize,
+        a: View,
+        b: View,
+    ) -> Vec<Argument> {
         let Shape { n, k, .. } = self.call.shape;
         let [stride_a, stride_b, stride_c] = self.together().strides;
         let [row_stride, column_stride] = self.strides_of_c();
-        vec![
+        let mut arguments = vec![
             Argument::Count(rows),
             Argument::Count(n),
             Argument::Count(k),
@@ -306,14 +309,20 @@ impl Panel {
             Argument::Slice(b.address, b.extent),
             Argument::Count(b.leading),
             Argument::Beta,
-            Argument::Pointer(c),
+            Argument::Pointer(self.moved(self.c(row), product)),
             Argument::Count(row_stride),
             Argument::Count(stride_a),
             Argument::Count(stride_b),
             Argument::Count(stride_c),
             Argument::Pointer(self.partials()),
             Argument::Count(column_stride),
-        ]
+        ];
+        if self.variant.has_epilogue {
+            arguments.push(Argument::Epilogue {
+                first: [row, self.first_column, product],
+            });
+        }
+        arguments
     }
 
     /// Adds the launches of a kernel for all products of the batch, or for the first if the others
@@ -334,6 +343,11 @@ impl Panel {
                     Argument::Slice(self.moved(address, part.first), extent)
                 }
                 Argument::Pointer(address) => Argument::Pointer(self.moved(address, part.first)),
+                Argument::Epilogue {
+                    first: [row, column, product],
+                } => Argument::Epilogue {
+                    first: [row, column, product + part.first],
+                },
                 other => other,
             });
             launches.push(Launch {
@@ -398,9 +412,7 @@ impl Panel {
         for part in self.parts((MOST_TILES / self.tiles()).max(1)) {
             launches.push(self.mapped_launch(a, b, part));
         }
-        if let Some(stream_k) = self.stream_k().filter(|_| self.is_split) {
-            launches.push(self.fix_up_launch(&stream_k));
-        }
+        launches.extend(self.fix_up_launch());
         Ok(())
     }
 
@@ -462,8 +474,7 @@ impl Panel {
         // A `MappedBlock`: A and B are read through the maps alone.
         let [stored_a, stored_b] = stored.map(|view| View { extent: 0, ..view });
         let mut arguments = vec![a, b, map(c, variant.types.c, (m, n), rows_of_c)];
-        let c = self.moved(c.address, part.first);
-        arguments.extend(self.gemm_arguments(m, stored_a, stored_b, c));
+        arguments.extend(self.gemm_arguments([0, part.first], m, stored_a, stored_b));
         let waves = stream_k.map_or(0, |stream_k| stream_k.data_parallel_waves);
         arguments.extend([waves, part.batch.count].map(Argument::Count));
         arguments.extend(scales);
@@ -495,8 +506,9 @@ impl Panel {
         Memory::Workspace.start().after(self.partials_offset)
     }
 
-    /// The launch that adds up partial sums.
-    fn fix_up_launch(&self, stream_k: &StreamK) -> Launch {
+    /// The launch that adds up partial sums, if tiles are split.
+    fn fix_up_launch(&self) -> Option<Launch> {
+        let stream_k = self.stream_k().filter(|_| self.is_split)?;
         let m = self.call.shape.m;
         let tile = self.variant.tile;
         let groups = self.fix_up_groups();
@@ -511,15 +523,10 @@ impl Panel {
             extent: 0,
             leading: 0,
         };
-        let mut arguments = self.gemm_arguments(m, none, none, self.c(0));
+        let mut arguments = self.gemm_arguments([0, 0], m, none, none);
         arguments.extend([tile_m, tile_n, tile_k, of_grid, waves, groups].map(Argument::Count));
-        Launch {
-            kernel: match self.variant.types.c {
-                ElementType::Bf16 => FIX_UP_BF16,
-                ElementType::F16 => FIX_UP_F16,
-                ElementType::F64 => FIX_UP_F64,
-                _ => FIX_UP,
-            },
+        Some(Launch {
+            kernel: self.variant.fix_up?,
             grid: (ctas as u32, stream_k.stream_k_tiles() as u32),
             products: 1,
             block: (fix_up::THREADS as u32, 1),
@@ -527,6 +534,6 @@ impl Panel {
             element: self.variant.types.c,
             arguments,
             waits: Waits::InTheKernel,
-        }
+        })
     }
 }

@@ -5,7 +5,7 @@ use gpu_kernels::variants;
 
 use super::{Decomposition, OperandCopy, Panel, Plan, PlanError};
 use crate::call::{Batch, Call, Factor, Operand, Shape, Transpose};
-use crate::launch::{Argument, Bindings, Launch, Map, Memory, Scalar, Waits};
+use crate::launch::{Argument, Bindings, Launch, Map, Memory, Parameters, Scalar, Waits};
 use crate::tests::variant;
 
 /// The first stream-K variant with this property.
@@ -339,6 +339,8 @@ fn what_needs_copies_or_two_kernels_is_launched_for_each_product() {
             b: at(0x20_0000),
             c: at(0x30_0000),
             workspace: at(0x40_0000),
+            epilogue: Parameters::NONE,
+            first: [0; 3],
         };
         let third = plan.bindings_of(2, &first);
         let moved = [

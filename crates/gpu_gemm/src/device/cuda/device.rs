@@ -34,6 +34,8 @@ pub struct CudaDevice {
     panic_record: LockedBuffer<u32>,
     context: Context,
     kernels: Kernels,
+    /// Kernels of other crates.
+    further: Vec<Kernels>,
     properties: Properties,
     pub(super) extended: Option<LaunchKernelEx>,
     pub(super) encode_map: Option<EncodeMap>,
@@ -118,11 +120,45 @@ impl CudaDevice {
             panic_record,
             context,
             kernels,
+            further: Vec::new(),
             extended: LaunchKernelEx::find(&driver),
             encode_map: EncodeMap::find(&driver),
             properties,
             _driver: driver,
         })
+    }
+
+    /// Adds the newest of these modules that this GPU runs.
+    ///
+    /// # Errors
+    ///
+    /// There is none.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Device::with_kernels`](crate::Device::with_kernels).
+    pub(in crate::device) unsafe fn add_kernels(
+        &mut self,
+        modules: &[&'static str],
+    ) -> Result<(), DeviceError> {
+        let modules = modules.iter().filter(|ptx| !ptx.is_empty());
+        let mut modules: Vec<Kernels> = modules.map(|ptx| Kernels::of_text(ptx)).collect();
+        modules.sort_by_key(|module| ptx::architecture(module.target()));
+        let driver = ptx::version(&self.properties.driver);
+        let architecture = self.properties.architecture();
+        let newest = compiled::newest_for(&modules, architecture, driver);
+        let newest = newest.filter(|module| ptx::runs_on(module.target(), architecture));
+        let newest = newest.ok_or_else(|| DeviceError::NoPtx {
+            reason: format!("the further kernels are not compiled for sm_{architecture}."),
+        })?;
+        self.further.push(newest);
+        Ok(())
+    }
+
+    /// The module with a kernel.
+    fn module_of(&self, entry: &str) -> &Kernels {
+        let further = self.further.iter().find(|module| module.has(entry));
+        further.unwrap_or(&self.kernels)
     }
 
     /// The driver's description of this GPU.
@@ -169,8 +205,9 @@ impl CudaDevice {
             return Ok(kernel.function);
         }
         let architecture = self.properties.architecture();
-        let code = self.kernels.machine_code(entry, architecture);
-        let ptx = ptx::without_lines(&self.kernels.kernel(entry)?);
+        let kernels = self.module_of(entry);
+        let code = kernels.machine_code(entry, architecture);
+        let ptx = ptx::without_lines(&kernels.kernel(entry)?);
         // A driver older than ptxas may refuse the machine code, and still take the PTX.
         let module = match code.and_then(|code| Module::from_cubin(code, &[]).ok()) {
             Some(module) => module,
@@ -195,7 +232,10 @@ impl CudaDevice {
         // SAFETY: the buffer has `WORDS` words. A kernel may write them at any time.
         let record: [u32; panic_record::WORDS] =
             std::array::from_fn(|word| unsafe { start.add(word).read_volatile() });
-        panic_record::read(self.kernels.panics(), &record)
+        // All panics of the library's kernels are in one text, which is mostly empty.
+        let further = self.further.iter().map(Kernels::panics);
+        let texts: String = further.chain([self.kernels.panics()]).collect();
+        panic_record::read(&texts, &record)
     }
 
     /// The error after waiting for a kernel: an error that loses the context means that the
@@ -223,6 +263,7 @@ impl CudaDevice {
             .launches()
             .iter()
             .map(|launch| launch.kernel.name)
+            .filter(|name| !self.further.iter().any(|module| module.has(name)))
             .collect();
         self.kernels.prepare(&kernels)?;
         for launch in plan.launches() {

@@ -10,7 +10,7 @@ use crate::backend::{Allocated, Backend, Capacity, Space, Way};
 use crate::buffer::Buffer;
 use crate::error::DeviceError;
 use crate::gpu::DeviceFacts;
-use crate::launch::{Bindings, Launch, Map, NO_MAP};
+use crate::launch::{Argument, Bindings, Launch, Map, NO_MAP};
 use crate::plan::Plan;
 
 // SAFETY: allocations are OpenCL's, and belong to a context.
@@ -155,11 +155,19 @@ impl OpenClDevice {
         compiled: &Compiled,
         record: Option<*mut u8>,
     ) -> Result<(), ClError> {
+        if launch
+            .arguments
+            .iter()
+            .any(|one| matches!(one, Argument::Epilogue { .. }))
+        {
+            return Err(ClError(CL_INVALID_VALUE));
+        }
         // Kernels with tensor maps do not exist in OpenCL C.
         let no_map = |_: &Map, _| Ok(NO_MAP);
         let block = launch.block(bindings, no_map);
         let block = block.map_err(|_| ClError(CL_INVALID_VALUE))?;
-        let words: Vec<u64> = block.words().collect();
+        // SAFETY: a launch with an epilogue has been refused.
+        let words: Vec<u64> = unsafe { block.words() }.collect();
         let mut parameters = Parameters { kernel, next: 0 };
         for field in &compiled.fields {
             parameters.field(field, &words)?;

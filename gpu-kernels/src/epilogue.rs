@@ -1,0 +1,303 @@
+//! What becomes of an element of C after it has been multiplied and added up, and before it is
+//! stored: `C = epilogue(alpha * A * B + beta * C)`.
+//!
+//! A bias, an activation or a scale after a product reads and writes all of C once more if it is a
+//! kernel of its own: 4*M*N elements through memory for 2*M*N*K operations. Here it is a function
+//! of values that are still in registers. A kernel is generic in it, so the compiler inlines it,
+//! and its parameters are the last field of the argument block ([`crate::gemm::Gemm`]).
+//!
+//! cublasLt has a list of epilogues, CUTLASS trees of visitors; this is a trait with one function.
+
+crate::compat::unless_published! {
+    mod operand;
+    mod ready_made;
+
+    pub use operand::{Bf16, Matrix, Number, F16};
+    pub use ready_made::{
+        AuxStore, Clamp, Gelu, GeluTanh, GeluTanhGradient, PerColBias, PerColScale, PerRowBias,
+        PerRowScale, Relu, Residual, Silu,
+    };
+}
+
+/// A function of the elements of C.
+///
+/// The host makes a value of the type, and the kernel gets its bytes, so pointers in it are to
+/// memory of the device, and the type is `repr(C)`.
+///
+/// ```ignore
+/// use cuda_std::prelude::*; // for `tanh`
+/// use gpu_kernels::epilogue::{At, Epilogue};
+///
+/// /// `cap * tanh(x / cap)`: no element is farther from zero than `cap`.
+/// #[derive(Clone, Copy)]
+/// #[repr(C)]
+/// pub struct Softcap {
+///     pub cap: f32,
+/// }
+///
+/// impl Epilogue for Softcap {
+///     #[inline(always)]
+///     unsafe fn apply<const N: usize>(&self, _at: At, values: [f32; N]) -> [f32; N] {
+///         values.map(|x| self.cap * (x / self.cap).tanh())
+///     }
+/// }
+/// ```
+pub trait Epilogue<S = f32>: Copy {
+    /// The elements of C that are stored for N neighbours of a row. `values` are
+    /// `alpha * sum + beta * C` there, in the type of sums. Every element of C passes once; what
+    /// follows a row's last element is not stored.
+    ///
+    /// # Safety
+    ///
+    /// Pointers in `self` are valid for the elements at `at`, and no other thread writes what
+    /// belongs to these.
+    unsafe fn apply<const N: usize>(&self, at: At, values: [S; N]) -> [S; N];
+
+    /// Whether it returns the values as they are, so that places need not be right.
+    #[doc(hidden)]
+    const IS_IDENTITY: bool = false;
+}
+
+/// The place of neighbours in a row of C.
+#[derive(Clone, Copy, Debug)]
+pub struct At {
+    /// The number of the product in the batch.
+    pub product: usize,
+    pub row: usize,
+    /// The column of the first.
+    pub col: usize,
+    /// How many of the N neighbours exist. At the edges of C, kernels compute some that do not,
+    /// and it may be 0.
+    pub count: usize,
+}
+
+impl At {
+    /// One element of C.
+    #[inline(always)]
+    pub fn one(product: usize, row: usize, col: usize) -> At {
+        let count = 1;
+        At {
+            product,
+            row,
+            col,
+            count,
+        }
+    }
+}
+
+/// C as BLAS has it. It takes no room in an argument block, and no instruction.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct Identity;
+
+impl<S> Epilogue<S> for Identity {
+    #[inline(always)]
+    unsafe fn apply<const N: usize>(&self, _at: At, values: [S; N]) -> [S; N] {
+        values
+    }
+
+    const IS_IDENTITY: bool = true;
+}
+
+/// An epilogue of what another one returns.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct Then<First, Second>(pub First, pub Second);
+
+impl<S, First: Epilogue<S>, Second: Epilogue<S>> Epilogue<S> for Then<First, Second> {
+    #[inline(always)]
+    unsafe fn apply<const N: usize>(&self, at: At, values: [S; N]) -> [S; N] {
+        self.1.apply(at, self.0.apply(at, values))
+    }
+}
+
+/// A kernel as a function of its epilogue: an empty type for each variant, named as its entry
+/// point. [`fused!`](crate::fused) makes entry points of it.
+pub trait Base {
+    /// The type of sums.
+    type Sum;
+    /// The argument block.
+    type Block<E: Epilogue<Self::Sum>>;
+
+    /// The kernel's work in one thread.
+    ///
+    /// # Safety
+    ///
+    /// As for an [`EntryFn`](crate::spec::EntryFn).
+    unsafe fn run<E: Epilogue<Self::Sum>>(block: &Self::Block<E>);
+}
+
+/// An epilogue in a launch that computes a part of C, with places in all of C.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct Placed<E> {
+    /// The row, the column and the product of the batch with which the launch begins.
+    pub first: [usize; 3],
+    pub epilogue: E,
+}
+
+impl<S, E: Epilogue<S>> Epilogue<S> for Placed<E> {
+    #[inline(always)]
+    unsafe fn apply<const N: usize>(&self, at: At, values: [S; N]) -> [S; N] {
+        let [row, col, product] = self.first;
+        let at = At {
+            product: product + at.product,
+            row: row + at.row,
+            col: col + at.col,
+            count: at.count,
+        };
+        self.epilogue.apply(at, values)
+    }
+}
+
+crate::compat::unless_published! {
+    /// Kernels with an epilogue `E` of a crate's own, which [`fused!`](crate::fused) writes.
+    #[derive(Debug)]
+    pub struct Fused<E> {
+        /// The name of the static.
+        pub name: &'static str,
+        /// A variant for each base, with its name. Which one runs, a chooser decides.
+        pub variants: &'static [crate::spec::Variant],
+        epilogue: core::marker::PhantomData<fn(E)>,
+    }
+
+    impl<E> Fused<E> {
+        /// What [`fused!`](crate::fused) writes.
+        ///
+        /// # Safety
+        ///
+        /// The variants' entry points take a [`Placed`] `E`.
+        #[doc(hidden)]
+        pub const unsafe fn new(name: &'static str, variants: &'static [crate::spec::Variant]) -> Self {
+            const {
+                assert!(align_of::<E>() <= 8, "argument blocks consist of words of 8 bytes");
+                assert!(size_of::<E>() <= MOST_BYTES, "an epilogue has more than 128 bytes");
+            }
+            Fused { name, variants, epilogue: core::marker::PhantomData }
+        }
+    }
+
+    /// The most bytes of an epilogue.
+    pub const MOST_BYTES: usize = 128;
+}
+
+/// Writes kernels with an epilogue: an entry point for each base, and for the fix-ups of split
+/// tiles.
+///
+/// A base is a variant of a kernel that takes any epilogue with sums in f32, by the path of its
+/// entry point in `gpu_kernels`. The crate is compiled for the device as every crate of kernels
+/// is, and for the host, which chooses, launches and simulates them by this static.
+///
+/// ```ignore
+/// # use gpu_kernels::epilogue::{At, Epilogue};
+/// # #[derive(Clone, Copy)]
+/// # #[repr(C)]
+/// # pub struct Relu;
+/// # impl Epilogue for Relu {
+/// #     unsafe fn apply<const N: usize>(&self, _: At, values: [f32; N]) -> [f32; N] {
+/// #         values.map(|x| if x > 0.0 { x } else { 0.0 })
+/// #     }
+/// # }
+/// gpu_kernels::fused! {
+///     /// `max(0, alpha * A * B + beta * C)`.
+///     pub static RELU: Relu = [
+///         persistent::{persistent_bf16, persistent_nt_bf16},
+///         async_pipeline::{async_pipeline_64x64_nn},
+///     ];
+/// }
+/// assert_eq!(RELU.variants[1].entry.name, "relu_persistent_nt_bf16");
+/// ```
+#[macro_export]
+macro_rules! fused {
+    (
+        $(#[$meta:meta])*
+        $visibility:vis static $set:ident: $epilogue:ty = [
+            $($module:ident::{$($base:ident),+ $(,)?}),+ $(,)?
+        ];
+    ) => {
+        $crate::pastey::paste! {
+            $($(
+                #[doc(hidden)]
+                #[cuda_std::kernel]
+                #[allow(clippy::missing_safety_doc)]
+                pub unsafe fn [<$set:lower _ $base>](
+                    #[grid_constant] block: &<$crate::$module::$base as $crate::epilogue::Base>::Block<
+                        $crate::epilogue::Placed<$epilogue>,
+                    >,
+                ) {
+                    unsafe { <$crate::$module::$base as $crate::epilogue::Base>::run(block) }
+                }
+            )+)+
+            $crate::fix_ups! {
+                $epilogue;
+                [<$set:lower _fix_up>] f32 run_fp32,
+                [<$set:lower _fix_up_bf16>] u16 run_bf16,
+                [<$set:lower _fix_up_f16>] u16 run_f16,
+            }
+
+            $(#[$meta])*
+            #[cfg(not(cuda_device))]
+            $visibility static $set: $crate::epilogue::Fused<$epilogue> = {
+                const VARIANTS: &[$crate::spec::Variant] = &[$($(
+                    // SAFETY: the entry point is the base's with an epilogue.
+                    unsafe {
+                        $crate::$module::$base::VARIANT.with_epilogue(
+                            $crate::entry_of!([<$set:lower _ $base>], <
+                                $crate::$module::$base as $crate::epilogue::Base
+                            >::Block<$crate::epilogue::Placed<$epilogue>>),
+                            [
+                                $crate::entry_of!(
+                                    [<$set:lower _fix_up>],
+                                    $crate::epilogue::FixUp<f32, $epilogue>
+                                ),
+                                $crate::entry_of!(
+                                    [<$set:lower _fix_up_bf16>],
+                                    $crate::epilogue::FixUp<u16, $epilogue>
+                                ),
+                                $crate::entry_of!(
+                                    [<$set:lower _fix_up_f16>],
+                                    $crate::epilogue::FixUp<u16, $epilogue>
+                                ),
+                            ],
+                        )
+                    }
+                ),+),+];
+                // SAFETY: as above.
+                unsafe { $crate::epilogue::Fused::new(stringify!($set), VARIANTS) }
+            };
+        }
+    };
+}
+
+/// The entry points that add up split tiles, each of a type of C.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! fix_ups {
+    ($epilogue:ty; $($entry:ident $c:ident $run:ident,)+) => {
+        $(
+            #[doc(hidden)]
+            #[cuda_std::kernel]
+            #[allow(clippy::missing_safety_doc)]
+            pub unsafe fn $entry(#[grid_constant] block: &$crate::epilogue::FixUp<$c, $epilogue>) {
+                unsafe { (*block).$run() }
+            }
+        )+
+    };
+}
+
+/// The entry point of a kernel that takes its argument block by reference.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! entry_of {
+    ($kernel:ident, $block:ty) => {
+        $crate::spec::EntryPoint {
+            name: stringify!($kernel),
+            argument_bytes: size_of::<$block>(),
+            // SAFETY: as for an `EntryFn`.
+            function: |block| unsafe { $kernel(&*block.cast::<$block>()) },
+        }
+    };
+}
+
+/// The argument block of a fix-up with an epilogue.
+pub type FixUp<C, E> = crate::fix_up::FixUp<C, f32, Placed<E>>;

@@ -1,0 +1,173 @@
+//! What an epilogue reads and writes beside C: vectors and matrices of f32 or of 16 bits.
+
+use super::At;
+use crate::float4::Float4;
+use crate::half::Half;
+pub use crate::half::{Bf16, F16};
+
+/// A type of numbers in memory: f32, or [`Bf16`] or [`F16`], of which there are only the bits.
+pub trait Number: Copy {
+    /// What holds a number.
+    type Bits: Copy + core::fmt::Debug;
+
+    /// The number with these bits.
+    fn value(bits: Self::Bits) -> f32;
+
+    /// The bits of the nearest number.
+    fn nearest(value: f32) -> Self::Bits;
+
+    /// Loads four neighbours at once.
+    ///
+    /// # Safety
+    ///
+    /// `source` is a multiple of their size, and valid for reading them.
+    unsafe fn load4(source: *const Self::Bits) -> [f32; 4];
+}
+
+impl Number for f32 {
+    type Bits = f32;
+
+    #[inline(always)]
+    fn value(bits: f32) -> f32 {
+        bits
+    }
+
+    #[inline(always)]
+    fn nearest(value: f32) -> f32 {
+        value
+    }
+
+    #[inline(always)]
+    unsafe fn load4(source: *const f32) -> [f32; 4] {
+        Float4::read(source).0
+    }
+}
+
+/// Four numbers of 16 bits, two in a word, the first in its lower half.
+#[derive(Clone, Copy)]
+#[repr(C, align(8))]
+struct Half4([u32; 2]);
+
+macro_rules! half {
+    ($($type:ty),*) => {$(
+        impl Number for $type {
+            type Bits = u16;
+
+            #[inline(always)]
+            fn value(bits: u16) -> f32 {
+                <$type as Half>::value(bits)
+            }
+
+            #[inline(always)]
+            fn nearest(value: f32) -> u16 {
+                <$type as Half>::pair(value, 0.0) as u16
+            }
+
+            #[inline(always)]
+            unsafe fn load4(source: *const u16) -> [f32; 4] {
+                let words = source.cast::<Half4>();
+                let (low, high) = ((*words).0[0], (*words).0[1]);
+                [low, low >> 16, high, high >> 16].map(|bits| <Self as Half>::value(bits as u16))
+            }
+        }
+    )*};
+}
+
+half!(Bf16, F16);
+
+impl At {
+    /// The numbers of a vector with one for each column of C: those of the neighbours' columns,
+    /// and 0 where C has no column.
+    ///
+    /// # Safety
+    ///
+    /// The vector has a number for each column of C, and nothing writes it while the kernel runs.
+    #[inline(always)]
+    pub unsafe fn of_columns<T: Number, const N: usize>(self, vector: *const T::Bits) -> [f32; N] {
+        self.neighbours::<T, N>(vector.wrapping_add(self.col))
+    }
+
+    /// The number for the neighbours' row, of a vector with one for each row of C, or 0 where C has
+    /// no such row.
+    ///
+    /// # Safety
+    ///
+    /// The vector has a number for each row of C, and nothing writes it while the kernel runs.
+    #[inline(always)]
+    pub unsafe fn of_row<T: Number>(self, vector: *const T::Bits) -> f32 {
+        let is_there = self.count > 0;
+        if is_there {
+            T::value(*vector.wrapping_add(self.row))
+        } else {
+            0.0
+        }
+    }
+
+    /// The numbers at the neighbours' places in a matrix of the shape of C, and 0 where C has no
+    /// such elements.
+    ///
+    /// # Safety
+    ///
+    /// The matrix has a number for each element of C, and nothing else writes these places.
+    #[inline(always)]
+    pub unsafe fn of_matrix<T: Number, const N: usize>(self, matrix: Matrix<T>) -> [f32; N] {
+        self.neighbours::<T, N>(matrix.place(self))
+    }
+
+    /// Stores numbers at the neighbours' places in a matrix of the shape of C.
+    ///
+    /// # Safety
+    ///
+    /// As for [`At::of_matrix`], and nothing else reads these places.
+    #[inline(always)]
+    pub unsafe fn store<T: Number, const N: usize>(self, matrix: Matrix<T>, values: [f32; N]) {
+        let target = matrix.place(self).cast_mut();
+        for i in 0..N {
+            if i < self.count {
+                *target.wrapping_add(i) = T::nearest(values[i]);
+            }
+        }
+    }
+
+    /// The numbers from an address on, as many as exist, and zeros.
+    #[inline(always)]
+    unsafe fn neighbours<T: Number, const N: usize>(self, first: *const T::Bits) -> [f32; N] {
+        let mut numbers = [0.0; N];
+        let is_aligned = (first as usize).is_multiple_of(4 * size_of::<T::Bits>());
+        // One access of 16 or 8 bytes for four neighbours, where they are aligned.
+        if N.is_multiple_of(4) && N == self.count && is_aligned {
+            for i in 0..N / 4 {
+                let four = T::load4(first.wrapping_add(4 * i));
+                for j in 0..4 {
+                    numbers[4 * i + j] = four[j];
+                }
+            }
+            return numbers;
+        }
+        for i in 0..N {
+            if i < self.count {
+                numbers[i] = T::value(*first.wrapping_add(i));
+            }
+        }
+        numbers
+    }
+}
+
+/// A matrix of the shape of C, or one for each product of a batch.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct Matrix<T: Number> {
+    pub start: *const T::Bits,
+    /// Elements from the start of a row to the start of the next.
+    pub leading: usize,
+    /// Elements from a product's matrix to the next.
+    pub stride: usize,
+}
+
+impl<T: Number> Matrix<T> {
+    #[inline(always)]
+    fn place(self, at: At) -> *const T::Bits {
+        let index = at.product * self.stride + at.row * self.leading + at.col;
+        self.start.wrapping_add(index)
+    }
+}

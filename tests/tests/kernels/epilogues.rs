@@ -1,0 +1,384 @@
+//! Kernels with an epilogue of their own: each element of C passes it once, with its own row,
+//! column and product, and is rounded after it.
+
+use std::cell::UnsafeCell;
+
+use gpu_gemm::gpu_kernels::epilogue::{At, Epilogue, Then};
+use gpu_gemm::gpu_kernels::fused;
+use gpu_gemm::launch::Parameters;
+use gpu_gemm::{
+    Bf16, Bindings, Call, Context, DataType, Decomposition, Device, Element, ElementType, F16,
+    GemmError, MultipliesInto, Plan, Shape, Transpose, Variant, gemm_fused, run,
+};
+use libtest_mimic::{Failed, Trial};
+
+pub fn trials() -> Vec<Trial> {
+    let each = MARKED.variants.iter().map(|variant| {
+        let name = format!("epilogues::{}::gets_each_element_once", variant.entry.name);
+        tests::on_simulator(name, || of_types(variant))
+    });
+    let mut trials: Vec<Trial> = each.collect();
+    trials.extend(tests::simulated!(
+        "epilogues",
+        a_product_in_parts_passes_in_places_of_the_whole,
+        c_passes_where_nothing_is_multiplied,
+        no_plain_kernel_takes_the_place_of_one_with_the_epilogue,
+        what_no_kernel_multiplies_is_an_error,
+    ));
+    trials
+}
+
+/// `x * of_row[row] + of_col[col] + 64 * product`, and how often each element has passed.
+#[derive(Clone, Copy)]
+#[repr(C)]
+struct Marks {
+    of_row: *const f32,
+    of_col: *const f32,
+    passed: *mut u32,
+    m: usize,
+    n: usize,
+}
+
+impl Epilogue for Marks {
+    unsafe fn apply<const N: usize>(&self, at: At, mut values: [f32; N]) -> [f32; N] {
+        for (i, value) in values.iter_mut().enumerate().take(at.count) {
+            let (row, col) = (at.row, at.col + i);
+            assert!(row < self.m && col < self.n, "no element of C");
+            // SAFETY: the vectors have all rows and columns, and each element is one thread's.
+            unsafe {
+                *value = *value * *self.of_row.add(row) + *self.of_col.add(col);
+                *self.passed.add((at.product * self.m + row) * self.n + col) += 1;
+            }
+            *value += 64.0 * at.product as f32;
+        }
+        values
+    }
+}
+
+/// Half of it, as a second step.
+#[derive(Clone, Copy)]
+#[repr(C)]
+struct Halved;
+
+impl Epilogue for Halved {
+    unsafe fn apply<const N: usize>(&self, _: At, values: [f32; N]) -> [f32; N] {
+        values.map(|value| value / 2.0)
+    }
+}
+
+fused! {
+    static MARKED: Then<Marks, Halved> = [
+        async_pipeline::{async_pipeline, async_pipeline_64x64_nn, async_pipeline_64x64_sliced},
+        wide_thread_tile::{wide_thread_tile},
+        few_rows::{
+            few_rows_1, few_rows_4x64, few_rows_1_nt, few_rows_8_nt, few_rows_1_bf16,
+            few_rows_4_f16_f32, few_rows_8_nt_bf16, few_rows_8_nt_f16_f32,
+        },
+        tensor_core::{tensor_core, tensor_core_bf16, tensor_core_tt_f16_f32},
+        warp_specialized::{warp_specialized_bf16, warp_specialized_nt_f16_f32},
+        persistent::{
+            persistent_128x128_nt_f16, persistent_64x128_tn_bf16, persistent_64x64_bf16_f32,
+        },
+        warp_specialized_tf32::{warp_specialized_tf32, warp_specialized_tf32_nt},
+        split_fp32::{split_fp32},
+    ];
+}
+
+/// A product, and how it is computed.
+#[derive(Clone, Copy, Debug)]
+struct Case {
+    shape: Shape,
+    batch: usize,
+    beta: f32,
+    /// Elements between rows.
+    padding: usize,
+    decomposition: Decomposition,
+}
+
+const CASES: [Case; 8] = {
+    const fn case(m: usize, n: usize, k: usize) -> Case {
+        Case {
+            shape: Shape::new(m, n, k),
+            batch: 1,
+            beta: 0.0,
+            padding: 0,
+            decomposition: Decomposition::DATA_PARALLEL,
+        }
+    }
+    [
+        case(33, 70, 40),
+        // Boxes of C are stored by the copy engine.
+        case(136, 264, 64),
+        Case {
+            beta: -1.0,
+            padding: 3,
+            ..case(130, 72, 40)
+        },
+        Case {
+            decomposition: Decomposition::stream_k(7),
+            ..case(150, 136, 256)
+        },
+        // A C of one column without gaps is both a row and a column.
+        Case {
+            decomposition: Decomposition::stream_k(3),
+            ..case(200, 1, 512)
+        },
+        Case {
+            beta: 1.0,
+            ..case(1, 200, 64)
+        },
+        Case {
+            padding: 1,
+            ..case(67, 3, 64)
+        },
+        Case {
+            batch: 3,
+            ..case(20, 24, 16)
+        },
+    ]
+};
+
+fn of_types(variant: &'static Variant) -> Result<(), Failed> {
+    let (bf16, f16) = (Bf16::from_f32, F16::from_f32);
+    CASES.into_iter().try_for_each(|case| {
+        let wrong = match variant.types.data_type() {
+            DataType::F32 => passes::<f32, f32>(variant, case, |x| x, |x| x),
+            DataType::BF16 => passes::<Bf16, Bf16>(variant, case, bf16, bf16),
+            DataType::F16 => passes::<F16, F16>(variant, case, f16, f16),
+            DataType::BF16_F32 => passes::<Bf16, f32>(variant, case, bf16, |x| x),
+            DataType::F16_F32 => passes::<F16, f32>(variant, case, f16, |x| x),
+            other => return Err(format!("no sums in f32: {other}").into()),
+        };
+        wrong.map_err(|error| format!("{case:?}: {}", error.message().unwrap_or_default()).into())
+    })
+}
+
+/// A few small integers.
+fn integers<T>(count: usize, factor: usize, of: impl Fn(f32) -> T) -> Vec<T> {
+    let integer = |i: usize| (i * factor % 5) as f32 - 2.0;
+    (0..count).map(|i| of(integer(i + i / 7))).collect()
+}
+
+/// Memory in which the simulator may write.
+struct Memory<T>(Vec<UnsafeCell<T>>);
+
+impl<T> Memory<T> {
+    fn of(numbers: Vec<T>) -> Memory<T> {
+        Memory(numbers.into_iter().map(UnsafeCell::new).collect())
+    }
+
+    fn start(&self) -> *mut T {
+        UnsafeCell::raw_get(self.0.as_ptr())
+    }
+
+    fn into_numbers(self) -> Vec<T> {
+        self.0.into_iter().map(UnsafeCell::into_inner).collect()
+    }
+}
+
+fn passes<T: MultipliesInto<C, Scalar = f32>, C: Element<Scalar = f32>>(
+    variant: &'static Variant,
+    case: Case,
+    input: impl Fn(f32) -> T,
+    output: impl Fn(f32) -> C,
+) -> Result<(), Failed> {
+    let Case { shape, batch, .. } = case;
+    let Shape { m, n, k } = shape;
+    let (lda, ldb, ldc) = (k + case.padding, n + case.padding, n + case.padding);
+    let no = Transpose::No;
+    let call = Call::padded(shape, [no, no], case.padding, T::TYPE).repeated(batch, T::TYPE);
+    let plan = Plan::new(variant, call, case.decomposition)?;
+    let device = Device::simulator();
+    let context = Context::new(&device, plan.workspace_bytes())?;
+    let a = integers(batch * m * lda, 3, &input);
+    let b = integers(batch * k * ldb, 7, &input);
+    let c = integers(batch * m * ldc, 11, &output);
+    let (on_a, on_b) = (context.upload(&a)?, context.upload(&b)?);
+    let on_c = context.upload(&c)?;
+    let workspace = context.allocate::<f32>(plan.workspace_bytes().div_ceil(4).max(1))?;
+    let (of_row, of_col) = (integers(m, 2, |x| x + 3.0), integers(n, 1, |x| 10.0 * x));
+    let passed = Memory::of(vec![0; batch * m * n]);
+    let marks = Marks {
+        of_row: of_row.as_ptr(),
+        of_col: of_col.as_ptr(),
+        passed: passed.start(),
+        m,
+        n,
+    };
+    let first = Bindings {
+        alpha: 2.0f32.scalar(),
+        beta: case.beta.scalar(),
+        a: on_a.start().cast(),
+        b: on_b.start().cast(),
+        c: on_c.start().cast(),
+        workspace: workspace.start().cast(),
+        epilogue: Parameters::of(Then(marks, Halved)),
+        first: [0; 3],
+    };
+    let backend = device.as_backend(&|| ())?;
+    // SAFETY: the matrices are as large as the call says, and the workspace as the plan does.
+    unsafe { run(&*backend, &plan, &first)? };
+    let got = context.download(&on_c)?;
+    for (index, times) in passed.into_numbers().into_iter().enumerate() {
+        if times != 1 {
+            return Err(format!("element {index} passed {times} times").into());
+        }
+    }
+    for product in 0..batch {
+        for row in 0..m {
+            for col in 0..ldc {
+                let place = (product * m + row) * ldc + col;
+                let number = |of: &C| of.scalar();
+                let sum: f32 = (0..k)
+                    .map(|i| {
+                        let a = value(a[(product * m + row) * lda + i]);
+                        a * value(b[(product * k + i) * ldb + col.min(n - 1)])
+                    })
+                    .sum();
+                let value = 2.0 * sum + case.beta * value(c[place]);
+                let marked = value * of_row[row] + of_col[col.min(n - 1)] + 64.0 * product as f32;
+                let expected = match col < n {
+                    true => output(marked / 2.0),
+                    false => c[place],
+                };
+                if got[place] != expected {
+                    let (got, expected) = (number(&got[place]), number(&expected));
+                    return Err(format!(
+                        "C[{row}][{col}] of product {product} is {got:?}, not {expected:?}"
+                    )
+                    .into());
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+fn value<T: Element<Scalar = f32>>(number: T) -> f32 {
+    f32::of(number.scalar()).expect("an f32")
+}
+
+/// With a workspace that is too small for copies of operands, a product is cut along M and N.
+fn a_product_in_parts_passes_in_places_of_the_whole() {
+    let (m, n, k) = (601, 513, 515);
+    let device = Device::simulator();
+    let context = Context::new(&device, 0).unwrap();
+    let (a, b) = (integers(m * k, 3, |x| x), integers(k * n, 7, |x| x));
+    let (on_a, on_b) = (context.upload(&a).unwrap(), context.upload(&b).unwrap());
+    let mut c = context.upload(&vec![f32::NAN; m * n]).unwrap();
+    let (of_row, of_col) = (integers(m, 2, |x| x + 3.0), integers(n, 1, |x| 10.0 * x));
+    let passed = Memory::of(vec![0; m * n]);
+    let marks = Marks {
+        of_row: of_row.as_ptr(),
+        of_col: of_col.as_ptr(),
+        passed: passed.start(),
+        m,
+        n,
+    };
+    // SAFETY: all memory outlives the simulator's call.
+    unsafe {
+        let epilogue = Then(marks, Halved);
+        let kernels = &PADDED;
+        gemm_fused(
+            &context, kernels, epilogue, 1.0, &on_a, k, 0, &on_b, n, 0, 0.0, &mut c, n, 0, m, n, k,
+            1,
+        )
+        .unwrap();
+    }
+    assert_eq!(passed.into_numbers(), vec![1; m * n]);
+    let c = context.download(&c).unwrap();
+    for place in (0..m * n).step_by(97) {
+        let (row, col) = (place / n, place % n);
+        let sum: f32 = (0..k).map(|i| a[row * k + i] * b[i * n + col]).sum();
+        assert_eq!(c[place], (sum * of_row[row] + of_col[col]) / 2.0);
+    }
+}
+
+fused! {
+    /// A base that takes only exact tiles of aligned rows.
+    static PADDED: Then<Marks, Halved> = [async_pipeline::{async_pipeline_64x64}];
+}
+
+/// BLAS would return at once where beta is 1 and k is 0.
+fn c_passes_where_nothing_is_multiplied() {
+    let device = Device::simulator();
+    let context = Context::new(&device, 0).unwrap();
+    let empty = context.upload::<f32>(&[]).unwrap();
+    let mut c = context.upload(&[1.0f32, 2.0, 3.0, 4.0]).unwrap();
+    // SAFETY: as above.
+    unsafe {
+        gemm_fused(
+            &context, &HALVED, Halved, 1.0, &empty, 1, 0, &empty, 2, 0, 1.0, &mut c, 2, 0, 2, 2, 0,
+            1,
+        )
+        .unwrap();
+    }
+    assert_eq!(context.download(&c).unwrap(), [0.5, 1.0, 1.5, 2.0]);
+}
+
+fused! {
+    /// A kernel of f32 alone.
+    static HALVED: Halved = [async_pipeline::{async_pipeline_64x64_nn}];
+}
+
+fn what_no_kernel_multiplies_is_an_error() {
+    let device = Device::simulator();
+    let context = Context::new(&device, 0).unwrap();
+    let ones = context.upload(&[Bf16::from_f32(1.0)]).unwrap();
+    let mut c = context.upload(&[0.0f32]).unwrap();
+    // SAFETY: as above.
+    let refused = unsafe {
+        gemm_fused(
+            &context, &HALVED, Halved, 1.0, &ones, 1, 0, &ones, 1, 0, 0.0, &mut c, 1, 0, 1, 1, 1, 1,
+        )
+    };
+    let Err(error @ GemmError::NoFusedKernel { .. }) = refused else {
+        panic!("{refused:?}");
+    };
+    assert!(
+        error
+            .to_string()
+            .starts_with("No kernel of HALVED multiplies bf16-f32")
+    );
+}
+
+/// The argument block of a plan without epilogues lacks one.
+fn no_plain_kernel_takes_the_place_of_one_with_the_epilogue() {
+    let device = Device::simulator();
+    let call = Call::compact(
+        Shape::cube(8),
+        Transpose::No,
+        Transpose::No,
+        ElementType::F32,
+    );
+    for fused in MARKED.variants {
+        let plain = gpu_gemm::gpu_kernels::variants()
+            .find(|plain| plain.name == fused.name && plain.types == fused.types);
+        let plain = plain.expect("the base");
+        assert!(fused.has_epilogue && !plain.has_epilogue);
+        let more = fused.entry.argument_bytes - plain.entry.argument_bytes;
+        assert!(
+            more >= size_of::<Then<Marks, Halved>>() + 24,
+            "{}",
+            fused.name
+        );
+    }
+    let variant = &HALVED.variants[0];
+    let plan = Plan::new(variant, call, Decomposition::DATA_PARALLEL).unwrap();
+    let null = std::ptr::null_mut();
+    let bindings = Bindings {
+        alpha: 1.0f32.scalar(),
+        beta: 0.0f32.scalar(),
+        a: null,
+        b: null,
+        c: null,
+        workspace: null,
+        // Parameters of another epilogue.
+        epilogue: Parameters::of([0u64; 2]),
+        first: [0; 3],
+    };
+    let backend = device.as_backend(&|| ()).unwrap();
+    // SAFETY: nothing is launched.
+    let refused = unsafe { run(&*backend, &plan, &bindings) };
+    assert!(refused.is_err());
+}
