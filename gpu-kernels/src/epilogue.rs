@@ -4,7 +4,7 @@
 //! A bias, an activation or a scale after a product reads and writes all of C once more if it is a
 //! kernel of its own: 4*M*N elements through memory for 2*M*N*K operations. Here it is a function
 //! of values that are still in registers. A kernel is generic in it, so the compiler inlines it,
-//! and its parameters are the last field of the argument block ([`crate::gemm::Gemm`]).
+//! and its parameters are the last field of a [`Gemm`](crate::gemm::Gemm).
 //!
 //! cublasLt has a list of epilogues, CUTLASS trees of visitors; this is a trait with one function.
 
@@ -14,7 +14,7 @@ crate::compat::unless_published! {
 
     pub use operand::{Bf16, Matrix, Number, F16};
     pub use ready_made::{
-        AuxStore, Clamp, Gelu, GeluTanh, GeluTanhGradient, PerColBias, PerColScale, PerRowBias,
+        AuxStore, Clamp, DGeluTanh, Gelu, GeluTanh, PerColBias, PerColScale, PerRowBias,
         PerRowScale, Relu, Residual, Silu,
     };
 }
@@ -25,7 +25,7 @@ crate::compat::unless_published! {
 /// memory of the device, and the type is `repr(C)`.
 ///
 /// ```ignore
-/// use cuda_std::prelude::*; // for `tanh`
+/// use cuda_std::GpuFloat;
 /// use gpu_kernels::epilogue::{At, Epilogue};
 ///
 /// /// `cap * tanh(x / cap)`: no element is farther from zero than `cap`.
@@ -38,7 +38,7 @@ crate::compat::unless_published! {
 /// impl Epilogue for Softcap {
 ///     #[inline(always)]
 ///     unsafe fn apply<const N: usize>(&self, _at: At, values: [f32; N]) -> [f32; N] {
-///         values.map(|x| self.cap * (x / self.cap).tanh())
+///         values.map(|x| self.cap * GpuFloat::tanh(x / self.cap))
 ///     }
 /// }
 /// ```
@@ -53,7 +53,7 @@ pub trait Epilogue<S = f32>: Copy {
     /// belongs to these.
     unsafe fn apply<const N: usize>(&self, at: At, values: [S; N]) -> [S; N];
 
-    /// Whether it returns the values as they are, so that places need not be right.
+    /// Whether it returns the values as they are, so `at` may be wrong.
     #[doc(hidden)]
     const IS_IDENTITY: bool = false;
 }

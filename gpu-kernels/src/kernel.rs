@@ -75,8 +75,10 @@ macro_rules! kernel {
             $($crate::kernel::if_wanted! {
                 $element
                 impl $entry {
-                    /// The row of this variant in the table.
-                    pub const VARIANT: $crate::spec::Variant = {
+                    /// The description of this variant.
+                    pub const VARIANT: &'static $crate::spec::Variant = &Self::ROW;
+
+                    const ROW: $crate::spec::Variant = {
                         #[allow(unused_imports)]
                         use $crate::spec::*;
                         Variant {
@@ -102,7 +104,7 @@ macro_rules! kernel {
                 name: $kernel,
                 idea: $idea,
                 source: file!(),
-                variants: $crate::kernel::wanted!([] $(($element $entry::VARIANT))*),
+                variants: $crate::kernel::wanted!([] $(($element $entry::ROW))*),
             };
         }
     };

@@ -6,10 +6,11 @@
 
 /// An entry point of the PTX, and the same kernel as a function, for the simulator.
 ///
-/// Every GEMM kernel computes `C = alpha * A * B + beta * C` for each product of a batch, all
-/// matrices row-major. `A` is `m x k` with leading dimension `lda >= k`, `B` is `k x n` with
-/// `ldb >= n`, `C` is `m x n` with `ldc >= n`; dimensions and leading dimensions are in elements.
-/// As in BLAS, `beta == 0` does not read `C`, and `alpha == 0` reads neither `A` nor `B`.
+/// Every GEMM kernel computes `C = alpha * A * B + beta * C` for each product of a batch, or what an
+/// epilogue makes of that, all matrices row-major. `A` is `m x k` with leading dimension
+/// `lda >= k`, `B` is `k x n` with `ldb >= n`, `C` is `m x n` with `ldc >= n`; dimensions and
+/// leading dimensions are in elements. As in BLAS, `beta == 0` does not read `C`, and `alpha == 0`
+/// reads neither `A` nor `B`.
 #[derive(Clone, Copy, Debug)]
 pub struct EntryPoint {
     /// Its name in the PTX.
@@ -31,7 +32,8 @@ pub struct EntryPoint {
 /// the variant say; `c` is valid for reads and writes of `(m - 1) * ldc + n` elements that nothing
 /// else touches. The maps of a mapped kernel describe A and B as the [`OperandLayout`]s say, and
 /// C, in boxes of its [`Staging::Ring`]; a map of a matrix without elements is not read. Nothing
-/// else touches `partials`, which a stream-K kernel needs.
+/// else touches `partials`, which a stream-K kernel needs. An epilogue may be applied at each place
+/// of C ([`Epilogue::apply`](crate::epilogue::Epilogue::apply)).
 pub type EntryFn = unsafe fn(*const u8);
 
 /// The [`EntryPoint`] of a kernel that takes an argument block of this type by value, or, with
@@ -83,9 +85,9 @@ pub struct Variant {
     /// Its name on the command line, such as `tiled-32`; unique among those of its data type.
     pub name: &'static str,
     pub entry: EntryPoint,
-    /// The entry point that adds up partial sums, if it may split tiles.
+    /// The entry point that adds up the partial sums of split tiles.
     pub fix_up: Option<EntryPoint>,
-    /// Whether the argument blocks of both end in an epilogue and its place
+    /// Whether the [`Gemm`](crate::gemm::Gemm) of both ends in an epilogue and its place
     /// ([`Placed`](crate::epilogue::Placed)).
     pub has_epilogue: bool,
     /// The element types of A, B, the accumulators and C.
@@ -246,7 +248,7 @@ impl Variant {
     /// The entry points differ from those of the variant in their epilogue alone.
     #[doc(hidden)]
     pub const unsafe fn with_epilogue(
-        self,
+        &self,
         entry: EntryPoint,
         fix_ups: [EntryPoint; 3],
     ) -> Variant {
@@ -262,7 +264,7 @@ impl Variant {
             has_epilogue: true,
             // That is a kernel without the epilogue.
             n_remainder: None,
-            ..self
+            ..*self
         }
     }
 
@@ -285,6 +287,7 @@ impl Variant {
             assert!(self.tile.m.is_multiple_of(m) && self.tile.n.is_multiple_of(n));
             assert!(tm * tn * 32 == m * n && self.least_capability >= 80);
         }
+        assert!(!self.grid.is_stream_k() || self.fix_up.is_some());
         if matches!(self.grid, Grid::StreamK) {
             assert!(self.block.y == 1 && self.block.x.is_multiple_of(32));
             assert!(self.rate.is_some());

@@ -87,7 +87,7 @@ impl ArgumentBlock {
     ///
     /// # Safety
     ///
-    /// The launch has no epilogue, in which bytes may be missing.
+    /// The launch has no epilogue, whose padding bytes are uninitialized.
     pub unsafe fn words(&self) -> impl Iterator<Item = u64> {
         let words = self.0.iter().flat_map(|line| line.0);
         // SAFETY: all other words are complete.

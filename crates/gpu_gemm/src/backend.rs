@@ -207,8 +207,9 @@ pub unsafe trait Backend: Send + Sync {
     ///
     /// The launch is one of a [`Plan`], and `bindings` has the addresses of its matrices and
     /// workspace in the backend's memory, until it has ended; nothing else touches C or the
-    /// workspace meanwhile, or writes A or B. The earlier launches of the plan have been run. On a
-    /// GPU, the device's context is current.
+    /// workspace meanwhile, or writes A or B. If the plan's kernel has an epilogue, `bindings` has
+    /// the parameters of that one, valid at every place of C. The earlier launches of the plan have
+    /// been run. On a GPU, the device's context is current.
     unsafe fn launch(&self, launch: &Launch, bindings: &Bindings) -> Result<(), DeviceError>;
 
     /// Waits for everything launched so far.

@@ -351,7 +351,10 @@ impl<'device> Context<'device> {
     /// context ([`Context::reserve`]), so that the workspace is large enough.
     pub(crate) unsafe fn launch(&self, plan: &Plan, product: &Product) -> Result<(), DeviceError> {
         self.backend.enter()?;
-        self.last.set(Some(plan.variant().name));
+        self.last.set(Some(match plan.variant() {
+            variant if variant.has_epilogue => variant.entry.name,
+            variant => variant.name,
+        }));
         let bindings = product.bindings(self.workspace.start().cast());
         // SAFETY: the caller vouches for the matrices; the workspace is as large as the plan
         // requires, and launches use it one after the other.
@@ -509,7 +512,9 @@ pub unsafe fn gemm_strided_batched<'a, 'b, 'c, T: MultipliesInto<C>, C: Element>
 /// epilogue.
 ///
 /// `kernels` are written by [`gpu_kernels::fused!`], and a GPU runs them if its device has them
-/// ([`Device::with_kernels`]).
+/// ([`Device::with_kernels`]). The first call compiles them. The workspace is as large as it is
+/// ([`Context::prepare`] is for calls without an epilogue), and [`Context::with_kernel`] and what
+/// was tuned have no effect.
 ///
 /// # Errors
 ///
@@ -520,7 +525,8 @@ pub unsafe fn gemm_strided_batched<'a, 'b, 'c, T: MultipliesInto<C>, C: Element>
 ///
 /// As for [`gemm_strided_batched`], and the pointers in `epilogue` are to memory of the context's
 /// device that is valid, and stays so until the stream has completed this call, for what the
-/// epilogue reads and writes at each place of C.
+/// epilogue reads and writes at each place of C. Nothing else writes what it reads, or touches what
+/// it writes, which overlaps none of A, B, C and the workspace.
 #[allow(clippy::too_many_arguments)] // BLAS's own
 pub unsafe fn gemm_fused<'a, 'b, 'c, T, C, E>(
     context: &Context<'_>,

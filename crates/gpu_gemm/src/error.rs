@@ -51,6 +51,18 @@ pub enum DeviceError {
         "The driver refuses this build's PTX (CUDA error {code}). This is a bug in how it was compiled: please report it with what the driver says:\n{log}"
     )]
     InvalidPtx { code: u32, log: String },
+    #[error(
+        "None of your own kernels' PTX is for this GPU: compile them for {target}, too (`CudaBuilder::arch`). Without libNVVM their PTX is empty."
+    )]
+    NoPtxOfKernels { target: String },
+    #[error(
+        "Your own kernels have one named `{entry}`, and so does this device already. Name the static of `fused!` otherwise; if it is a kernel of the library, turn off the feature `entry-points` of gpu-kernels."
+    )]
+    KernelTwice { entry: String },
+    #[error(
+        "This device has no kernel `{entry}`: give it the PTX of your own kernels by `Device::with_kernels`."
+    )]
+    NotGiven { entry: String },
     #[error("{reason}")]
     NotCompiled { reason: String },
     #[error(

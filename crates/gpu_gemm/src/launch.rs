@@ -170,7 +170,8 @@ pub enum Waits {
     InTheKernel,
 }
 
-/// The values that are not part of a launch: the scalars, and the addresses of the memories.
+/// The values that are not part of a launch: the scalars, the addresses of the memories, and the
+/// epilogue.
 ///
 /// The pointers are addresses of the backend's own memory. A host that launches on a GPU never
 /// dereferences them.
@@ -183,7 +184,7 @@ pub struct Bindings {
     pub c: *mut u8,
     pub workspace: *mut u8,
     pub epilogue: Parameters,
-    /// The row, the column and the product of what the caller named C, with which this one begins.
+    /// Where this part begins in the caller's C: row, column, product.
     pub first: [usize; 3],
 }
 
@@ -204,8 +205,8 @@ impl Parameters {
             assert!(size_of::<E>() <= MOST_BYTES && align_of::<E>() <= align_of::<u64>());
         }
         let mut words = [MaybeUninit::new(0); MOST_BYTES / size_of::<u64>()];
-        // SAFETY: there is room for it, and it is aligned. A word may lack bytes that are between
-        // its fields, so nobody reads it as a number.
+        // SAFETY: there is room for it, and it is aligned. Its padding bytes are uninitialized, so
+        // no word is read as a number.
         unsafe { words.as_mut_ptr().cast::<E>().write(epilogue) };
         Parameters {
             words,
@@ -213,7 +214,7 @@ impl Parameters {
         }
     }
 
-    /// Its words, where bytes between two fields may be missing.
+    /// Its words, in which padding bytes are uninitialized.
     pub(crate) fn words(&self) -> &[MaybeUninit<u64>] {
         &self.words[..self.used]
     }

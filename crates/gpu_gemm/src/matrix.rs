@@ -243,8 +243,8 @@ pub enum GemmError {
         available: usize,
     },
     #[error(
-        "No kernel of {kernels} multiplies {data_type} on this device. Name a base of that type, in a layout of A and B, \
-         that the device runs: `rust-gemm --list` says what each kernel needs."
+        "{kernels} has no kernel that multiplies {data_type} on this device. Name a base of that type that it runs \
+         (`rust-gemm --list`) in `fused!`."
     )]
     NoFusedKernel {
         /// The name of the kernels with the epilogue.

@@ -22,7 +22,7 @@ pub struct Product {
     pub c: Stored,
     pub batch: Batch,
     pub epilogue: Option<Fusion>,
-    /// The row and the column of C with which a part begins.
+    /// Where a part begins in the caller's C: row and column.
     pub first: [usize; 2],
 }
 
@@ -91,14 +91,19 @@ impl Product {
     /// of C. `None` if the product is small.
     ///
     /// K is not cut where there is an epilogue, which would see a part of a sum, nor for a C of 16
-    /// bits: each part would round it to 16 bits once more. With
-    /// elements of 16 bits, only operands with unaligned rows need workspace, for copies. So C is
-    /// cut along a side of such an operand, the longer one if both are unaligned.
+    /// bits: each part would round it to 16 bits once more. Kernels of 16 bits without an epilogue
+    /// need workspace only for operands with unaligned rows. So C is cut along a side of such an
+    /// operand, the longer one if both are unaligned.
     pub fn halves(&self) -> Option<[Product; 2]> {
         let Shape { m, n, k } = self.shape;
         let along_m = || half(m, PART).map(Cut::Rows);
         let along_n = || half(n, PART).map(Cut::Columns);
         let cut = match self.data_type.c {
+            // Its kernels may need copies of A and B in any layout.
+            _ if self.epilogue.is_some() => match m >= n {
+                true => along_m().or_else(along_n),
+                false => along_n().or_else(along_m),
+            },
             ElementType::Bf16 | ElementType::F16 => {
                 let call = self.call();
                 let rows = along_m().filter(|_| !call.a.aligned);
@@ -109,7 +114,6 @@ impl Product {
                 }
             }
             ElementType::F32 | ElementType::F64 | ElementType::I32 => half(k, PART_K)
-                .filter(|_| self.epilogue.is_none())
                 .map(Cut::Sums)
                 .or_else(along_m)
                 .or_else(along_n),

@@ -4,8 +4,9 @@ use super::At;
 use crate::float4::Float4;
 use crate::half::Half;
 pub use crate::half::{Bf16, F16};
+use crate::mapped_gemm::Float2;
 
-/// A type of numbers in memory: f32, or [`Bf16`] or [`F16`], of which there are only the bits.
+/// A type of numbers in memory: f32, or [`Bf16`] or [`F16`], held as u16.
 pub trait Number: Copy {
     /// What holds a number.
     type Bits: Copy + core::fmt::Debug;
@@ -22,6 +23,20 @@ pub trait Number: Copy {
     ///
     /// `source` is a multiple of their size, and valid for reading them.
     unsafe fn load4(source: *const Self::Bits) -> [f32; 4];
+
+    /// Loads two neighbours at once.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Number::load4`].
+    unsafe fn load2(source: *const Self::Bits) -> [f32; 2];
+
+    /// Stores two neighbours at once.
+    ///
+    /// # Safety
+    ///
+    /// `target` is a multiple of their size, and valid for writing them.
+    unsafe fn store2(target: *mut Self::Bits, values: [f32; 2]);
 }
 
 impl Number for f32 {
@@ -40,6 +55,16 @@ impl Number for f32 {
     #[inline(always)]
     unsafe fn load4(source: *const f32) -> [f32; 4] {
         Float4::read(source).0
+    }
+
+    #[inline(always)]
+    unsafe fn load2(source: *const f32) -> [f32; 2] {
+        Float2::read(source).0
+    }
+
+    #[inline(always)]
+    unsafe fn store2(target: *mut f32, values: [f32; 2]) {
+        Float2(values).write(target);
     }
 }
 
@@ -68,6 +93,17 @@ macro_rules! half {
                 let words = source.cast::<Half4>();
                 let (low, high) = ((*words).0[0], (*words).0[1]);
                 [low, low >> 16, high, high >> 16].map(|bits| <Self as Half>::value(bits as u16))
+            }
+
+            #[inline(always)]
+            unsafe fn load2(source: *const u16) -> [f32; 2] {
+                let word = *source.cast::<u32>();
+                [word, word >> 16].map(|bits| <Self as Half>::value(bits as u16))
+            }
+
+            #[inline(always)]
+            unsafe fn store2(target: *mut u16, values: [f32; 2]) {
+                *target.cast::<u32>() = <Self as Half>::pair(values[0], values[1]);
             }
         }
     )*};
@@ -122,6 +158,14 @@ impl At {
     #[inline(always)]
     pub unsafe fn store<T: Number, const N: usize>(self, matrix: Matrix<T>, values: [f32; N]) {
         let target = matrix.place(self).cast_mut();
+        let is_aligned = (target as usize).is_multiple_of(2 * size_of::<T::Bits>());
+        if N.is_multiple_of(2) && N == self.count && is_aligned {
+            for i in 0..N / 2 {
+                let two = [values[2 * i], values[2 * i + 1]];
+                T::store2(target.wrapping_add(2 * i), two);
+            }
+            return;
+        }
         for i in 0..N {
             if i < self.count {
                 *target.wrapping_add(i) = T::nearest(values[i]);
@@ -133,14 +177,21 @@ impl At {
     #[inline(always)]
     unsafe fn neighbours<T: Number, const N: usize>(self, first: *const T::Bits) -> [f32; N] {
         let mut numbers = [0.0; N];
-        let is_aligned = (first as usize).is_multiple_of(4 * size_of::<T::Bits>());
-        // One access of 16 or 8 bytes for four neighbours, where they are aligned.
-        if N.is_multiple_of(4) && N == self.count && is_aligned {
+        let address = first as usize;
+        let is_aligned = |numbers: usize| address.is_multiple_of(numbers * size_of::<T::Bits>());
+        // One access for four neighbours, or for two, where they are aligned.
+        if N.is_multiple_of(4) && N == self.count && is_aligned(4) {
             for i in 0..N / 4 {
                 let four = T::load4(first.wrapping_add(4 * i));
                 for j in 0..4 {
                     numbers[4 * i + j] = four[j];
                 }
+            }
+            return numbers;
+        }
+        if N.is_multiple_of(2) && N == self.count && is_aligned(2) {
+            for i in 0..N / 2 {
+                [numbers[2 * i], numbers[2 * i + 1]] = T::load2(first.wrapping_add(2 * i));
             }
             return numbers;
         }

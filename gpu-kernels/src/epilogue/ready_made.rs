@@ -1,7 +1,9 @@
 //! Epilogues that many programs need. Two of them in turn are [`Then`](super::Then).
 //!
-//! In names a column is one of C: `PerColBias` has a number for each, which CUTLASS calls so too,
-//! and cublasLt `BIAS` (whose C is column-major, so that there it is one a row).
+//! `Col` means a column of C: `PerColBias` has a number for each, as in CUTLASS. cublasLt's `BIAS`
+//! is the same, since its C is column-major, and its rows are our columns.
+
+use core::f32::consts::FRAC_1_SQRT_2;
 
 use cuda_std::{FloatExt, GpuFloat};
 
@@ -97,21 +99,21 @@ impl<T: Number> Epilogue for AuxStore<T> {
     }
 }
 
-/// `min(max(x, least), most)`; NaN stays NaN.
+/// `min` where x is less, `max` where it is greater; NaN stays NaN.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct Clamp {
-    pub least: f32,
-    pub most: f32,
+    pub min: f32,
+    pub max: f32,
 }
 
 impl Epilogue for Clamp {
     #[inline(always)]
     unsafe fn apply<const N: usize>(&self, _: At, values: [f32; N]) -> [f32; N] {
         values.map(|x| {
-            let x = if x < self.least { self.least } else { x };
-            if x > self.most {
-                self.most
+            let x = if x < self.min { self.min } else { x };
+            if x > self.max {
+                self.max
             } else {
                 x
             }
@@ -149,33 +151,43 @@ const SQRT_2_PI: f32 = 0.797_884_6;
 /// The coefficient of the cube in [`GeluTanh`].
 const CUBE: f32 = 0.044_715;
 
+/// `(1 + tanh(y)) / 2` of [`GeluTanh`], by `1 / (1 + e^-2y)`, which has all bits where y is
+/// negative.
+#[inline(always)]
+fn half_of_one_plus_tanh(x: f32) -> f32 {
+    1.0 / (1.0 + GpuFloat::exp(-2.0 * SQRT_2_PI * (x + CUBE * x * x * x)))
+}
+
 activations! {
     /// `max(0, x)`; NaN stays NaN.
     Relu = |x| if x < 0.0 { 0.0 } else { x };
-    /// `x * (1 + erf(x / sqrt(2))) / 2` (D. Hendrycks, K. Gimpel, arXiv 1606.08415).
-    Gelu = |x| 0.5 * x * (1.0 + FloatExt::error_function(x * core::f32::consts::FRAC_1_SQRT_2));
+    /// `x * (1 + erf(x / sqrt(2))) / 2` (D. Hendrycks, K. Gimpel, arXiv 1606.08415), by
+    /// `1 + erf(y) = erfc(-y)`, which has all bits where y is negative.
+    Gelu = |x| 0.5 * x * FloatExt::complementary_error_function(-x * FRAC_1_SQRT_2);
     /// [`Gelu`] by the approximation with tanh of the same paper, which is what cublasLt's `GELU`
-    /// computes: `x * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x^3))) / 2`.
-    GeluTanh = |x| 0.5 * x * (1.0 + GpuFloat::tanh(SQRT_2_PI * (x + CUBE * x * x * x)));
+    /// computes: `x * (1 + tanh(y)) / 2` of `y = sqrt(2 / pi) * (x + 0.044715 * x^3)`.
+    GeluTanh = |x| x * half_of_one_plus_tanh(x);
     /// `x / (1 + e^-x)`, also called swish.
     Silu = |x| x / (1.0 + GpuFloat::exp(-x));
 }
 
-/// The gradient of [`GeluTanh`]: `x * gelu'(aux[row][col])`, where `aux` is what came before the
-/// activation.
+/// The backward pass of [`GeluTanh`]: `x * gelu'(aux[row][col])`, where `aux` is what came before
+/// the activation. cublasLt calls it `DGELU`.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
-pub struct GeluTanhGradient<T: Number>(pub Matrix<T>);
+pub struct DGeluTanh<T: Number>(pub Matrix<T>);
 
-impl<T: Number> Epilogue for GeluTanhGradient<T> {
+impl<T: Number> Epilogue for DGeluTanh<T> {
     #[inline(always)]
     unsafe fn apply<const N: usize>(&self, at: At, mut values: [f32; N]) -> [f32; N] {
         let aux = at.of_matrix::<T, N>(self.0);
         for i in 0..N {
-            let x = aux[i];
-            let tanh = GpuFloat::tanh(SQRT_2_PI * (x + CUBE * x * x * x));
+            // The derivative is 0 or 1 in f32 from 10 on, where the cube is still finite.
+            let x = if aux[i] < -10.0 { -10.0 } else { aux[i] };
+            let x = if x > 10.0 { 10.0 } else { x };
+            let half = half_of_one_plus_tanh(x);
             let inner = SQRT_2_PI * (1.0 + 3.0 * CUBE * x * x);
-            values[i] *= 0.5 * (1.0 + tanh) + 0.5 * x * (1.0 - tanh * tanh) * inner;
+            values[i] *= half + x * 2.0 * half * (1.0 - half) * inner;
         }
         values
     }

@@ -3,7 +3,10 @@
 
 use std::cell::UnsafeCell;
 
-use gpu_gemm::gpu_kernels::epilogue::{At, Epilogue, Then};
+use gpu_gemm::gpu_kernels::epilogue::{
+    self, At, AuxStore, Clamp, DGeluTanh, Epilogue, Gelu, GeluTanh, Matrix, PerColBias,
+    PerColScale, PerRowBias, PerRowScale, Relu, Residual, Silu, Then,
+};
 use gpu_gemm::gpu_kernels::fused;
 use gpu_gemm::launch::Parameters;
 use gpu_gemm::{
@@ -24,6 +27,7 @@ pub fn trials() -> Vec<Trial> {
         c_passes_where_nothing_is_multiplied,
         no_plain_kernel_takes_the_place_of_one_with_the_epilogue,
         what_no_kernel_multiplies_is_an_error,
+        ready_made_ones_are_their_formulas,
     ));
     trials
 }
@@ -338,7 +342,7 @@ fn what_no_kernel_multiplies_is_an_error() {
     assert!(
         error
             .to_string()
-            .starts_with("No kernel of HALVED multiplies bf16-f32")
+            .starts_with("HALVED has no kernel that multiplies bf16-f32")
     );
 }
 
@@ -381,4 +385,172 @@ fn no_plain_kernel_takes_the_place_of_one_with_the_epilogue() {
     // SAFETY: nothing is launched.
     let refused = unsafe { run(&*backend, &plan, &bindings) };
     assert!(refused.is_err());
+}
+
+/// Declares kernels with each of these epilogues.
+macro_rules! ready_made {
+    ($($name:ident: $epilogue:ty;)*) => {$(
+        fused! {
+            static $name: $epilogue = [
+                async_pipeline::{async_pipeline_64x64_nn}, persistent::{persistent_64x64_bf16},
+            ];
+        }
+    )*};
+}
+
+ready_made! {
+    COL_BIAS: PerColBias<f32>;
+    COL_BIAS_16: PerColBias<epilogue::Bf16>;
+    ROW_BIAS: PerRowBias<f32>;
+    COL_SCALE: PerColScale<epilogue::F16>;
+    ROW_SCALE: PerRowScale<epilogue::Bf16>;
+    RESIDUAL: Residual<f32>;
+    RESIDUAL_16: Residual<epilogue::Bf16>;
+    AUX: Then<AuxStore<f32>, Relu>;
+    AUX_16: Then<AuxStore<epilogue::Bf16>, Relu>;
+    CLAMP: Clamp;
+    RELU: Relu;
+    GELU: Gelu;
+    GELU_TANH: GeluTanh;
+    SILU: Silu;
+    D_GELU_TANH: DGeluTanh<f32>;
+}
+
+/// Rows and columns of C, so that its last tile is partly empty and fours of a row are aligned, and
+/// the length of sums.
+const SIZE: (usize, usize, usize) = (70, 36, 8);
+
+/// An element of C: its row, its column, what it is without an epilogue and with one.
+type Elementwise = (usize, usize, f32, f32);
+
+/// The elements of a product of small integers, in f32 and then in bf16.
+fn with_epilogue<E: Epilogue>(
+    kernels: &'static epilogue::Fused<E>,
+    epilogue: E,
+) -> Vec<Elementwise> {
+    let bf16 = Bf16::from_f32;
+    let elements = multiplied::<f32, f32, E>(kernels, epilogue, |x| x, |x| x);
+    let of_16_bits = multiplied::<Bf16, Bf16, E>(kernels, epilogue, bf16, bf16);
+    elements.into_iter().chain(of_16_bits).collect()
+}
+
+fn multiplied<T: MultipliesInto<C, Scalar = f32>, C: Element<Scalar = f32>, E: Epilogue>(
+    kernels: &'static epilogue::Fused<E>,
+    epilogue: E,
+    input: impl Fn(f32) -> T,
+    output: impl Fn(f32) -> C,
+) -> Vec<Elementwise> {
+    let (m, n, k) = SIZE;
+    let device = Device::simulator();
+    let context = Context::new(&device, 0).unwrap();
+    let (a, b) = (integers(m * k, 3, &input), integers(k * n, 7, &input));
+    let (on_a, on_b) = (context.upload(&a).unwrap(), context.upload(&b).unwrap());
+    let mut c = context.upload(&vec![output(f32::NAN); m * n]).unwrap();
+    // SAFETY: all memory outlives the simulator's call.
+    unsafe {
+        gemm_fused(
+            &context, kernels, epilogue, 0.25, &on_a, k, 0, &on_b, n, 0, 0.0, &mut c, n, 0, m, n,
+            k, 1,
+        )
+        .unwrap();
+    }
+    let c = context.download(&c).unwrap();
+    let element = |place: usize| {
+        let (row, col) = (place / n, place % n);
+        let product = |i: usize| value(a[row * k + i]) * value(b[i * n + col]);
+        let plain = 0.25 * (0..k).map(product).sum::<f32>();
+        (row, col, plain, value(c[place]))
+    };
+    (0..m * n).map(element).collect()
+}
+
+/// All vectors, matrices and sums are exact in their types. Functions in f32 are within 2^-20, and
+/// a C of bf16 is rounded to 8 bits.
+fn assert_near(name: &str, got: &[Elementwise], right: impl Fn(usize, usize, f64) -> f64) {
+    for (index, &(row, col, plain, got)) in got.iter().enumerate() {
+        let right = right(row, col, f64::from(plain));
+        let unit = match index < SIZE.0 * SIZE.1 {
+            true => 2f64.powi(-20),
+            false => 2f64.powi(-8),
+        };
+        let most = unit * right.abs().max(2f64.powi(-10));
+        let error = (f64::from(got) - right).abs();
+        assert!(
+            error <= most,
+            "{name}: C[{row}][{col}] is {got} of {plain}, not {right}"
+        );
+    }
+}
+
+fn ready_made_ones_are_their_formulas() {
+    let (m, n, _) = SIZE;
+    let (cols, rows) = (integers(n, 3, |x| x + 0.5), integers(m, 3, |x| x + 0.5));
+    let matrix = integers(m * n, 2, |x| x / 2.0);
+    let bits = |numbers: &[f32]| -> Vec<u16> {
+        let bits = |x: &f32| Bf16::from_f32(*x).to_bits();
+        numbers.iter().map(bits).collect()
+    };
+    let f16_cols: Vec<u16> = cols.iter().map(|x| F16::from_f32(*x).to_bits()).collect();
+    let (bf16_cols, bf16_rows, bf16_matrix) = (bits(&cols), bits(&rows), bits(&matrix));
+    let of_f32 = |start| Matrix::<f32> {
+        start,
+        leading: n,
+        stride: 0,
+    };
+    let of_bf16 = |start| Matrix::<epilogue::Bf16> {
+        start,
+        leading: n,
+        stride: 0,
+    };
+    let col = |col: usize| f64::from(cols[col]);
+    let row = |row: usize| f64::from(rows[row]);
+    let element = |row: usize, col: usize| f64::from(matrix[row * n + col]);
+
+    let got = with_epilogue(&COL_BIAS, PerColBias(cols.as_ptr()));
+    assert_near("bias", &got, |_, j, x| x + col(j));
+    let got = with_epilogue(&COL_BIAS_16, PerColBias(bf16_cols.as_ptr()));
+    assert_near("bias in bf16", &got, |_, j, x| x + col(j));
+    let got = with_epilogue(&ROW_BIAS, PerRowBias(rows.as_ptr()));
+    assert_near("row bias", &got, |i, _, x| x + row(i));
+    let got = with_epilogue(&COL_SCALE, PerColScale(f16_cols.as_ptr()));
+    assert_near("scale in f16", &got, |_, j, x| x * col(j));
+    let got = with_epilogue(&ROW_SCALE, PerRowScale(bf16_rows.as_ptr()));
+    assert_near("row scale in bf16", &got, |i, _, x| x * row(i));
+    let got = with_epilogue(&RESIDUAL, Residual(of_f32(matrix.as_ptr())));
+    assert_near("residual", &got, |i, j, x| x + element(i, j));
+    let got = with_epilogue(&RESIDUAL_16, Residual(of_bf16(bf16_matrix.as_ptr())));
+    assert_near("residual in bf16", &got, |i, j, x| x + element(i, j));
+    let clamp = Clamp {
+        min: -1.0,
+        max: 0.75,
+    };
+    let got = with_epilogue(&CLAMP, clamp);
+    assert_near("clamp", &got, |_, _, x| x.clamp(-1.0, 0.75));
+    let got = with_epilogue(&RELU, Relu);
+    assert_near("relu", &got, |_, _, x| x.max(0.0));
+    let got = with_epilogue(&GELU, Gelu);
+    let gelu = |x: f64| 0.5 * x * (1.0 + libm::erf(x / 2f64.sqrt()));
+    assert_near("gelu", &got, |_, _, x| gelu(x));
+    let inner = |x: f64| (2.0 / std::f64::consts::PI).sqrt() * (x + 0.044_715 * x.powi(3));
+    let gelu_tanh = |x: f64| 0.5 * x * (1.0 + inner(x).tanh());
+    let got = with_epilogue(&GELU_TANH, GeluTanh);
+    assert_near("gelu by tanh", &got, |_, _, x| gelu_tanh(x));
+    let got = with_epilogue(&SILU, Silu);
+    assert_near("silu", &got, |_, _, x| x / (1.0 + (-x).exp()));
+    // The derivative by a difference.
+    let derivative = |x: f64| (gelu_tanh(x + 1e-6) - gelu_tanh(x - 1e-6)) / 2e-6;
+    let got = with_epilogue(&D_GELU_TANH, DGeluTanh(of_f32(matrix.as_ptr())));
+    assert_near("dgelu", &got, |i, j, x| x * derivative(element(i, j)));
+
+    let aux = Memory::of(vec![f32::NAN; m * n]);
+    let got = with_epilogue(&AUX, Then(AuxStore(of_f32(aux.start())), Relu));
+    assert_near("aux, then relu", &got, |_, _, x| x.max(0.0));
+    for (&(.., plain, _), stored) in got.iter().zip(aux.into_numbers()) {
+        assert_eq!(stored, plain);
+    }
+    let aux = Memory::of(vec![u16::MAX; m * n]);
+    let got = with_epilogue(&AUX_16, Then(AuxStore(of_bf16(aux.start())), Relu));
+    for (&(.., plain, _), stored) in got.iter().zip(aux.into_numbers()) {
+        assert_eq!(stored, Bf16::from_f32(plain).to_bits());
+    }
 }

@@ -30,8 +30,12 @@ pub(super) fn candidates(
     let is_mapped = |one: &Variant| one.grid.is_persistent();
     // Beside tiles that the copy engine brings, warps that read A and B themselves are slower.
     let has_mapped = data_type.inputs.bytes() == 2 && of_type().any(is_mapped);
+    let reads_in_place_by_copy_engine =
+        has_mapped && of_type().any(|one| is_mapped(one) && reads_in_place(one, &call));
     let is_candidate = |one: &&Variant| match data_type {
-        _ if variants != Variants::LIBRARY => true,
+        _ if variants != Variants::LIBRARY => {
+            !reads_in_place_by_copy_engine || is_mapped(one) || one.gemv_like
+        }
         DataType::F32 => is_usable(one, &call, facts) || allowed.contains(&one.rounding),
         _ if data_type.inputs.bytes() != 2 || one.gemv_like => true,
         _ if is_mapped(one) => reads_in_place(one, &call) && one.block.threads() > WARPGROUP,
@@ -49,7 +53,9 @@ pub(super) fn candidates(
             }
             let seconds = model::seconds(&plan, facts);
             // Kernels without a rate, which no GPU runs fastest.
-            let may_lack_it = is_simulated_f64 || variants != Variants::LIBRARY;
+            // Those for few rows have none for many.
+            let is_own = variants != Variants::LIBRARY && !variant.gemv_like;
+            let may_lack_it = is_simulated_f64 || is_own;
             let seconds = seconds.or(may_lack_it.then_some(f64::INFINITY));
             plans.extend(seconds.map(|seconds| (plan, seconds)));
         }

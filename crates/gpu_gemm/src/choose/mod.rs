@@ -43,7 +43,7 @@ pub struct Chooser {
     tuned: Option<Tuned>,
     /// How kernels may round f32, besides as IEEE 754 says.
     allowed: &'static [Rounding],
-    /// What runs whatever the call, of matrices of its types.
+    /// What runs whatever the call, of matrices of its types, unless it has an epilogue.
     only: Option<Choice>,
     /// Earlier choices, each by the kernels, the types of the matrices, the call and the size of
     /// the workspace: choosing takes longer than a small product.
@@ -52,7 +52,8 @@ pub struct Chooser {
 
 type Question = (Variants, DataType, Call, usize);
 
-/// The kernels to choose from.
+/// The kernels to choose from. Those with an epilogue are chosen by prediction alone, whatever was
+/// tuned or fixed.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Variants(Option<&'static [Variant]>);
 
@@ -314,8 +315,8 @@ pub enum Why {
 fn least_demanding(variants: Variants, data_type: DataType) -> Option<&'static Variant> {
     variants
         .iter()
-        .filter(|one| one.types.data_type() == data_type && !one.gemv_like)
-        .min_by_key(|one| one.least_capability)
+        .filter(|one| one.types.data_type() == data_type)
+        .min_by_key(|one| (one.gemv_like, one.least_capability))
 }
 
 #[cfg(test)]

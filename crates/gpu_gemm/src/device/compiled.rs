@@ -247,6 +247,21 @@ impl Module {
         ptx.contains(&format!(".entry {entry}("))
     }
 
+    /// Whether it is of this library's build.
+    pub(crate) fn is_librarys(&self) -> bool {
+        !matches!(self.from, From::Text(_))
+    }
+
+    /// The kernels of a text.
+    pub(crate) fn entries(&self) -> impl Iterator<Item = &'static str> {
+        let text = match self.from {
+            From::Text(ptx) => ptx,
+            _ => "",
+        };
+        let named = |line: &'static str| line.split_once(".entry ")?.1.split('(').next();
+        text.lines().filter_map(named)
+    }
+
     /// A text with the meaning of each panic at its end. The library's kernels have none.
     pub fn panics(&self) -> &'static str {
         match self.from {

@@ -233,21 +233,25 @@ impl Device {
         Ok(Devices::of(members)?.into())
     }
 
-    /// The same device with further kernels, such as those of [`gpu_kernels::fused!`], as modules
-    /// of PTX for several architectures: a GPU takes the newest that it runs. The simulator runs
-    /// kernels as functions, and ignores PTX; so does OpenCL.
+    /// The same device with your own kernels ([`gpu_kernels::fused!`]), as PTX for several
+    /// architectures: a GPU takes the newest that it runs. Compute capability 9.0 needs that for
+    /// `compute_90a`. The simulator runs kernels as functions, and ignores PTX; so does OpenCL,
+    /// which has no epilogues.
     ///
     /// # Errors
     ///
-    /// No module is for this GPU, or its driver.
+    /// No PTX is for this GPU, one of its kernels has the name of another on this device, or
+    /// several devices are joined.
     ///
     /// # Safety
     ///
-    /// Each entry point in the PTX is compiled from the function of the same name that plans name.
+    /// Each entry point is the compiled form of the Rust function of that name in this program.
     pub unsafe fn with_kernels(mut self, modules: &[&'static str]) -> Result<Device, DeviceError> {
-        if let Kind::Cuda(device) = &mut self.0 {
+        match &mut self.0 {
             // SAFETY: as the caller vouches.
-            unsafe { device.add_kernels(modules)? };
+            Kind::Cuda(device) => unsafe { device.add_kernels(modules)? },
+            Kind::Several(_) => return Err(DeviceError::SeveralForOne),
+            _ => (),
         }
         Ok(self)
     }

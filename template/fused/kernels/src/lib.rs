@@ -24,7 +24,7 @@ impl Epilogue for Softcap {
 }
 
 gpu_kernels::fused! {
-    /// For f32 and bf16, A row-major, B row-major or transposed. The first of each are Hopper's.
+    /// For bf16 on Hopper, for bf16 on other GPUs, and for f32; B row-major or transposed.
     pub static SOFTCAP: Softcap = [
         persistent::{persistent_bf16, persistent_nt_bf16, persistent_64x128_nt_bf16},
         tensor_core::{tensor_core_bf16, tensor_core_nt_bf16},

@@ -132,7 +132,7 @@ impl CudaDevice {
     ///
     /// # Errors
     ///
-    /// There is none.
+    /// There is none, or it has a kernel of a name that this device has already.
     ///
     /// # Safety
     ///
@@ -143,14 +143,35 @@ impl CudaDevice {
     ) -> Result<(), DeviceError> {
         let modules = modules.iter().filter(|ptx| !ptx.is_empty());
         let mut modules: Vec<Kernels> = modules.map(|ptx| Kernels::of_text(ptx)).collect();
-        modules.sort_by_key(|module| ptx::architecture(module.target()));
+        // That of one architecture alone, such as sm_90a, comes after that of it and later ones.
+        let is_of_one = |module: &Kernels| module.target().ends_with('a');
+        modules.sort_by_key(|module| (ptx::architecture(module.target()), is_of_one(module)));
         let driver = ptx::version(&self.properties.driver);
         let architecture = self.properties.architecture();
         let newest = compiled::newest_for(&modules, architecture, driver);
-        let newest = newest.filter(|module| ptx::runs_on(module.target(), architecture));
-        let newest = newest.ok_or_else(|| DeviceError::NoPtx {
-            reason: format!("the further kernels are not compiled for sm_{architecture}."),
+        // No other module of Hopper's has its tensor cores.
+        let suits = |module: &Kernels| {
+            ptx::runs_on(module.target(), architecture) && (architecture != 90 || is_of_one(module))
+        };
+        let newest = newest.filter(suits).ok_or(DeviceError::NoPtxOfKernels {
+            target: format!(
+                "sm_{architecture}{}",
+                if architecture == 90 { "a" } else { "" }
+            ),
         })?;
+        let library = gpu_kernels::variants().map(|variant| variant.entry.name);
+        let mut known = library.chain(gpu_kernels::HELPERS.iter().map(|helper| helper.name));
+        let is_there = |entry: &str| self.further.iter().any(|module| module.has(entry));
+        if let Some(entry) = known.find(|entry| newest.has(entry)) {
+            return Err(DeviceError::KernelTwice {
+                entry: entry.to_owned(),
+            });
+        }
+        if let Some(entry) = newest.entries().find(|entry| is_there(entry)) {
+            return Err(DeviceError::KernelTwice {
+                entry: entry.to_owned(),
+            });
+        }
         self.further.push(newest);
         Ok(())
     }
@@ -205,7 +226,17 @@ impl CudaDevice {
             return Ok(kernel.function);
         }
         let architecture = self.properties.architecture();
+        let is_of_library = || {
+            let names = gpu_kernels::variants().map(|variant| variant.entry.name);
+            let mut names = names.chain(gpu_kernels::HELPERS.iter().map(|helper| helper.name));
+            names.any(|name| name == entry)
+        };
         let kernels = self.module_of(entry);
+        if std::ptr::eq(kernels, &self.kernels) && kernels.is_librarys() && !is_of_library() {
+            return Err(DeviceError::NotGiven {
+                entry: entry.to_owned(),
+            });
+        }
         let code = kernels.machine_code(entry, architecture);
         let ptx = ptx::without_lines(&kernels.kernel(entry)?);
         // A driver older than ptxas may refuse the machine code, and still take the PTX.
