@@ -78,12 +78,12 @@ pub fn steps() -> Result<String, String> {
     let mut table =
         "\n| kernel | the idea | TFLOP/s | of cuBLAS |\n| --- | --- | ---: | ---: |\n".to_string();
     for kernel in climbing(&results) {
-        let (source, idea) = (kernel.source, kernel.idea);
+        let (rung, idea) = (kernel.name, kernel.idea);
         let fastest = fastest(size, kernel)
             .ok_or_else(|| format!("`{}` was not measured at {MAIN_SIZE}", kernel.name))?;
         let mut row = |name: &str, idea: &str, speed: f64| {
             let (tflops, share) = (speed / 1e12, 100.0 * speed / cublas);
-            table += &format!("| [`{name}`]({source}) | {idea} | {tflops:.1} | {share:.0} % |\n");
+            table += &format!("| [`{name}`]({rung}.md) | {idea} | {tflops:.1} | {share:.0} % |\n");
         };
         let first = of_floats(kernel).next();
         let first = first.and_then(|one| Some((one.name, size.record(one.name)?.flops_per_s?)));
