@@ -239,17 +239,16 @@ impl Module {
         }
     }
 
-    /// Whether it is a text with this kernel.
+    /// Whether it has this kernel.
     pub(crate) fn has(&self, entry: &str) -> bool {
-        let From::Text(ptx) = self.from else {
-            return false;
-        };
-        ptx.contains(&format!(".entry {entry}("))
-    }
-
-    /// Whether it is of this library's build.
-    pub(crate) fn is_librarys(&self) -> bool {
-        !matches!(self.from, From::Text(_))
+        match self.from {
+            From::Text(ptx) => ptx.contains(&format!(".entry {entry}(")),
+            _ => {
+                let variants = gpu_kernels::variants().map(|variant| variant.entry.name);
+                let helpers = gpu_kernels::HELPERS.iter().map(|helper| helper.name);
+                variants.chain(helpers).any(|name| name == entry)
+            }
+        }
     }
 
     /// The kernels of a text.

@@ -150,26 +150,20 @@ impl CudaDevice {
         let architecture = self.properties.architecture();
         let newest = compiled::newest_for(&modules, architecture, driver);
         // No other module of Hopper's has its tensor cores.
+        let is_hopper = architecture == 90;
         let suits = |module: &Kernels| {
-            ptx::runs_on(module.target(), architecture) && (architecture != 90 || is_of_one(module))
+            ptx::runs_on(module.target(), architecture) && (is_of_one(module) || !is_hopper)
         };
         let newest = newest.filter(suits).ok_or(DeviceError::NoPtxOfKernels {
-            target: format!(
-                "sm_{architecture}{}",
-                if architecture == 90 { "a" } else { "" }
-            ),
+            target: match is_hopper {
+                true => "compute_90a".to_owned(),
+                false => format!("compute_{architecture}"),
+            },
         })?;
-        let library = gpu_kernels::variants().map(|variant| variant.entry.name);
-        let mut known = library.chain(gpu_kernels::HELPERS.iter().map(|helper| helper.name));
-        let is_there = |entry: &str| self.further.iter().any(|module| module.has(entry));
-        if let Some(entry) = known.find(|entry| newest.has(entry)) {
+        let mut entries = newest.entries();
+        if let Some(twice) = entries.find(|entry| self.module_of(entry).is_some()) {
             return Err(DeviceError::KernelTwice {
-                entry: entry.to_owned(),
-            });
-        }
-        if let Some(entry) = newest.entries().find(|entry| is_there(entry)) {
-            return Err(DeviceError::KernelTwice {
-                entry: entry.to_owned(),
+                entry: twice.to_owned(),
             });
         }
         self.further.push(newest);
@@ -177,9 +171,9 @@ impl CudaDevice {
     }
 
     /// The module with a kernel.
-    fn module_of(&self, entry: &str) -> &Kernels {
-        let further = self.further.iter().find(|module| module.has(entry));
-        further.unwrap_or(&self.kernels)
+    fn module_of(&self, entry: &str) -> Option<&Kernels> {
+        let mut modules = self.further.iter().chain([&self.kernels]);
+        modules.find(|module| module.has(entry))
     }
 
     /// The driver's description of this GPU.
@@ -226,17 +220,9 @@ impl CudaDevice {
             return Ok(kernel.function);
         }
         let architecture = self.properties.architecture();
-        let is_of_library = || {
-            let names = gpu_kernels::variants().map(|variant| variant.entry.name);
-            let mut names = names.chain(gpu_kernels::HELPERS.iter().map(|helper| helper.name));
-            names.any(|name| name == entry)
-        };
-        let kernels = self.module_of(entry);
-        if std::ptr::eq(kernels, &self.kernels) && kernels.is_librarys() && !is_of_library() {
-            return Err(DeviceError::NotGiven {
-                entry: entry.to_owned(),
-            });
-        }
+        let kernels = self.module_of(entry).ok_or_else(|| DeviceError::NotGiven {
+            entry: entry.to_owned(),
+        })?;
         let code = kernels.machine_code(entry, architecture);
         let ptx = ptx::without_lines(&kernels.kernel(entry)?);
         // A driver older than ptxas may refuse the machine code, and still take the PTX.
