@@ -75,12 +75,11 @@ impl At {
     /// One element of C.
     #[inline(always)]
     pub fn one(product: usize, row: usize, col: usize) -> At {
-        let count = 1;
         At {
             product,
             row,
             col,
-            count,
+            count: 1,
         }
     }
 }
@@ -242,6 +241,7 @@ macro_rules! fused {
                     // SAFETY: the entry point is the base's with an epilogue.
                     unsafe {
                         $crate::$module::$base::VARIANT.with_epilogue(
+                            size_of::<$epilogue>(),
                             $crate::entry_of!([<$set:lower _ $base>], <
                                 $crate::$module::$base as $crate::epilogue::Base
                             >::Block<$crate::epilogue::Placed<$epilogue>>),

@@ -20,9 +20,9 @@ use cuda_std::shared_array;
 
 use crate::compat::{global, grid_dependency, launch_bounds, unless_published};
 use crate::element::Element;
-use crate::epilogue::{Epilogue, Identity};
+use crate::epilogue::{At, Epilogue, Identity};
 use crate::float4::Float4;
-use crate::gemm::Gemm;
+use crate::gemm::{product_of_cta, Gemm};
 use crate::spec::{entry, EntryPoint};
 use crate::stream_k::StreamK;
 
@@ -316,8 +316,8 @@ impl<T, E: Epilogue> Sink for Gemm<'_, T, f32, f32, E> {
     }
 
     #[inline(always)]
-    unsafe fn update_at(&self, index: usize, place: (usize, usize), sum: f32) {
-        self.update_element(index, place, sum);
+    unsafe fn update_at(&self, index: usize, (row, col): (usize, usize), sum: f32) {
+        self.update_element(index, At::one(product_of_cta(), row, col), sum);
     }
 }
 
@@ -332,7 +332,7 @@ impl<T, E: Epilogue<f64>> Sink for Gemm<'_, T, f64, f64, E> {
     }
 
     #[inline(always)]
-    unsafe fn update_at(&self, index: usize, place: (usize, usize), sum: f64) {
-        self.update_element(index, place, sum);
+    unsafe fn update_at(&self, index: usize, (row, col): (usize, usize), sum: f64) {
+        self.update_element(index, At::one(product_of_cta(), row, col), sum);
     }
 }

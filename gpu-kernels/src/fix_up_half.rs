@@ -143,12 +143,9 @@ impl<T: Half, E: Epilogue> Sink for HalfC<T, E> {
 
     #[inline(always)]
     unsafe fn update_at(&self, index: usize, (row, col): (usize, usize), sum: f32) {
-        let c = self.c.add(index);
-        let old = if self.beta == 0.0 { 0 } else { *c };
         let at = At::one(self.product, row, col);
-        let updated = half::updated::<T>(old, self.alpha, self.beta, sum);
-        let [value] = self.epilogue.apply(at, [updated]);
-        *c = T::pair(value, 0.0) as u16;
+        let finished = |value| self.epilogue.apply(at, [value])[0];
+        half::update::<T>(self.c.add(index), (self.alpha, self.beta), sum, finished);
     }
 }
 

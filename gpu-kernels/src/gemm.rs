@@ -102,7 +102,8 @@ impl<T, C, S, E: Epilogue<S>> Gemm<'_, T, C, S, E> {
         self.epilogue.apply(at, values)
     }
 
-    /// The place, in the CTA's product, of `most` neighbours of a row, the first at a row and a column that C may lack.
+    /// The place, in the CTA's product, of `most` neighbours of a row. The first is at a row and a
+    /// column that C may lack.
     #[inline(always)]
     pub fn at(&self, row: usize, col: usize, most: usize) -> At {
         let existing = self.n.saturating_sub(col);
@@ -188,17 +189,18 @@ impl<T, C: Element, E: Epilogue<C>> Gemm<'_, T, C, C, E> {
     #[inline(always)]
     pub unsafe fn update(&self, row: usize, col: usize, sum: C) {
         if row < self.m && col < self.n {
-            self.update_element(row * self.ldc + col, (row, col), sum);
+            let at = At::one(product_of_cta(), row, col);
+            self.update_element(row * self.ldc + col, at, sum);
         }
     }
 
-    /// The same for the element of C at an index.
+    /// The same for the element of C at an index, whose place is `at`.
     ///
     /// # Safety
     ///
     /// C has the element, and no other thread touches it.
     #[inline(always)]
-    pub unsafe fn update_element(&self, index: usize, (row, col): (usize, usize), sum: C) {
+    pub unsafe fn update_element(&self, index: usize, at: At, sum: C) {
         let c = self.c_of_cta().add(index);
         let product = self.alpha.times(sum);
         let value = if self.beta == C::ZERO {
@@ -206,7 +208,6 @@ impl<T, C: Element, E: Epilogue<C>> Gemm<'_, T, C, C, E> {
         } else {
             self.beta.times_plus(*c, product)
         };
-        let at = At::one(product_of_cta(), row, col);
         [*c] = self.finished(at, [value]);
     }
 }

@@ -118,6 +118,23 @@ sums! {
     128, unset_128, multiply_256, wait_128;
 }
 
+/// `*c = finished(alpha * sum + beta * *c)`, rounded once; `beta == 0` does not read it.
+///
+/// # Safety
+///
+/// `c` is valid for reading and writing, and no other thread touches it.
+#[inline(always)]
+pub unsafe fn update<T: Half>(
+    c: *mut u16,
+    (alpha, beta): (f32, f32),
+    sum: f32,
+    finished: impl Fn(f32) -> f32,
+) {
+    let old = if beta == 0.0 { 0 } else { *c };
+    let value = finished(updated::<T>(old, alpha, beta, sum));
+    *c = T::pair(value, 0.0) as u16;
+}
+
 /// `alpha * sum + beta * old`, before it is rounded to the type of `old`, which is ignored if
 /// `beta` is 0.
 #[inline(always)]

@@ -194,11 +194,8 @@ impl<E: Epilogue> MappedGemm<'_, u16, f32, E> {
     pub unsafe fn update<T: Half>(&self, row: usize, col: usize, sum: f32) {
         if row < self.m && col < self.n {
             let c = self.c.add(row * self.ldc + col);
-            let old = if self.beta == 0.0 { 0 } else { *c };
-            let at = self.at(row, col, 1);
-            let updated = half::updated::<T>(old, self.alpha, self.beta, sum);
-            let [value] = self.finished(at, [updated]);
-            *c = T::pair(value, 0.0) as u16;
+            let finished = |value| self.finished(self.at(row, col, 1), [value])[0];
+            half::update::<T>(c, (self.alpha, self.beta), sum, finished);
         }
     }
 }
@@ -224,14 +221,7 @@ impl<E: Epilogue> MappedGemm<'_, f32, f32, E> {
     #[inline(always)]
     pub unsafe fn update(&self, row: usize, col: usize, sum: f32) {
         if row < self.m && col < self.n {
-            let c = self.c.add(row * self.ldc + col);
-            let product = self.alpha.times(sum);
-            let value = if self.beta == 0.0 {
-                product
-            } else {
-                self.beta.times_plus(*c, product)
-            };
-            [*c] = self.finished(self.at(row, col, 1), [value]);
+            self.update_element(row * self.ldc + col, self.at(row, col, 1), sum);
         }
     }
 

@@ -87,9 +87,9 @@ pub struct Variant {
     pub entry: EntryPoint,
     /// The entry point that adds up the partial sums of split tiles.
     pub fix_up: Option<EntryPoint>,
-    /// Whether the [`Gemm`](crate::gemm::Gemm) of both ends in an epilogue and its place
-    /// ([`Placed`](crate::epilogue::Placed)).
-    pub has_epilogue: bool,
+    /// The bytes of the epilogue in which, with its place, the [`Gemm`](crate::gemm::Gemm) of both
+    /// ends ([`Placed`](crate::epilogue::Placed)); `None` if it has none.
+    pub epilogue_bytes: Option<usize>,
     /// The element types of A, B, the accumulators and C.
     pub types: Types,
     /// The unit that multiplies.
@@ -155,7 +155,7 @@ impl Variant {
             name,
             entry,
             fix_up: None,
-            has_epilogue: false,
+            epilogue_bytes: None,
             types: Types {
                 a: data_type.inputs,
                 b: data_type.inputs,
@@ -241,7 +241,7 @@ impl Variant {
         }
     }
 
-    /// The same with an epilogue: `fix_ups` are those of a C of f32, bf16 and f16.
+    /// The same with an epilogue of so many bytes: `fix_ups` are those of a C of f32, bf16 and f16.
     ///
     /// # Safety
     ///
@@ -249,6 +249,7 @@ impl Variant {
     #[doc(hidden)]
     pub const unsafe fn with_epilogue(
         &self,
+        bytes: usize,
         entry: EntryPoint,
         fix_ups: [EntryPoint; 3],
     ) -> Variant {
@@ -261,7 +262,7 @@ impl Variant {
                 (Some(_), ElementType::F16) => Some(f16),
                 (Some(_), _) => Some(f32),
             },
-            has_epilogue: true,
+            epilogue_bytes: Some(bytes),
             // That is a kernel without the epilogue.
             n_remainder: None,
             ..*self

@@ -163,7 +163,7 @@ const SPILLS: [(NvvmArch, &str, u32); 13] = [
 fn assembles_alone(built: &Built) -> Result<(), Failed> {
     let toolkit = toolkit()?;
     let mut unknown = Vec::new();
-    // Two are for Blackwell, which no bound is tuned for: there one variant stands for its kind.
+    // Two are for Blackwell, which no bound is tuned for: there one variant of a kind is enough.
     let is_tuned = !matches!(built.arch, NvvmArch::Compute90 | NvvmArch::Compute100);
     let is_tried = |one: &&Variant| is_tuned || tests::is_representative(one);
     let tried = variants().filter(is_tried).map(|one| one.entry.name);

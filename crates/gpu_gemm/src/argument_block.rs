@@ -22,6 +22,9 @@ impl Launch {
         let word = MaybeUninit::<u64>::new;
         let is_map = |argument: &Argument| matches!(argument, Argument::Map(_));
         let has_maps = self.arguments.iter().any(is_map);
+        let wrong = DeviceError::WrongArguments {
+            kernel: self.kernel.name,
+        };
         for argument in &self.arguments {
             match argument {
                 Argument::Count(count) => words.push(word(*count as u64)),
@@ -41,7 +44,11 @@ impl Launch {
                 Argument::Map(of) => {
                     words.extend(map(of, bindings.pointer(of.address))?.0.map(word));
                 }
-                Argument::Epilogue { first } => {
+                Argument::Epilogue { first, bytes } => {
+                    // Of another size, it is another kernel's.
+                    if *bytes != bindings.epilogue.bytes() {
+                        return Err(wrong);
+                    }
                     let places = first.iter().zip(bindings.first);
                     words.extend(places.map(|(one, other)| word((one + other) as u64)));
                     words.extend(bindings.epilogue.words());
@@ -54,8 +61,7 @@ impl Launch {
         let is_complete = needed == bytes
             || has_maps && needed == bytes.next_multiple_of(align_of::<ArgumentLine>());
         if !is_complete {
-            let kernel = self.kernel.name;
-            return Err(DeviceError::WrongArguments { kernel });
+            return Err(wrong);
         }
         let lines = words.chunks(8).map(|words| {
             let mut line = [word(0); 8];

@@ -352,7 +352,7 @@ impl<'device> Context<'device> {
     pub(crate) unsafe fn launch(&self, plan: &Plan, product: &Product) -> Result<(), DeviceError> {
         self.backend.enter()?;
         self.last.set(Some(match plan.variant() {
-            variant if variant.has_epilogue => variant.entry.name,
+            variant if variant.epilogue_bytes.is_some() => variant.entry.name,
             variant => variant.name,
         }));
         let bindings = product.bindings(self.workspace.start().cast());
@@ -500,8 +500,20 @@ pub unsafe fn gemm_strided_batched<'a, 'b, 'c, T: MultipliesInto<C>, C: Element>
     // SAFETY: as the caller vouches.
     unsafe {
         multiply(
-            context, None, alpha, a, lda, stride_a, b, ldb, stride_b, beta, c, ldc, stride_c, m, n,
-            k, batch,
+            context,
+            T::DATA_TYPE,
+            None,
+            [alpha.scalar(), beta.scalar()],
+            [
+                (a.span, lda, a.transpose),
+                (b.span, ldb, b.transpose),
+                (c.span, ldc, Transpose::No),
+            ],
+            Shape::new(m, n, k),
+            Batch {
+                count: batch,
+                strides: [stride_a, stride_b, stride_c],
+            },
         )
     }
 }
@@ -554,9 +566,7 @@ where
     E: Epilogue,
 {
     let facts = context.chooser.facts();
-    let is_for = |one: &Variant| {
-        one.types.data_type() == T::DATA_TYPE && one.has_epilogue && facts.runs(one)
-    };
+    let is_for = |one: &Variant| one.types.data_type() == T::DATA_TYPE && facts.runs(one);
     if !kernels.variants.iter().any(is_for) {
         return Err(GemmError::NoFusedKernel {
             kernels: kernels.name,
@@ -572,89 +582,75 @@ where
     unsafe {
         multiply(
             context,
+            T::DATA_TYPE,
             Some(fusion),
-            alpha,
-            a,
-            lda,
-            stride_a,
-            b,
-            ldb,
-            stride_b,
-            beta,
-            c,
-            ldc,
-            stride_c,
-            m,
-            n,
-            k,
-            batch,
+            [alpha.scalar(), beta.scalar()],
+            [
+                (a.span, lda, a.transpose),
+                (b.span, ldb, b.transpose),
+                (c.span, ldc, Transpose::No),
+            ],
+            Shape::new(m, n, k),
+            Batch {
+                count: batch,
+                strides: [stride_a, stride_b, stride_c],
+            },
         )
     }
 }
 
-/// [`gemm_strided_batched`] and [`gemm_fused`].
+/// [`gemm_strided_batched`] and [`gemm_fused`], of matrices of any types. Each has a leading
+/// dimension.
 ///
 /// # Safety
 ///
 /// As for them.
-#[allow(clippy::too_many_arguments)]
-unsafe fn multiply<T: MultipliesInto<C>, C: Element>(
+unsafe fn multiply(
     context: &Context<'_>,
+    data_type: DataType,
     epilogue: Option<Fusion>,
-    alpha: T::Scalar,
-    a: Input<'_, T>,
-    lda: usize,
-    stride_a: usize,
-    b: Input<'_, T>,
-    ldb: usize,
-    stride_b: usize,
-    beta: T::Scalar,
-    c: Output<'_, C>,
-    ldc: usize,
-    stride_c: usize,
-    m: usize,
-    n: usize,
-    k: usize,
-    batch: usize,
+    [alpha, beta]: [Scalar; 2],
+    [a, b, c]: [(Span, usize, Transpose); 3],
+    Shape { m, n, k }: Shape,
+    batch: Batch,
 ) -> Result<(), GemmError> {
-    let (alpha, beta): (Scalar, Scalar) = (alpha.scalar(), beta.scalar());
-    let stored = |name, (rows, columns), leading, stride| StoredMatrix {
-        name,
-        rows,
-        columns,
-        leading,
-        count: batch,
-        stride,
-    };
     let space = context.backend.space();
-    let of_a = stored('A', a.transpose.of((m, k)), lda, stride_a);
-    let of_b = stored('B', b.transpose.of((k, n)), ldb, stride_b);
-    let of_c = stored('C', (m, n), ldc, stride_c);
-    of_a.checked_extent(a.span, space)?;
-    of_b.checked_extent(b.span, space)?;
-    let c_extent = of_c.checked_extent(c.span, space)?;
+    let checked = |name, matrix: (Span, usize, Transpose), size, stride| {
+        let (span, leading, transpose) = matrix;
+        let (rows, columns) = transpose.of(size);
+        let stored = StoredMatrix {
+            name,
+            rows,
+            columns,
+            leading,
+            count: batch.count,
+            stride,
+        };
+        let extent = stored.checked_extent(span, space)?;
+        Ok::<_, GemmError>((stored, extent))
+    };
+    checked('A', a, (m, k), batch.strides[0])?;
+    checked('B', b, (k, n), batch.strides[1])?;
+    let (of_c, c_extent) = checked('C', c, (m, n), batch.strides[2])?;
     of_c.check_overlap()?;
     let changes_nothing = beta.is_one() && (alpha.is_zero() || k == 0) && epilogue.is_none();
     if c_extent == 0 || changes_nothing {
         return Ok(());
     }
-    let stored = |span: Span, leading, transpose| Stored {
+    let stored = |(span, leading, transpose): (Span, usize, Transpose)| Stored {
         start: span.start,
         leading,
         transpose,
     };
     let product = Product {
-        data_type: T::DATA_TYPE,
+        data_type,
         shape: Shape::new(m, n, if alpha.is_zero() { 0 } else { k }),
         alpha,
         beta,
-        a: stored(a.span, lda, a.transpose),
-        b: stored(b.span, ldb, b.transpose),
-        c: stored(c.span, ldc, Transpose::No),
-        batch: Batch {
-            count: batch,
-            strides: [stride_a, stride_b, stride_c],
-        },
+        a: stored(a),
+        b: stored(b),
+        c: stored(c),
+        batch,
         epilogue,
         first: [0; 2],
     };

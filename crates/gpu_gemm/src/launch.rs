@@ -52,10 +52,11 @@ pub enum Argument {
     Pointer(Address),
     /// A tensor map by value: the description of a matrix for the copy engine (TMA).
     Map(Map),
-    /// The epilogue, and the row, the column and the product of the call with which the launch
-    /// begins.
+    /// The row, the column and the product of the call with which the launch begins, and the
+    /// epilogue, of so many bytes.
     Epilogue {
         first: [usize; 3],
+        bytes: usize,
     },
 }
 
@@ -192,7 +193,7 @@ pub struct Bindings {
 #[derive(Clone, Copy, Debug)]
 pub struct Parameters {
     words: [MaybeUninit<u64>; MOST_BYTES / size_of::<u64>()],
-    used: usize,
+    bytes: usize,
 }
 
 impl Parameters {
@@ -210,13 +211,17 @@ impl Parameters {
         unsafe { words.as_mut_ptr().cast::<E>().write(epilogue) };
         Parameters {
             words,
-            used: size_of::<E>().div_ceil(size_of::<u64>()),
+            bytes: size_of::<E>(),
         }
     }
 
     /// Its words, in which padding bytes are uninitialized.
     pub(crate) fn words(&self) -> &[MaybeUninit<u64>] {
-        &self.words[..self.used]
+        &self.words[..self.bytes.div_ceil(size_of::<u64>())]
+    }
+
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes
     }
 }
 

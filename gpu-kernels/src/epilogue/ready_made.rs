@@ -10,79 +10,47 @@ use cuda_std::{FloatExt, GpuFloat};
 use super::operand::{Matrix, Number};
 use super::{At, Epilogue};
 
-/// `x + bias[col]`.
-#[derive(Clone, Copy, Debug)]
-#[repr(C)]
-pub struct PerColBias<T: Number>(pub *const T::Bits);
+/// Functions of an element and a number that belongs to it.
+macro_rules! with_operand {
+    ($(
+        $(#[$doc:meta])*
+        $name:ident($operand:ty) = |$at:ident, $of:ident| $numbers:expr, |$x:ident, $y:ident| $value:expr;
+    )*) => {$(
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug)]
+        #[repr(C)]
+        pub struct $name<T: Number>(pub $operand);
 
-impl<T: Number> Epilogue for PerColBias<T> {
-    #[inline(always)]
-    unsafe fn apply<const N: usize>(&self, at: At, mut values: [f32; N]) -> [f32; N] {
-        let bias = at.of_columns::<T, N>(self.0);
-        for i in 0..N {
-            values[i] += bias[i];
+        impl<T: Number> Epilogue for $name<T> {
+            #[inline(always)]
+            unsafe fn apply<const N: usize>(&self, $at: At, mut values: [f32; N]) -> [f32; N] {
+                let $of = self.0;
+                let numbers: [f32; N] = $numbers;
+                for i in 0..N {
+                    let ($x, $y) = (values[i], numbers[i]);
+                    values[i] = $value;
+                }
+                values
+            }
         }
-        values
-    }
+    )*};
 }
 
-/// `x + bias[row]`.
-#[derive(Clone, Copy, Debug)]
-#[repr(C)]
-pub struct PerRowBias<T: Number>(pub *const T::Bits);
-
-impl<T: Number> Epilogue for PerRowBias<T> {
-    #[inline(always)]
-    unsafe fn apply<const N: usize>(&self, at: At, values: [f32; N]) -> [f32; N] {
-        let bias = at.of_row::<T>(self.0);
-        values.map(|x| x + bias)
-    }
-}
-
-/// `x * scale[col]`.
-#[derive(Clone, Copy, Debug)]
-#[repr(C)]
-pub struct PerColScale<T: Number>(pub *const T::Bits);
-
-impl<T: Number> Epilogue for PerColScale<T> {
-    #[inline(always)]
-    unsafe fn apply<const N: usize>(&self, at: At, mut values: [f32; N]) -> [f32; N] {
-        let scale = at.of_columns::<T, N>(self.0);
-        for i in 0..N {
-            values[i] *= scale[i];
-        }
-        values
-    }
-}
-
-/// `x * scale[row]`.
-#[derive(Clone, Copy, Debug)]
-#[repr(C)]
-pub struct PerRowScale<T: Number>(pub *const T::Bits);
-
-impl<T: Number> Epilogue for PerRowScale<T> {
-    #[inline(always)]
-    unsafe fn apply<const N: usize>(&self, at: At, values: [f32; N]) -> [f32; N] {
-        let scale = at.of_row::<T>(self.0);
-        values.map(|x| x * scale)
-    }
-}
-
-/// `x + residual[row][col]`. The residual may be read from C itself by `beta`; this is another
-/// matrix.
-#[derive(Clone, Copy, Debug)]
-#[repr(C)]
-pub struct Residual<T: Number>(pub Matrix<T>);
-
-impl<T: Number> Epilogue for Residual<T> {
-    #[inline(always)]
-    unsafe fn apply<const N: usize>(&self, at: At, mut values: [f32; N]) -> [f32; N] {
-        let residual = at.of_matrix::<T, N>(self.0);
-        for i in 0..N {
-            values[i] += residual[i];
-        }
-        values
-    }
+with_operand! {
+    /// `x + bias[col]`.
+    PerColBias(*const T::Bits) = |at, bias| at.of_columns::<T, N>(bias), |x, bias| x + bias;
+    /// `x + bias[row]`.
+    PerRowBias(*const T::Bits) = |at, bias| [at.of_row::<T>(bias); N], |x, bias| x + bias;
+    /// `x * scale[col]`.
+    PerColScale(*const T::Bits) = |at, scale| at.of_columns::<T, N>(scale), |x, scale| x * scale;
+    /// `x * scale[row]`.
+    PerRowScale(*const T::Bits) = |at, scale| [at.of_row::<T>(scale); N], |x, scale| x * scale;
+    /// `x + residual[row][col]`. The residual may be read from C itself by `beta`; this is another
+    /// matrix.
+    Residual(Matrix<T>) = |at, residual| at.of_matrix::<T, N>(residual), |x, y| x + y;
+    /// The backward pass of [`GeluTanh`]: `x * gelu'(aux[row][col])`, where `aux` is what came
+    /// before the activation. cublasLt calls it `DGELU`.
+    DGeluTanh(Matrix<T>) = |at, aux| at.of_matrix::<T, N>(aux), |x, aux| x * GeluTanh::derivative(aux);
 }
 
 /// `x`, which is stored in another matrix too, rounded to its type: what comes before an
@@ -171,24 +139,15 @@ activations! {
     Silu = |x| x / (1.0 + GpuFloat::exp(-x));
 }
 
-/// The backward pass of [`GeluTanh`]: `x * gelu'(aux[row][col])`, where `aux` is what came before
-/// the activation. cublasLt calls it `DGELU`.
-#[derive(Clone, Copy, Debug)]
-#[repr(C)]
-pub struct DGeluTanh<T: Number>(pub Matrix<T>);
-
-impl<T: Number> Epilogue for DGeluTanh<T> {
+impl GeluTanh {
+    /// The derivative at a number.
     #[inline(always)]
-    unsafe fn apply<const N: usize>(&self, at: At, mut values: [f32; N]) -> [f32; N] {
-        let aux = at.of_matrix::<T, N>(self.0);
-        for i in 0..N {
-            // The derivative is 0 or 1 in f32 from 10 on, where the cube is still finite.
-            let x = if aux[i] < -10.0 { -10.0 } else { aux[i] };
-            let x = if x > 10.0 { 10.0 } else { x };
-            let half = half_of_one_plus_tanh(x);
-            let inner = SQRT_2_PI * (1.0 + 3.0 * CUBE * x * x);
-            values[i] *= half + x * 2.0 * half * (1.0 - half) * inner;
-        }
-        values
+    pub fn derivative(x: f32) -> f32 {
+        // It is 0 or 1 in f32 from 10 on, where the cube is still finite.
+        let x = if x < -10.0 { -10.0 } else { x };
+        let x = if x > 10.0 { 10.0 } else { x };
+        let half = half_of_one_plus_tanh(x);
+        let inner = SQRT_2_PI * (1.0 + 3.0 * CUBE * x * x);
+        half + x * 2.0 * half * (1.0 - half) * inner
     }
 }

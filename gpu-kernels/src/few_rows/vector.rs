@@ -29,7 +29,7 @@ pub(super) trait Vector: Copy {
     /// The number at an index.
     fn get(&self, index: usize) -> Self::Sum;
 
-    /// The number that an element stands for.
+    /// The number in an element.
     fn value(element: Self::Element) -> Self::Sum;
 }
 

@@ -26,6 +26,7 @@ pub fn trials() -> Vec<Trial> {
         a_product_in_parts_passes_in_places_of_the_whole,
         c_passes_where_nothing_is_multiplied,
         no_plain_kernel_takes_the_place_of_one_with_the_epilogue,
+        a_kernel_without_its_own_epilogue_is_not_launched,
         what_no_kernel_multiplies_is_an_error,
         ready_made_ones_are_their_formulas,
     ));
@@ -359,7 +360,7 @@ fn no_plain_kernel_takes_the_place_of_one_with_the_epilogue() {
         let plain = gpu_gemm::gpu_kernels::variants()
             .find(|plain| plain.name == fused.name && plain.types == fused.types);
         let plain = plain.expect("the base");
-        assert!(fused.has_epilogue && !plain.has_epilogue);
+        assert!(fused.epilogue_bytes.is_some() && plain.epilogue_bytes.is_none());
         let more = fused.entry.argument_bytes - plain.entry.argument_bytes;
         assert!(
             more >= size_of::<Then<Marks, Halved>>() + 24,
@@ -385,6 +386,36 @@ fn no_plain_kernel_takes_the_place_of_one_with_the_epilogue() {
     // SAFETY: nothing is launched.
     let refused = unsafe { run(&*backend, &plan, &bindings) };
     assert!(refused.is_err());
+}
+
+/// No launch has the parameters of another epilogue, or none, even where the bytes that fill an
+/// argument block up would hide that.
+fn a_kernel_without_its_own_epilogue_is_not_launched() {
+    let device = Device::simulator();
+    let backend = device.as_backend(&|| ()).unwrap();
+    let null = std::ptr::null_mut();
+    for variant in MARKED.variants {
+        let (no, element) = (Transpose::No, variant.types.a);
+        let call = Call::compact(Shape::cube(8), no, no, element);
+        let plan = Plan::new(variant, call, Decomposition::DATA_PARALLEL).unwrap();
+        for epilogue in [Parameters::NONE, Parameters::of([0u64; 2])] {
+            let bindings = Bindings {
+                alpha: 1.0f32.scalar(),
+                beta: 0.0f32.scalar(),
+                a: null,
+                b: null,
+                c: null,
+                workspace: null,
+                epilogue,
+                first: [0; 3],
+            };
+            let mut launches = plan.launches().iter();
+            let launch = launches.find(|launch| launch.kernel.name == variant.entry.name);
+            // SAFETY: nothing is launched.
+            let refused = unsafe { backend.launch(launch.unwrap(), &bindings) };
+            assert!(refused.is_err(), "{}", variant.entry.name);
+        }
+    }
 }
 
 /// Declares kernels with each of these epilogues.
@@ -416,8 +447,7 @@ ready_made! {
     D_GELU_TANH: DGeluTanh<f32>;
 }
 
-/// Rows and columns of C, so that its last tile is partly empty and fours of a row are aligned, and
-/// the length of sums.
+/// M, N and K: the last tile is partly empty, and rows are multiples of four elements.
 const SIZE: (usize, usize, usize) = (70, 36, 8);
 
 /// An element of C: its row, its column, what it is without an epilogue and with one.

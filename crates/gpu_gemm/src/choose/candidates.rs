@@ -1,5 +1,7 @@
 //! The plans that might be the fastest, with the seconds that each is predicted to take.
 
+use gpu_kernels::spec::{DataType, ElementType, Grid, Rounding, Unit, Variant};
+
 use super::Variants;
 use super::choice::Choice;
 use super::model;
@@ -7,7 +9,6 @@ use crate::call::{Call, Factor};
 use crate::gpu::DeviceFacts;
 use crate::plan::decomposition::tiles;
 use crate::plan::{Decomposition, Panel, Plan, takes_batch};
-use gpu_kernels::spec::{DataType, ElementType, Grid, Rounding, Unit, Variant};
 
 /// The plans of f32 that round as IEEE 754 says, the fastest first.
 pub fn predictions(call: Call, facts: &DeviceFacts) -> Vec<(Plan, f64)> {

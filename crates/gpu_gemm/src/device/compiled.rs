@@ -110,13 +110,8 @@ pub fn fingerprint(hasher: &mut impl std::hash::Hasher) {
         let mut paths = vec![Path::new(env!("GPU_KERNELS")).join("src")];
         while let Some(folder) = paths.iter().position(|path| path.is_dir()) {
             let files = std::fs::read_dir(paths.swap_remove(folder));
-            paths.extend(
-                files
-                    .into_iter()
-                    .flatten()
-                    .flatten()
-                    .map(|file| file.path()),
-            );
+            let files = files.into_iter().flatten().flatten();
+            paths.extend(files.map(|file| file.path()));
         }
         paths.sort();
         let texts = paths.iter().map(std::fs::read);

@@ -317,10 +317,9 @@ impl Panel {
             Argument::Pointer(self.partials()),
             Argument::Count(column_stride),
         ];
-        if self.variant.has_epilogue {
-            arguments.push(Argument::Epilogue {
-                first: [row, self.first_column, product],
-            });
+        if let Some(bytes) = self.variant.epilogue_bytes {
+            let first = [row, self.first_column, product];
+            arguments.push(Argument::Epilogue { first, bytes });
         }
         arguments
     }
@@ -345,8 +344,10 @@ impl Panel {
                 Argument::Pointer(address) => Argument::Pointer(self.moved(address, part.first)),
                 Argument::Epilogue {
                     first: [row, column, product],
+                    bytes,
                 } => Argument::Epilogue {
                     first: [row, column, product + part.first],
+                    bytes,
                 },
                 other => other,
             });

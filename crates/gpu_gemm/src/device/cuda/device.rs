@@ -249,7 +249,8 @@ impl CudaDevice {
         // SAFETY: the buffer has `WORDS` words. A kernel may write them at any time.
         let record: [u32; panic_record::WORDS] =
             std::array::from_fn(|word| unsafe { start.add(word).read_volatile() });
-        // All panics of the library's kernels are in one text, which is mostly empty.
+        // The library's kernels have no messages. Panics are numbered in each module, so where
+        // several crates have kernels with messages, the message may be that of another crate's.
         let further = self.further.iter().map(Kernels::panics);
         let texts: String = further.chain([self.kernels.panics()]).collect();
         panic_record::read(&texts, &record)
