@@ -9,7 +9,8 @@ use crate::measured::{library, library_sustained, proven};
 use crate::parts::unbroken;
 
 /// A figure of a kernel or a library at M = N = K: `h200-bf16 8192 auto cold` for its ratio to
-/// the faster library, `sustained` for that of back-to-back launches; `tflops`, and
+/// the faster library, `sustained` for that of back-to-back launches, either also in a named
+/// precision, `cold tf32`, if the record is compared with another; `tflops`, and
 /// `sustained-tflops`; in back-to-back launches the mean `clock` in MHz and `power` in watts, the
 /// `energy` beside that of the library which takes least, and the `loss` of speed; or how many
 /// times as fast as another contender it is, `over warp-specialized-nt` and `sustained-over ...`.
@@ -38,9 +39,10 @@ pub fn figure(arguments: &str) -> Result<String, String> {
             let speeds = speed(record).zip(speed(other));
             speeds.map(|(own, other)| format!("{:.2}", own / other))
         }
-        [what] => {
+        [what, precision @ ..] if precision.len() < 2 => {
             let compared_with = record.compared_with.as_deref().unwrap_or(name);
-            let precision = compared_with.split_once('-').map_or("", |(_, of)| of);
+            let own = compared_with.split_once('-').map_or("", |(_, of)| of);
+            let precision = precision.first().unwrap_or(&own);
             value(size, record, precision, what).map(|value| written(&[value], what))
         }
         _ => None,
