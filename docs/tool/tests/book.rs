@@ -160,6 +160,15 @@ fn the_patch_of_ideas_applies(_: &[Chapter]) -> Result<(), Failed> {
 /// Every kernel has a chapter of its name, in the order of the table, with all that a chapter on a
 /// kernel must have.
 fn every_kernel_has_its_chapter_in_order(chapters: &[Chapter]) -> Result<(), Failed> {
+    /// The kernels for Hopper, whose chapters have neither PTX nor a profile.
+    const WITHOUT_PTX: [&str; 6] = [
+        "warpgroup",
+        "warp-specialized",
+        "persistent",
+        "warp-specialized-tf32",
+        "warp-specialized-fp64",
+        "split-fp32",
+    ];
     let mut remaining = chapters.iter();
     for kernel in KERNELS {
         let name = kernel.name;
@@ -178,6 +187,10 @@ fn every_kernel_has_its_chapter_in_order(chapters: &[Chapter]) -> Result<(), Fai
             assert!(is_there, "{} lacks {needed}", chapter.file);
         }
         let tables = ["<!-- measured ", "<!-- halves ", "<!-- divided "];
+        for part in ["<!-- ptx ", "<!-- waits "] {
+            let (is_there, has_none) = (chapter.text.contains(part), WITHOUT_PTX.contains(&name));
+            assert_ne!(is_there, has_none, "{}: {part}", chapter.file);
+        }
         let has_speeds = tables.iter().any(|table| chapter.text.contains(table));
         assert!(has_speeds, "{} has no table of speeds", chapter.file);
     }
