@@ -7,11 +7,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use gpu_kernels::epilogue::Identity;
 use gpu_kernels::gemm::Gemm;
 use gpu_kernels::raster::{lane_position, serpentine, tile_position};
+use gpu_kernels::spec::Tile;
 use gpu_kernels::stream_k::StreamK;
-use gpu_kernels::tensor_core_half::{KMajor, MnMajor, Tile};
+use gpu_kernels::tensor_core_half::{self, KMajor, MnMajor};
 use gpu_kernels::tile_loader::distance;
 use gpu_kernels::warp_specialized_fp64::{in_a_tile, in_b_tile};
 use gpu_kernels::warp_specialized_tf32::{in_left, left_row};
+use gpu_kernels::KERNELS;
 
 /// 16 bytes to which others are aligned.
 #[repr(align(16))]
@@ -126,6 +128,39 @@ fn the_lanes_of_a_quarter_warp_are_two_by_four() {
     }
 }
 
+/// Lanes store an element each of the transposed tile of A: `BK / 4` lanes have a row of A between
+/// them, and each stores one of its four columns. The stride is what the tiles' bytes leave for it.
+#[test]
+fn stores_of_the_transposed_a_meet_in_a_bank_with_bk_16_alone_and_in_pairs() {
+    let kernels = KERNELS.iter();
+    let stored = kernels.filter(|one| ["conflict-free", "double-buffer"].contains(&one.name));
+    let mut seen = 0;
+    for variant in stored.flat_map(|kernel| kernel.variants) {
+        let Tile { m, n, k } = variant.tile;
+        let buffers = if variant.name.starts_with("double") {
+            2
+        } else {
+            1
+        };
+        let stride = variant.static_shared_bytes / (buffers * 4 * k) - n;
+        assert!(stride >= m);
+        let mut lanes_of_bank = BTreeMap::<u32, usize>::new();
+        for lane in 0..32 {
+            let (row, col) = (lane / (k / 4), lane % (k / 4) * 4);
+            *lanes_of_bank.entry((col * stride + row) % 32).or_default() += 1;
+        }
+        let most = if k == 8 { 1 } else { 2 };
+        assert_eq!(
+            lanes_of_bank.values().max(),
+            Some(&most),
+            "{}",
+            variant.name
+        );
+        seen += 1;
+    }
+    assert!(seen >= 6, "{seen}");
+}
+
 /// If each lane reads 8 bytes, shared memory serves half a warp at a time: 4 bytes from each of
 /// the 32 banks.
 #[test]
@@ -165,7 +200,7 @@ fn fragments_of_f64_are_read_from_all_banks_at_once() {
 /// `ldmatrix` reads eight rows of a matrix at a time, 16 bytes of each.
 #[test]
 fn matrices_of_16_bits_are_read_from_all_banks_at_once() {
-    fn pieces<T: Tile>(rows: usize) {
+    fn pieces<T: tensor_core_half::Tile>(rows: usize) {
         let pieces = T::WIDTH / 8;
         let all = (0..rows).flat_map(|row| (0..pieces).map(move |piece| T::place(row, piece)));
         let all: BTreeSet<usize> = all.collect();
