@@ -7,11 +7,12 @@ page on the machine shows what comes out.
 """
 
 import csv
-import datetime
 import json
+import pathlib
 import re
 import subprocess
 import sys
+import tempfile
 
 SIZE = 4096
 # Variant, type, and its shape where that is not a cube of SIZE.
@@ -80,7 +81,19 @@ def counts(program, variant, dtype, *shape):
     return counted | {"warps_per_issued_instruction": dict(ordered)}
 
 
+def provenance(program, *others):
+    """When and with which program: what a small benchmark of it says, with this command."""
+    with tempfile.TemporaryDirectory() as folder:
+        file = pathlib.Path(folder) / "made.json"
+        run = [program, "bench", "--kernel", "naive", "--sizes", "1", "--device", "sim", "--json", file]
+        subprocess.run(run, stdout=subprocess.DEVNULL, check=True)
+        made = json.loads(file.read_text())["provenance"]
+    made["command"] = [pathlib.Path(word).name for word in (sys.argv[0], program, *others)]
+    return made | {"profiler": "Nsight Compute, one launch of each kernel, SM clock held at its base"}
+
+
 def main(program, file):
+    made = provenance(program, file)
     kernels = []
     for kernel in KERNELS:
         kernels.append(counts(program, *kernel))
@@ -90,10 +103,7 @@ def main(program, file):
     device, capability, driver = gpu.split(", ")
     written = {
         "schema": 1,
-        "provenance": {
-            "date": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ"),
-            "program": "Nsight Compute, one launch of each kernel, SM clock held at its base",
-        },
+        "provenance": made,
         "machine": {"device": device, "compute_capability": capability, "driver": driver},
         "size": SIZE,
         "kernels": kernels,

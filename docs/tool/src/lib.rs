@@ -58,3 +58,4 @@ mod stalls;
 mod traffic;
 
 pub use listings::why_absent;
+pub use stalls::FILE as PROFILE;

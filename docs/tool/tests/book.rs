@@ -140,6 +140,10 @@ fn results_are_of_one_commit_and_of_the_scripts_commands(_: &[Chapter]) -> Resul
         }
     }
     assert!(found > 25, "{found}");
+    let profile: serde_json::Value = serde_json::from_str(&read(&at_root(book::PROFILE))?)?;
+    let made: Provenance = serde_json::from_value(profile["provenance"].clone())?;
+    assert_eq!(made.command, ["stalls.py", "rust-gemm", "h200-stalls.json"]);
+    commits.push(made.commit.ok_or("the profile has no commit")?);
     commits.dedup();
     assert_eq!(commits.len(), 1, "{commits:?}");
     Ok(())
