@@ -2,9 +2,10 @@
 //! wrote to `results/`.
 
 use host::bench::{Results, Size};
+use host::measure::cublas::lt_mark;
 use host::report::Record;
 
-use crate::measured::proven;
+use crate::measured::{proven, with_legend};
 use crate::of_file::written;
 
 /// `warp-specialized` and all tiles of `persistent`, in one process with cuBLAS, on an H200.
@@ -25,7 +26,7 @@ pub fn table() -> Result<String, String> {
     for size in &results.sizes {
         table += &row(size).ok_or_else(|| format!("{FILE}: a row that lacks something"))?;
     }
-    Ok(table + "\n")
+    Ok(with_legend(table))
 }
 
 /// The least and the most of the ratios of `auto`.
@@ -57,12 +58,13 @@ fn row(size: &Size) -> Option<String> {
     let auto = size.record("auto")?;
     let us = |record: &Record| Some(record.time_median_s? * 1e6);
     Some(format!(
-        "| {m} × {n} × {k} | {:.1} µs | `{}` | {:.1} µs | {:.1} µs | {:.1} µs | {:.2} |\n",
+        "| {m} × {n} × {k} | {:.1} µs | `{}` | {:.1} µs | {:.1} µs | {:.1} µs{} | {:.2} |\n",
         us(rounds)?,
         divided.kernel,
         us(divided)?,
         us(auto)?,
         auto.cublas_time_median_s? * 1e6,
+        lt_mark(auto.compared_with.as_ref()?),
         auto.ratio_to_cublas?
     ))
 }

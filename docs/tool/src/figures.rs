@@ -3,10 +3,11 @@
 use gpu_kernels::KERNELS;
 use gpu_kernels::spec::{Kernel, Rounding};
 use host::bench::{Results, Size};
+use host::measure::cublas::lt_mark;
 
 use crate::ladder::{kernel, of_floats};
 use crate::measured::{
-    Measured, h200, h200_shapes, library, library_sustained, of_any, of_kernel, proven,
+    Measured, h200, h200_shapes, library, library_sustained, of_any, of_kernel, proven, with_legend,
 };
 use crate::parts::unbroken;
 
@@ -61,7 +62,8 @@ pub fn figure(arguments: &str) -> Result<String, String> {
             match what {
                 ["sustained"] => Ok(format!("{:.1}", own / 1e12)),
                 _ => {
-                    let cublas = library_sustained(measured, precision).ok_or_else(missing)?;
+                    let library = library_sustained(measured, precision);
+                    let (_, cublas) = library.ok_or_else(missing)?;
                     Ok(unbroken(&format!("{:.0} %", 100.0 * own / cublas)))
                 }
             }
@@ -75,7 +77,7 @@ pub fn figure(arguments: &str) -> Result<String, String> {
 /// the geometric `mean`, the `worst`, or that of one shape by its name; or a number of shapes: the
 /// `count` of all, or of those where `auto` is `at-least` as fast. `aligned mean`, `aligned count`
 /// and the same with `unaligned` are of the shapes whose n and k are multiples of 8, and of the
-/// others. On an H200, with `bf16` before it in bf16; with `h100` before that on an H100.
+/// others. A shape's name with `marked` after it marks a ratio to cublasLt. On an H200, with `bf16` before it in bf16; with `h100` before that on an H100.
 ///
 /// # Errors
 ///
@@ -121,13 +123,21 @@ pub fn of_shapes(what: &str) -> Result<String, String> {
         "at-least" => Ok(auto.at_least_as_fast.to_string()),
         "mean" => Ok(format!("{:.2}", auto.geometric_mean)),
         "worst" => Ok(format!("{:.2}", auto.worst)),
-        name => {
+        what => {
+            let (name, has_mark) = match what.strip_suffix(" marked") {
+                Some(name) => (name, true),
+                None => (what, false),
+            };
             let mut sizes = results.sizes.iter();
-            let ratio = sizes
-                .find(|size| size.title() == name)
-                .and_then(|size| size.record("auto")?.ratio_to_cublas);
-            let ratio = ratio.ok_or_else(|| format!("`{name}` is not one of these shapes"))?;
-            Ok(format!("{ratio:.2}"))
+            let size = sizes.find(|size| size.title() == name);
+            let record = size.and_then(|size| size.record("auto"));
+            let found = record.and_then(|one| one.ratio_to_cublas.zip(one.compared_with.as_ref()));
+            let (ratio, with) =
+                found.ok_or_else(|| format!("`{name}` is not one of these shapes"))?;
+            Ok(format!(
+                "{ratio:.2}{}",
+                if has_mark { lt_mark(with) } else { "" }
+            ))
         }
     }
 }
@@ -193,7 +203,7 @@ pub fn table(name: &str) -> Result<String, String> {
         if is_sustained {
             let own = sustained(main, variant.name);
             table += &match own.zip(library_sustained(main, precision)) {
-                Some((own, cublas)) => {
+                Some((own, (_, cublas))) => {
                     format!(" {:.1} | {:.0}\u{a0}% |", own / 1e12, 100.0 * own / cublas)
                 }
                 None => " - | - |".to_string(),
@@ -232,17 +242,18 @@ pub fn chosen(name: &str) -> Result<String, String> {
             continue;
         };
         table += &format!(
-            "| {}\u{a0}×\u{a0}{}\u{a0}×\u{a0}{} | {:.1} | {:.1} | {:.2} | {:.1} |\n",
+            "| {}\u{a0}×\u{a0}{}\u{a0}×\u{a0}{} | {:.1} | {:.1}{} | {:.2} | {:.1} |\n",
             size.m,
             size.n,
             size.k,
             seconds * 1e6,
             cublas.seconds() * 1e6,
+            lt_mark(&cublas.kernel),
             cublas.seconds() / seconds,
             (size.k * size.n * size_of::<f32>()) as f64 / seconds / 1e12,
         );
     }
-    Ok(table + "\n")
+    Ok(with_legend(table))
 }
 
 /// The speed of a variant at [`MAIN_SIZE`], as a share of the GPU's peak.

@@ -3,9 +3,10 @@
 //! `results/`. Cold, and sustained where that was measured.
 
 use host::bench::Size;
+use host::measure::cublas::lt_mark;
 use host::report::Record;
 
-use crate::measured::{library, library_sustained, proven};
+use crate::measured::{library, library_sustained, proven, with_legend};
 use crate::of_file::{least_joules, value, written};
 
 /// A table: its name, the kernel whose variants it shows, the precision of the libraries if it is
@@ -101,7 +102,7 @@ pub fn table(name: &str) -> Result<String, String> {
         let row = table.row(size, record, has_a);
         text += &row.ok_or_else(|| format!("{file}: a row without cuBLAS"))?;
     }
-    Ok(text + "\n")
+    Ok(with_legend(text))
 }
 
 /// The least and the most of a column of a table: `auto sustained`, for example, or any other of
@@ -175,26 +176,31 @@ impl Table {
             false => String::new(),
         };
         let sustained = match (&record.sustained, library_sustained(size, precision)) {
-            (Some(own), Some(most)) => {
+            (Some(own), Some((name, most))) => {
                 let ratio = own.flops_per_s / most;
                 let speeds = [own.flops_per_s, most].map(|speed| format!("{:.0}", speed / 1e12));
+                let mark = lt_mark(name);
                 let joules = |joules: Option<f64>| joules.map(|joules| format!("{joules:.2}"));
                 let own_joules = joules(own.joules_per_tflop);
                 let energy = match (own_joules, joules(least_joules(size, precision))) {
                     (Some(own), Some(least)) => format!("{own} ({least})"),
                     (own, _) => own.unwrap_or_else(|| "-".to_string()),
                 };
-                format!("{} | {} | {ratio:.2} | {energy}", speeds[0], speeds[1])
+                format!(
+                    "{} | {}{mark} | {ratio:.2} | {energy}",
+                    speeds[0], speeds[1]
+                )
             }
             _ => "- | - | - | -".to_string(),
         };
         let ratio = cublas.seconds() / record.time_median_s?;
         Some(format!(
-            "| {elements} |{a}{} {} | {:.0} | {:.0} | {ratio:.2} | {sustained} |\n",
+            "| {elements} |{a}{} {} | {:.0} | {:.0}{} | {ratio:.2} | {sustained} |\n",
             stored(record.transpose_b, "k x n", "n x k"),
             record.m,
             record.flops_per_s? / 1e12,
             cublas.flops_per_s? / 1e12,
+            lt_mark(&cublas.kernel),
         ))
     }
 }

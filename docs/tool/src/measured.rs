@@ -36,27 +36,31 @@ impl Measured {
     }
 }
 
-/// The faster of cuBLAS and cublasLt in a precision, such as `fp32` or `bf16-f32`.
-pub fn library<'a>(size: &'a Size, precision: &str) -> Option<&'a Yardstick> {
-    let all = size.yardsticks.iter();
-    let own = all.filter(|one| {
-        one.kernel
-            .split_once('-')
-            .is_some_and(|(_, of)| of == precision)
-    });
-    own.min_by(|one, other| one.seconds().total_cmp(&other.seconds()))
+/// cuBLAS and cublasLt in a precision, such as `fp32` or `bf16-f32`.
+pub fn libraries<'a>(size: &'a Size, precision: &str) -> impl Iterator<Item = &'a Yardstick> {
+    let is_of = move |name: &str| name.split_once('-').is_some_and(|(_, of)| of == precision);
+    size.yardsticks.iter().filter(move |one| is_of(&one.kernel))
 }
 
-/// The speed of the library that is fastest in back-to-back launches, in a precision.
-pub fn library_sustained(size: &Size, precision: &str) -> Option<f64> {
-    let all = size.yardsticks.iter();
-    let own = all.filter(|one| {
-        one.kernel
-            .split_once('-')
-            .is_some_and(|(_, of)| of == precision)
-    });
-    let speeds = own.filter_map(|one| Some(one.sustained.as_ref()?.flops_per_s));
-    speeds.max_by(f64::total_cmp)
+/// The faster of cuBLAS and cublasLt in a precision.
+pub fn library<'a>(size: &'a Size, precision: &str) -> Option<&'a Yardstick> {
+    libraries(size, precision).min_by(|one, other| one.seconds().total_cmp(&other.seconds()))
+}
+
+/// The library that is fastest in back-to-back launches, in a precision: its name and its speed.
+pub fn library_sustained<'a>(size: &'a Size, precision: &str) -> Option<(&'a str, f64)> {
+    let speeds = libraries(size, precision)
+        .filter_map(|one| Some((one.kernel.as_str(), one.sustained.as_ref()?.flops_per_s)));
+    speeds.max_by(|(_, one), (_, other)| one.total_cmp(other))
+}
+
+/// A table, and below it what its marks of [`lt_mark`](host::measure::cublas::lt_mark) mean.
+pub fn with_legend(table: String) -> String {
+    let legend = match table.contains(" (Lt)") {
+        true => "\n(Lt): cublasLt was the faster of the two.\n",
+        false => "",
+    };
+    table + legend + "\n"
 }
 
 /// Where a kernel was measured; for one that was not, the ladder's file.

@@ -2,10 +2,10 @@
 //! and cublasLt in the same process.
 
 use host::bench::Size;
-use host::report::{Record, Sustained};
+use host::report::Record;
 
 use crate::figures::at;
-use crate::measured::{library, library_sustained, proven};
+use crate::measured::{libraries, library, library_sustained, proven};
 use crate::parts::unbroken;
 
 /// A figure of a kernel or a library at M = N = K: `h200-bf16 8192 auto cold` for its ratio to
@@ -57,7 +57,7 @@ pub fn value(size: &Size, record: &Record, precision: &str, what: &str) -> Optio
         "tflops" => Some(record.flops_per_s? / 1e12),
         "sustained-tflops" => Some(sustained()?.flops_per_s / 1e12),
         "cold" => Some(library(size, precision)?.seconds() / record.time_median_s?),
-        "sustained" => Some(sustained()?.flops_per_s / library_sustained(size, precision)?),
+        "sustained" => Some(sustained()?.flops_per_s / library_sustained(size, precision)?.1),
         "loss" => Some(100.0 * (1.0 - sustained()?.flops_per_s / record.flops_per_s?)),
         "clock" => sustained()?.sm_clock_mhz,
         "power" => sustained()?.power_w,
@@ -71,15 +71,9 @@ pub fn value(size: &Size, record: &Record, precision: &str, what: &str) -> Optio
 
 /// The least that a library takes for 10^12 operations.
 pub fn least_joules(size: &Size, precision: &str) -> Option<f64> {
-    let is_of = |name: &str| name.split_once('-').is_some_and(|(_, of)| of == precision);
-    let libraries = size.yardsticks.iter().filter(|one| is_of(&one.kernel));
-    let all = libraries.filter_map(|one| one.sustained.as_ref());
-    all.filter_map(
-        |Sustained {
-             joules_per_tflop, ..
-         }| *joules_per_tflop,
-    )
-    .min_by(f64::total_cmp)
+    let all = libraries(size, precision).filter_map(|one| one.sustained.as_ref());
+    let joules = all.filter_map(|sustained| sustained.joules_per_tflop);
+    joules.min_by(f64::total_cmp)
 }
 
 /// The least and the most of these figures, or the one that they all are, rounded.

@@ -32,7 +32,7 @@ fn row(size: &Size, name: &str, kernel: &str, precision: &str) -> Option<Row> {
     let cold = (record.flops_per_s?, library(size, precision)?.flops_per_s?);
     let sustained = (
         record.sustained.as_ref()?.flops_per_s,
-        library_sustained(size, precision)?,
+        library_sustained(size, precision)?.1,
     );
     let bars = [(cold, BLUE), (sustained, SKY)].map(|((own, library), colour)| {
         let own = own / 1e12;

@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 
 use super::results::{Results, Size, Summary};
+use crate::measure::cublas::lt_mark;
 use crate::report::{Record, duration, new_table, or_dash, speed};
 use gpu_gemm::text::plural;
 
@@ -48,7 +49,7 @@ pub fn summaries(results: &Results) -> Vec<Summary> {
     summaries.collect()
 }
 
-/// The columns.
+/// The columns. That of cuBLAS has the faster library.
 const HEADER: [&str; 9] = [
     "shape",
     "from",
@@ -99,6 +100,7 @@ fn row(size: &Size, record: &Record) -> [String; HEADER.len()] {
         Some(chosen) => format!("{}: {chosen}", record.kernel),
         None => record.kernel.clone(),
     };
+    let compared_with = record.compared_with.as_deref().unwrap_or_default();
     [
         or_dash(size.name.clone()),
         or_dash(size.origin.clone()),
@@ -106,7 +108,11 @@ fn row(size: &Size, record: &Record) -> [String; HEADER.len()] {
         kernel,
         or_dash(record.time_median_s.map(duration)),
         or_dash(record.flops_per_s.map(speed)),
-        or_dash(record.cublas_time_median_s.map(duration)),
+        or_dash(
+            record
+                .cublas_time_median_s
+                .map(|time| duration(time) + lt_mark(compared_with)),
+        ),
         or_dash(record.ratio_to_cublas.map(|ratio| format!("{ratio:.3}"))),
         record.verdict().to_string(),
     ]
@@ -116,7 +122,10 @@ fn closing(results: &Results) -> String {
     let sentences: Vec<String> = summaries(results).iter().map(Summary::sentence).collect();
     match sentences.is_empty() {
         true => "Nothing was measured beside cuBLAS.".to_string(),
-        false => sentences.join("\n\n"),
+        false => format!(
+            "(Lt): the time of cublasLt, which was the faster\n\n{}",
+            sentences.join("\n\n")
+        ),
     }
 }
 
@@ -141,6 +150,7 @@ pub(super) mod tests {
         }
         results.sizes[0].results[4].ratio_to_cublas = Some(1.25);
         results.sizes[1].results[4].ratio_to_cublas = Some(0.8);
+        results.sizes[1].results[4].compared_with = Some("cublaslt-fp32".into());
         results
     }
 

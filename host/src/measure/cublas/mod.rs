@@ -24,7 +24,7 @@ use self::lt::{Lt, LtProduct};
 use self::status::{Handle, succeeded};
 use super::library::Loaded;
 use super::places;
-pub use precision::{Interface, Precision, is_on_tensor_cores, is_tf32, title};
+pub use precision::{Interface, Precision, is_on_tensor_cores, is_tf32, lt_mark, title};
 pub use status::CublasError;
 
 /// `CUBLAS_GEMM_DEFAULT`.

@@ -64,6 +64,14 @@ pub fn title(name: &str) -> String {
     format!("{library} {precision}{unit}")
 }
 
+/// A mark behind a speed or a time of the faster library in a table: ` (Lt)` if that is cublasLt.
+pub fn lt_mark(name: &str) -> &'static str {
+    match name.starts_with("cublaslt") {
+        true => " (Lt)",
+        false => "",
+    }
+}
+
 impl Precision {
     /// The default precision of a type.
     pub fn of(data_type: DataType) -> Result<Precision, CublasError> {
