@@ -54,11 +54,16 @@ fn first_word(text: Option<&String>) -> Option<&str> {
 fn conditions(results: &Results) -> String {
     let runs = || records(results).filter_map(|record| record.runs);
     let machine = &results.machine;
+    // The runs of a GPU have gaps between them, so that its power limit does not lower the clock.
+    let cold = match machine.backend.as_str() {
+        "cuda" => "cold ",
+        _ => "",
+    };
     let facts = [
         runs().min().zip(runs().max()).map(|range| match range {
             (1, 1) => "One run each".to_string(),
-            (least, most) if least == most => format!("Medians of {most} runs"),
-            (least, most) => format!("Medians of {least} to {most} runs"),
+            (least, most) if least == most => format!("Medians of {most} {cold}runs"),
+            (least, most) => format!("Medians of {least} to {most} {cold}runs"),
         }),
         (results.provenance.as_ref()).map(|made| made.day().to_owned()),
         (machine.driver.as_ref()).map(|driver| format!("driver {driver}")),
