@@ -76,11 +76,12 @@ tensor-cores() {
     bench h200-fp64 --kernel fp64-tensor,warp-specialized-fp64 --dtype f64 --sizes 1024,2048,4096,8192 --sustained 2
 }
 
-# Batches, and integers.
+# Batches, integers, and a shape whose pitched rows are many and short.
 others() {
     bench h200-i32 --kernel double-buffer --dtype i32 --sizes 1024,4096 --device cuda:0
     bench h200-batches --kernel auto --shape 64x64x64,256x256x256 --batch 512
     bench h200-batches-bf16 --kernel auto --dtype bf16 --shape 256x256x256 --batch 512 --runs 10
+    bench h200-odd --kernel all --shape 70000x3x5
 }
 
 h100() {

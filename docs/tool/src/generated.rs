@@ -146,6 +146,7 @@ fn from_sources(part: Part<'_>) -> Result<Option<String>, String> {
         },
         "sample" => sample::report(part.arguments, part.old).map(Some),
         "stages" => sample::stages().map(Some),
+        "seconds" => sample::seconds(part.arguments).map(Some),
         "shapes" => figures::of_shapes(part.arguments).map(Some),
         "code" => machine_code::figure(part.arguments).map(Some),
         "issued" => machine_code::issued(part.arguments).map(Some),

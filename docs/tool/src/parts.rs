@@ -17,8 +17,8 @@ pub fn unbroken(text: &str) -> String {
 }
 
 /// Kinds of parts within a line.
-const INLINE: [&str; 9] = [
-    "figure", "in", "range", "shapes", "ranks", "code", "issued", "profiled", "line",
+const INLINE: [&str; 10] = [
+    "figure", "in", "range", "shapes", "ranks", "code", "issued", "profiled", "line", "seconds",
 ];
 
 /// The text with each part replaced by what `make` returns for it, or left as it is where that is

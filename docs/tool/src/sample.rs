@@ -5,7 +5,8 @@ use host::progress::Stage;
 use host::report::{Format, Report, Yardstick};
 
 use crate::figures::{MAIN_SIZE, at};
-use crate::measured::{h200, h200_shapes};
+use crate::measured::{h200, h200_shapes, proven};
+use crate::parts::unbroken;
 
 /// A report on a kernel at [`MAIN_SIZE`]. The lines `device` and `why` stay as they are on the
 /// page: the results do not have all of them.
@@ -92,4 +93,19 @@ pub fn stages() -> Result<String, String> {
         table += &format!(" {in_all:.2} s |\n");
     }
     Ok(table + "\n")
+}
+
+/// How long all stages of checking and timing took in a file, together.
+///
+/// # Errors
+///
+/// The file is missing, or has no stages.
+pub fn seconds(file: &str) -> Result<String, String> {
+    let results = proven(&format!("results/{file}.json"))?;
+    let stages = results.sizes.iter().flat_map(|size| &size.stages);
+    let seconds: f64 = stages.map(|one| one.seconds).sum();
+    match seconds > 0.0 {
+        true => Ok(unbroken(&format!("{seconds:.1} s"))),
+        false => Err(format!("{file} has no stages")),
+    }
 }
