@@ -13,8 +13,9 @@ use rand::{RngExt as _, SeedableRng as _};
 use rand_pcg::Pcg64;
 
 use crate::templates::{
-    ADAPTERS, ALL_INTEGERS, BOOLEANS, CHANGES, ENDS, FLOATS, HALF_CHANGES, HALF_RESULTS, HALVES,
-    INTEGER_CHANGES, INTEGERS_TOGETHER, Part, RESULTS, SIGNED, TOGETHER, UNIFORM, UNSIGNED,
+    ADAPTERS, ALL_INTEGERS, BOOLEANS, CHANGES, ENDS, FLOAT_CHANGES, FLOAT_RESULTS, FLOATS,
+    HALF_CHANGES, HALF_RESULTS, HALVES, INTEGER_CHANGES, INTEGERS_TOGETHER, Part, RESULTS, SIGNED,
+    TOGETHER, UNIFORM, UNSIGNED,
 };
 
 /// A type of the generated code.
@@ -415,6 +416,9 @@ impl Generator {
     }
 
     fn float(&mut self, ty: Type, depth: u32) -> Expression {
+        if self.random.random_range(0..8) == 0 {
+            return self.array(ty, depth);
+        }
         let template = self.one_of(FLOATS);
         self.filled(ty, template, depth)
     }
@@ -429,6 +433,7 @@ impl Generator {
         let count = self.random.random_range(1..5);
         let (own_changes, results) = match ty {
             Type::F16 | Type::Bf16 => (HALF_CHANGES, HALF_RESULTS),
+            Type::Float(_) => (FLOAT_CHANGES, FLOAT_RESULTS),
             _ => (INTEGER_CHANGES, RESULTS),
         };
         let all_changes = [CHANGES, own_changes].concat();

@@ -139,6 +139,11 @@ pub const ALL_INTEGERS: &[Template] = &[
         &[Other, Bool, Same, Same],
     ),
     (
+        "(match ({0} as u128) << ({1} & 127) { 0x1_0000_0000_0000_0000..=0x5_0000_0000_0000_0000_0000 => {2}, \
+         z if z > 1 << 127 => {3}, z => (z >> 3) as @T })",
+        &[Other, U32, Same, Same],
+    ),
+    (
         "(match {0} % 3 { 0 => Some(Some({1})), 1 => Some(None), _ => None }).flatten().map_or(3, |v: @T| v ^ 1)",
         &[U32, Same],
     ),
@@ -147,8 +152,9 @@ pub const ALL_INTEGERS: &[Template] = &[
         &[Same; 2],
     ),
     (
-        "(|| -> Result<@T, @S> { if {0} { return Err({1}); } Ok({2}) })().unwrap_or_else(|e| e as @T)",
-        &[Bool, Other, Same],
+        "(|| -> Result<@T, @S> { let v = {0}.checked_add({1}).ok_or({2})?; if {3} { return Err({2}); } Ok(v ^ 5) })()\
+         .unwrap_or_else(|e| e as @T)",
+        &[Same, Same, Other, Bool],
     ),
     (
         "{ enum E { A(@T), B(@S, u32), C } \
@@ -204,7 +210,29 @@ pub const UNSIGNED: &[Template] = &[
     ("{0}.isqrt()", &[Same]),
     ("{0}.checked_next_power_of_two().unwrap_or(1)", &[Same]),
     ("{0}.div_ceil({1} | 1)", &[Same; 2]),
+    ("(if {1} == 0 { 7 } else { {0}.div_ceil({1}) })", &[Same; 2]),
     ("{0}.checked_next_multiple_of({1}).unwrap_or(8)", &[Same; 2]),
+    ("({0} >> 1).next_multiple_of({1} >> 1 | 1)", &[Same; 2]),
+    // Funnel shifts: a window on two numbers in a row.
+    (
+        "({0}.wrapping_shl(@K) | {1}.wrapping_shr(@W - @K))",
+        &[Same; 2],
+    ),
+    (
+        "{ let (h, l, n): (@T, @T, u32) = ({0}, {1}, {2}); (h << (n % @W)) | (l >> 1 >> (!n % @W)) }",
+        &[Same, Same, U32],
+    ),
+    (
+        "{ let (h, l, n): (@T, @T, u32) = ({0}, {1}, {2}); (h << 1 << (!n % @W)) | (l >> (n % @W)) }",
+        &[Same, Same, U32],
+    ),
+    // Multiplications of twice the width.
+    ("{0}.carrying_mul({1}, 0).0", &[Same; 2]),
+    ("{0}.carrying_mul({1}, 0).1", &[Same; 2]),
+    (
+        "((({0} as u128).wrapping_mul({1} as u128) >> @K) as @T)",
+        &[Same; 2],
+    ),
     ("{0}.carrying_add({1}, {2}).0", &[Same, Same, Bool]),
     ("({0}.carrying_add({1}, {2}).1 as @T)", &[Same, Same, Bool]),
     ("{0}.borrowing_sub({1}, {2}).0", &[Same, Same, Bool]),
@@ -311,6 +339,15 @@ pub const INTEGER_CHANGES: &[&str] = &[
     "for k in 1..@L { a[k] = a[k].wrapping_add(a[k - 1]); }",
 ];
 
+/// Changes of an array of floats, also. Which NaN an operation returns is not promised, and the order
+/// of all floats tells them apart.
+pub const FLOAT_CHANGES: &[&str] = &[
+    "for e in &mut a { *e = f@W::from_bits(bits@W(*e)); } a.sort_unstable_by(|l, r| l.total_cmp(r));",
+    "a.sort_unstable_by_key(|e| core::cmp::Reverse(bits@W(*e)));",
+    "a[n % 3..].iter_mut().for_each(|e| *e *= -1.5);",
+    "for k in 1..@L { a[k] = a[k] + a[k - 1]; }",
+];
+
 /// Changes of an array of 16-bit floats, also.
 pub const HALF_CHANGES: &[&str] = &[
     "for e in &mut a { *e = e.canonical(); } a.sort_unstable_by(|l, r| l.total_cmp(r));",
@@ -331,6 +368,15 @@ pub const RESULTS: &[&str] = &[
     "a.iter().zip(a.iter().skip(1)).fold(0, |p: @T, (l, r)| p.wrapping_add(l.wrapping_mul(*r)))",
     "a.binary_search(&{0}).unwrap_or_else(|at| at) as @T",
     "(if a.iter().any(|e| *e == {0}) { 1 } else { a[1] })",
+];
+
+/// What becomes of an array of floats.
+pub const FLOAT_RESULTS: &[&str] = &[
+    "f@W::from_bits(a.iter().fold(0, |p: u@W, q| p.wrapping_mul(7) ^ bits@W(*q)))",
+    "a.iter().rev().step_by(2).fold(1.0, |p: @T, q| p / *q)",
+    "a[n % @L]",
+    "(if a.windows(2).any(|w| w[0] < w[1]) { {0} } else { a[1] })",
+    "a.iter().filter(|e| **e == {0}).count() as @T",
 ];
 
 /// What becomes of an array of 16-bit floats.
