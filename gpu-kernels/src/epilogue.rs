@@ -72,15 +72,21 @@ pub struct At {
 }
 
 impl At {
-    /// One element of C.
+    /// Neighbours that all exist.
     #[inline(always)]
-    pub fn one(product: usize, row: usize, col: usize) -> At {
+    pub fn within(product: usize, row: usize, col: usize, count: usize) -> At {
         At {
             product,
             row,
             col,
-            count: 1,
+            count,
         }
+    }
+
+    /// One element of C.
+    #[inline(always)]
+    pub fn one(product: usize, row: usize, col: usize) -> At {
+        At::within(product, row, col, 1)
     }
 }
 

@@ -102,6 +102,12 @@ impl<T, C, S, E: Epilogue<S>> Gemm<'_, T, C, S, E> {
         self.epilogue.apply(at, values)
     }
 
+    /// Whether elements become something else before they are stored.
+    #[inline(always)]
+    pub fn has_epilogue(&self) -> bool {
+        !E::IS_IDENTITY
+    }
+
     /// The place, in the CTA's product, of `most` neighbours of a row. The first is at a row and a
     /// column that C may lack.
     #[inline(always)]
@@ -358,6 +364,10 @@ impl<T, C: Word, E: Epilogue<C>> Gemm<'_, T, C, C, E> {
     /// elements.
     #[inline(always)]
     pub unsafe fn update4<const PREDICATED: bool>(&self, row: usize, col: usize, sums: Float4<C>) {
+        if !E::IS_IDENTITY {
+            self.finish4(row, col, sums);
+            return;
+        }
         if PREDICATED {
             for i in 0..4 {
                 self.update(row, col + i, sums.0[i]);
@@ -372,7 +382,32 @@ impl<T, C: Word, E: Epilogue<C>> Gemm<'_, T, C, C, E> {
                 result[i] = self.beta.times_plus(old.0[i], result[i]);
             }
         }
-        let result = self.finished(self.at(row, col, 4), result);
         global::store4(c.cast(), result.map(C::bits));
+    }
+
+    /// [`Gemm::update4`] with an epilogue, of those elements that C has. It finds out itself how it
+    /// may access them: an epilogue is long, and a thread has up to 48 float4s, so that two copies
+    /// were too long to be unrolled, and the sums went through memory.
+    #[inline(always)]
+    unsafe fn finish4(&self, row: usize, col: usize, sums: Float4<C>) {
+        let at = self.at(row, col, 4);
+        let is_whole = at.count == 4 && self.c_is_float4_aligned() && col.is_multiple_of(4);
+        let c = self.c_of_cta().wrapping_add(row * self.ldc + col);
+        let mut result = sums.0.map(|sum| self.alpha.times(sum));
+        for i in 0..4 {
+            if self.beta != C::ZERO && i < at.count {
+                result[i] = self.beta.times_plus(*c.add(i), result[i]);
+            }
+        }
+        let result = self.finished(at, result);
+        if is_whole {
+            global::store4(c.cast(), result.map(C::bits));
+            return;
+        }
+        for i in 0..4 {
+            if i < at.count {
+                *c.add(i) = result[i];
+            }
+        }
     }
 }

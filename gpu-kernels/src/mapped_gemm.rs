@@ -155,6 +155,12 @@ impl<C: Copy, Scalar: Copy, E: Copy> MappedGemm<'_, C, Scalar, E> {
 }
 
 impl<C, S, E: Epilogue<S>> MappedGemm<'_, C, S, E> {
+    /// The place of neighbours that all exist, in the product of [`Self::of_product`].
+    #[inline(always)]
+    pub fn within(&self, row: usize, col: usize, count: usize) -> At {
+        At::within(self.product, row, col, count)
+    }
+
     /// [`Gemm::at`] in the product of [`Self::of_product`].
     #[inline(always)]
     pub fn at(&self, row: usize, col: usize, most: usize) -> At {

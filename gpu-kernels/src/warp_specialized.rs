@@ -268,7 +268,13 @@ where
             let boxes = boxes.add(consumer * 2 * BOX_BYTES);
             let of_c = gemm.c_of(place.product);
             let gemm = gemm.of_product(place.product);
-            store_boxes::<C, SUMS>(&gemm, of_c, sums, (row, col), boxes, consumer, thread);
+            let place = (row, col);
+            let is_whole = row + WM <= gemm.m && col + Self::BN <= gemm.n;
+            if is_whole || !gemm.has_epilogue() {
+                store_boxes::<C, SUMS, true>(&gemm, of_c, sums, place, boxes, consumer, thread);
+            } else {
+                store_boxes::<C, SUMS, false>(&gemm, of_c, sums, place, boxes, consumer, thread);
+            }
         } else {
             let gemm = gemm.of_product(place.product);
             store_pairs::<C, SUMS>(&gemm, sums, row, col, thread);
@@ -290,7 +296,7 @@ pub(crate) trait Output {
     ///
     /// `target` is the box in shared memory, whose first element is that of C at `place`, and the
     /// thread's sums from `first` on belong to it.
-    unsafe fn write<const SUMS: usize>(
+    unsafe fn write<const SUMS: usize, const WHOLE: bool>(
         target: *mut u8, // (64, COLUMNS), swizzled
         gemm: &MappedGemm<'_, Self::Bits, f32, impl Epilogue>,
         place: (usize, usize),
@@ -317,7 +323,7 @@ impl<T: Half> Output for T {
     type Bits = u16;
 
     #[inline(always)]
-    unsafe fn write<const SUMS: usize>(
+    unsafe fn write<const SUMS: usize, const WHOLE: bool>(
         target: *mut u8, // (64, 64)
         gemm: &MappedGemm<'_, u16, f32, impl Epilogue>,
         place: (usize, usize),
@@ -333,7 +339,9 @@ impl<T: Half> Output for T {
             let i = first + 8 * pair;
             let in_row = in_box * BOX_ROW + 16 * (2 * pair + half);
             let finished = |j: usize| {
-                let [low, high] = finished_pair(gemm, place, sums, i + j, 8 * pair + j, thread);
+                let in_box = 8 * pair + j;
+                let [low, high] =
+                    finished_pair::<_, SUMS, WHOLE>(gemm, place, sums, i + j, in_box, thread);
                 T::pair(low, high)
             };
             let fragments = [finished(0), finished(2), finished(4), finished(6)];
@@ -360,7 +368,7 @@ impl Output for f32 {
     type Bits = f32;
 
     #[inline(always)]
-    unsafe fn write<const SUMS: usize>(
+    unsafe fn write<const SUMS: usize, const WHOLE: bool>(
         target: *mut u8, // (64, 32)
         gemm: &MappedGemm<'_, f32, f32, impl Epilogue>,
         place: (usize, usize),
@@ -373,7 +381,7 @@ impl Output for f32 {
             // The place in a box, which counts as the first columns of the tile.
             let (row, col) = wgmma::sum_place(thread as u32, (2 * pair) as u32);
             let in_box = row as usize * BOX_ROW + col as usize * size_of::<f32>();
-            let finished = finished_pair(gemm, place, sums, i, 2 * pair, thread);
+            let finished = finished_pair::<_, SUMS, WHOLE>(gemm, place, sums, i, 2 * pair, thread);
             Float2(finished).write(target.add(Swizzle::Bytes128.place(in_box)).cast());
         }
     }
@@ -389,9 +397,10 @@ impl Output for f32 {
 }
 
 /// What becomes of sum `i` of a thread and the next one, where C is not read. They are number
-/// `in_box` among the thread's sums of a box, which begins at `place` in C.
+/// `in_box` among the thread's sums of a box, which begins at `place` in C. If the tile is `WHOLE`,
+/// C has all of its elements, and nothing is computed to find that out.
 #[inline(always)]
-unsafe fn finished_pair<C, const SUMS: usize>(
+unsafe fn finished_pair<C, const SUMS: usize, const WHOLE: bool>(
     gemm: &MappedGemm<'_, C, f32, impl Epilogue>,
     (row, col): (usize, usize),
     sums: &[f32; SUMS],
@@ -400,14 +409,19 @@ unsafe fn finished_pair<C, const SUMS: usize>(
     thread: usize,
 ) -> [f32; 2] {
     let (m, n) = wgmma::sum_place(thread as u32, in_box as u32);
-    let at = gemm.at(row + m as usize, col + n as usize, 2);
+    let (row, col) = (row + m as usize, col + n as usize);
+    let at = match WHOLE {
+        true => gemm.within(row, col, 2),
+        false => gemm.at(row, col, 2),
+    };
     gemm.finished(at, [gemm.alpha * sums[i], gemm.alpha * sums[i + 1]])
 }
 
 /// Stores a consumer's 64 rows of sums with the copy engine: box after box is written to shared
-/// memory, as elements of C, and copied while the next is written.
+/// memory, as elements of C, and copied while the next is written. C has all of them if they are
+/// `WHOLE`.
 #[inline(always)]
-unsafe fn store_boxes<C: Output, const SUMS: usize>(
+unsafe fn store_boxes<C: Output, const SUMS: usize, const WHOLE: bool>(
     gemm: &MappedGemm<'_, C::Bits, f32, impl Epilogue>,
     of_c: Boxes<'_>,
     sums: &[f32; SUMS],
@@ -429,7 +443,7 @@ unsafe fn store_boxes<C: Output, const SUMS: usize>(
         }
         thread::named_barrier(1 + consumer as u32, WARPGROUP as u32); // the box may be written
         let place = (row, col + part * C::COLUMNS);
-        C::write(target, gemm, place, sums, sums_of_box * part, thread);
+        C::write::<SUMS, WHOLE>(target, gemm, place, sums, sums_of_box * part, thread);
         tma::fence_shared(); // the copy engine sees the box
         thread::named_barrier(1 + consumer as u32, WARPGROUP as u32); // the box is complete
         if thread == 0 {

@@ -245,7 +245,17 @@ unsafe fn multiply<const BY_REGISTERS: bool, const TRANSPOSED: bool>(
             let pair = consumer * 2 + warp / 2;
             let of_c = gemm.c_of(product);
             let gemm = gemm.of_product(product);
-            store_boxes::<BY_REGISTERS, TRANSPOSED>(&gemm, of_c, &sums, place, boxes, pair);
+            let (end_row, end_col) =
+                swapped_if::<_, TRANSPOSED>((place.left + WM, place.right + RIGHT));
+            if !gemm.has_epilogue() || end_row <= gemm.m && end_col <= gemm.n {
+                store_boxes::<BY_REGISTERS, TRANSPOSED, true>(
+                    &gemm, of_c, &sums, place, boxes, pair,
+                );
+            } else {
+                store_boxes::<BY_REGISTERS, TRANSPOSED, false>(
+                    &gemm, of_c, &sums, place, boxes, pair,
+                );
+            }
         } else {
             let gemm = gemm.of_product(product);
             for i in 0..SUMS {
@@ -297,9 +307,10 @@ impl SumsPlace {
 
 /// Stores the sums of two warps, 32 rows of `left`, with the copy engine: box after box is written
 /// to shared memory, and copied while the next is written. A thread has two neighbours of a row of
-/// C: sums 0 and 1 of four along `right`, or, transposed, 0 and 2 along `left`.
+/// C: sums 0 and 1 of four along `right`, or, transposed, 0 and 2 along `left`. If the rows are
+/// `WHOLE`, C has all of them.
 #[inline(always)]
-unsafe fn store_boxes<const BY_REGISTERS: bool, const TRANSPOSED: bool>(
+unsafe fn store_boxes<const BY_REGISTERS: bool, const TRANSPOSED: bool, const WHOLE: bool>(
     gemm: &MappedGemm<'_, f32, f32, impl Epilogue>,
     of_c: Boxes<'_>,
     sums: &[f32; SUMS],
@@ -325,7 +336,11 @@ unsafe fn store_boxes<const BY_REGISTERS: bool, const TRANSPOSED: bool>(
                 let (left, right) = place.of_sum::<BY_REGISTERS>(first);
                 let (row, col) = swapped_if::<_, TRANSPOSED>((left, right));
                 let values = [gemm.alpha * sums[first], gemm.alpha * sums[second]];
-                let finished = Float2(gemm.finished(gemm.at(row, col, 2), values));
+                let at = match WHOLE {
+                    true => gemm.within(row, col, 2),
+                    false => gemm.at(row, col, 2),
+                };
+                let finished = Float2(gemm.finished(at, values));
                 let in_box = (row % BOX * BOX + col % BOX) * 4;
                 finished.write(target.add(Swizzle::Bytes128.place(in_box)).cast());
             }

@@ -299,7 +299,7 @@ unsafe fn multiply(
                     if tile_row + row < gemm.m {
                         float4.write(partial.add(row * BN + col));
                     }
-                } else if exact {
+                } else if exact || gemm.has_epilogue() {
                     gemm.update4::<false>(tile_row + row, tile_col + col, float4);
                 } else {
                     gemm.update4::<true>(tile_row + row, tile_col + col, float4);

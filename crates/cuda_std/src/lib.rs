@@ -72,6 +72,7 @@ extern crate alloc;
 // The macros refer to this crate by name, also in its own tests.
 extern crate self as cuda_std;
 
+pub mod approx;
 pub mod atomic;
 pub mod block;
 mod by_architecture;
