@@ -1,8 +1,7 @@
 //! Functions of `f32` by one instruction of the unit for special functions: a few bits less than
 //! [`GpuFloat`](crate::GpuFloat)'s, and a fraction of its instructions.
 //!
-//! Numbers below the smallest normal one are taken and returned as 0 of the same sign. The simulator
-//! computes the functions on the CPU, so the last bits differ. The errors are from the PTX ISA.
+//! The simulator computes them on the CPU, so the last bits differ. The errors are from the PTX ISA.
 
 /// Defines a function by its instruction. The body is what it means in the simulator.
 macro_rules! approximate {
@@ -25,16 +24,13 @@ macro_rules! approximate {
                 value
             }
             #[cfg(not(cuda_device))]
-            {
-                let $x = without_subnormals($x);
-                without_subnormals($value)
-            }
+            $value
         }
     )*};
 }
 
 #[cfg(not(cuda_device))]
-fn without_subnormals(x: f32) -> f32 {
+fn normal_or_zero(x: f32) -> f32 {
     match x.is_subnormal() {
         true => 0_f32.copysign(x),
         false => x,
@@ -42,14 +38,23 @@ fn without_subnormals(x: f32) -> f32 {
 }
 
 approximate! {
-    /// `2^x`, with a relative error of at most 2^-22.
+    /// `2^x`, with a relative error of at most 2^-22, and 0 in place of subnormal numbers.
     ///
     /// ```
     /// assert_eq!(cuda_std::approx::exp2(-3.0), 0.125);
     /// ```
-    fn exp2, "ex2.approx.ftz.f32", |x| x.exp2();
-    /// `1 / x`, at most one unit in the last place off.
-    fn recip, "rcp.approx.ftz.f32", |x| 1.0 / x;
-    /// The hyperbolic tangent, with a relative error of 2^-11: enough for results of 16 bits.
+    fn exp2, "ex2.approx.ftz.f32", |x| normal_or_zero(x.exp2());
+    /// `1 / x`, at most one unit in the last place off, and 0 in place of subnormal numbers: so it
+    /// is infinite for a subnormal x.
+    ///
+    /// ```
+    /// assert_eq!(cuda_std::approx::recip(4.0), 0.25);
+    /// ```
+    fn recip, "rcp.approx.ftz.f32", |x| normal_or_zero(1.0 / normal_or_zero(x));
+    /// The hyperbolic tangent, with a relative error of at most 2^-11: enough for results of 16 bits.
+    ///
+    /// ```
+    /// assert_eq!(cuda_std::approx::tanh(f32::INFINITY), 1.0);
+    /// ```
     fn tanh, "tanh.approx.f32", |x| x.tanh();
 }

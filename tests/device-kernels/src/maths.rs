@@ -1,7 +1,7 @@
 //! Mathematical functions, against this machine's.
 
-use cuda_std::GpuFloat;
 use cuda_std::prelude::*;
+use cuda_std::{GpuFloat, approx};
 
 #[cfg(not(cuda_device))]
 use crate::probe::{Probe, probe};
@@ -15,6 +15,16 @@ pub(crate) fn numbers() -> Vec<u32> {
 
 #[cfg(not(cuda_device))]
 pub(crate) static PROBES: &[Probe] = &[
+    probe!(
+        approximations,
+        // From -32 to 31.5, infinities, NaN, and the smallest number.
+        input: || {
+            let numbers = (0..60).map(|i| (1.07 * i as f32 - 32.0).to_bits());
+            numbers.chain([f32::INFINITY, f32::NEG_INFINITY, f32::NAN].map(f32::to_bits)).chain([1]).collect()
+        },
+        ptx: &["ex2.approx.ftz.f32", "rcp.approx.ftz.f32", "tanh.approx.f32"],
+        expected: |_, _| vec![1; 192],
+    ),
     probe!(
         exact_functions,
         input: numbers,
@@ -94,4 +104,25 @@ pub unsafe fn libdevice_functions(input: &[u32], output: *mut u32) {
         GpuFloat::powi(x, 3),
     ];
     write(results.map(f32::to_bits), output);
+}
+
+/// Whether each approximation is as near as its documentation says, one unit of rounding more or less.
+#[kernel]
+pub unsafe fn approximations(input: &[u32], output: *mut u32) {
+    let x = f32::from_bits(input[thread::thread_idx_x() as usize]);
+    let is_near = |found: f32, right: f32, error: f32| {
+        let is_near = GpuFloat::abs(found - right) <= error * GpuFloat::abs(right);
+        u32::from(is_near || found == right || found.is_nan() && right.is_nan())
+    };
+    let inverse = if GpuFloat::abs(x) < f32::MIN_POSITIVE {
+        f32::INFINITY
+    } else {
+        1.0 / x
+    };
+    let near = [
+        is_near(approx::exp2(x), GpuFloat::exp2(x), 6.0e-7),
+        is_near(approx::recip(x), inverse, 2.4e-7),
+        is_near(approx::tanh(x), GpuFloat::tanh(x), 5.0e-4),
+    ];
+    write(near, output);
 }
