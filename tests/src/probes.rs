@@ -1,7 +1,5 @@
 //! Runs a probe: one small kernel from words to words.
 
-use std::sync::atomic::{AtomicPtr, Ordering::Relaxed};
-
 use cuda_std::panic_record;
 use cuda_std::simulator::{self, Fault};
 use cust::context::Context;
@@ -77,14 +75,15 @@ impl<'a> Job<'a> {
 
     fn simulate(self) -> Result<Vec<u32>, simulator::Fault> {
         let mut output = vec![UNWRITTEN; self.length];
-        // A probe's threads write different words, or the same one atomically.
-        let words = AtomicPtr::new(output.as_mut_ptr());
         let [grid, block] = [self.launch.grid, self.launch.block].map(|[x, y, z]| (x, y, z));
         simulator::Launch::new(grid, block)
             .cluster(self.launch.cluster)
             .dynamic_shared_bytes(self.launch.dynamic_shared_bytes as usize)
-            // SAFETY: the launch and the length of the output are those that the probe requires.
-            .run(|| unsafe { (self.function)(self.input, words.load(Relaxed)) })?;
+            // A probe's threads write different words, or the same one atomically.
+            .run_in_all_orders(&mut output, |words| {
+                // SAFETY: the launch and the length of the output are those that the probe requires.
+                unsafe { (self.function)(self.input, words) }
+            })?;
         Ok(output)
     }
 

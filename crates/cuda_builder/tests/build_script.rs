@@ -129,6 +129,9 @@ fn run_tests() -> ExitCode {
         let name = "exhaustive::kernels_may_use_the_types_of_half_and_glam";
         let test = Trial::test(name, kernels_may_use_the_types_of_half_and_glam);
         all.push(test.with_ignored_flag(true));
+        let name = "exhaustive::chains_of_remainders_take_libnvvm_seconds";
+        let test = Trial::test(name, chains_of_remainders_take_libnvvm_seconds);
+        all.push(test.with_ignored_flag(true));
     }
     let target = match tempfile::tempdir() {
         Ok(folder) => folder,
@@ -742,6 +745,40 @@ pub unsafe fn step(mut x: f64, out: *mut f64) {
         &said,
         &["had not compiled `step` for compute_90 after 1 s", &place],
     );
+    Ok(())
+}
+
+/// Of unrolled loops, in which each remainder is of the one before, as they are and as an index:
+/// each iteration doubled libNVVM's time for compute_90, and 26 took half a minute.
+fn chains_of_remainders_take_libnvvm_seconds() -> Result<(), Failed> {
+    let kernels = Kernels::new()?;
+    kernels.add(
+        "
+#[cfg(cuda_device)]
+#[unsafe(no_mangle)]
+#[unsafe(link_section = \".nvvm.kernel\")]
+pub unsafe fn chain(a: u64, b: u64, out: *mut u64) {
+    let mut i = a as usize % 1000;
+    for _ in 0..28 {
+        i = (i * 7 + b as usize) % 1000;
+    }
+    unsafe { *out = i as u64 };
+}
+
+#[cfg(cuda_device)]
+#[unsafe(no_mangle)]
+#[unsafe(link_section = \".nvvm.kernel\")]
+pub unsafe fn chain_by_array(a: u64, b: u64, out: *mut u64) {
+    let mut table: [u64; 8] = core::array::from_fn(|i| b.rotate_left(i as u32));
+    let mut i = a as usize % 1000;
+    for k in 0..100 {
+        i = (i * 7).wrapping_add(table[i % 8] as usize) % 1000;
+        table[k % 8] ^= i as u64;
+    }
+    unsafe { *out = i as u64 };
+}",
+    )?;
+    kernels.build(&[("ARCH", "compute_90"), ("LIBNVVM_TIME_LIMIT", "30")])?;
     Ok(())
 }
 

@@ -170,6 +170,13 @@ macro_rules! integers {
                 let rotated = (ua.rotate_left(distance), ua.rotate_right(distance));
                 $probe.call(&one("fshl"), WIDTH, &rotation, rotated.0 as i128);
                 $probe.call(&one("fshr"), WIDTH, &rotation, rotated.1 as i128);
+                // A funnel shift: `a` and its complement in a row.
+                let funnel = [x.clone(), typed(&ty, !a), typed(&ty, b)];
+                let beside = WIDTH - 1 - distance;
+                let left = ua << distance | !ua >> 1 >> beside;
+                let right = ua << 1 << beside | !ua >> distance;
+                $probe.call(&one("fshl"), WIDTH, &funnel, left as i128);
+                $probe.call(&one("fshr"), WIDTH, &funnel, right as i128);
                 $probe.call(&format!("scmp.i8.{ty}"), 8, &pair, a.cmp(&b) as i128);
                 $probe.call(&format!("ucmp.i8.{ty}"), 8, &pair, ua.cmp(&ub) as i128);
                 let part = |(result, overflows): ($signed, bool)| (result as i128, overflows);

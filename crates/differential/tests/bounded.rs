@@ -93,6 +93,7 @@ fn claims() -> Vec<Claim> {
         stack_slots(),
         overlapping_copies(),
         wide_constants(),
+        carries(),
         guarded_divisions(),
         wrong_conclusions(),
         remainders_of_f32(),
@@ -430,6 +431,54 @@ fn wide_constants() -> Claim {
         functions,
         inputs,
     )
+}
+
+/// Carries, borrows and the high words of products of all widths, at their edges.
+fn carries() -> Claim {
+    let mut functions = Vec::new();
+    for width in [8, 16, 32, 64, 128] {
+        for (what, value) in [
+            ("sum", "a.carrying_add(b, odd)"),
+            ("difference", "a.borrowing_sub(b, odd)"),
+        ] {
+            let value =
+                format!("let (v, carry) = {value}; fold(v as u128) ^ u64::from(carry) << 63");
+            functions.push((format!("{what}_{width}"), value));
+        }
+        for (what, value) in [
+            ("product", "a.carrying_mul(b, c)"),
+            ("product_by_most", "a.carrying_mul(T::MAX, b)"),
+            ("product_by_half", "a.carrying_mul(1 << (T::BITS - 1), b)"),
+            ("product_with_sum", "a.carrying_mul_add(b, c, T::MAX - 1)"),
+        ] {
+            let value = format!(
+                "let (low, high) = {value}; fold(low as u128) ^ fold(high as u128).rotate_left(9)"
+            );
+            functions.push((format!("{what}_{width}"), value));
+        }
+    }
+    let functions = functions.into_iter().map(|(name, value)| {
+        let width = name.rsplit('_').next().unwrap_or_default();
+        let rust = format!(
+            "pub fn {name}(x: &[u64; 8]) -> u64 {{\n\
+             type T = u{width};\n\
+             let fold = |v: u128| v as u64 ^ ((v >> 64) as u64).rotate_left(31);\n\
+             let wide = |i: usize| ((x[i + 3] as u128) << 64 | x[i] as u128) as T;\n\
+             let (a, b, c, odd) = (wide(0), wide(1), wide(2), x[6] & 1 == 1);\n\
+             {value}\n}}\n"
+        );
+        (name, rust)
+    });
+    let functions = functions.collect::<Vec<_>>();
+    // Each width finds its own edges in their lower bits.
+    let edges = [0, 1, 0x8080_8080_8080_8080, u64::MAX, u64::MAX - 1, 1 << 63];
+    let mut inputs = Vec::new();
+    for a in edges {
+        for b in edges {
+            inputs.push([a, b, !a, a, b, !b, a ^ b, 0]);
+        }
+    }
+    claim("carries_and_high_words_are_right", functions, inputs)
 }
 
 /// The newer libNVVM dropped the test for zero of the unsigned ones.

@@ -120,6 +120,7 @@ fn compiled_in(folder: &Path, host: &str, optimized: &str) -> Result<String, Box
         .env("TARGET", host)
         .env("CARGO", env!("CARGO"))
         .env("CARGO_PKG_NAME", "differential")
+        .env("LIBNVVM_TIME_LIMIT", "120")
         .stdin(Stdio::null())
         .output()?;
     if !output.status.success() {

@@ -77,6 +77,8 @@ impl Launch {
     /// It makes progress if a thread ends, or comes past a wait, except `nanosleep` and those for
     /// lanes of its warp.
     ///
+    /// So a loop of barriers makes progress for ever.
+    ///
     /// If the threads sleep, or wait for lanes of their warp, again and again, that is a
     /// [`Fault::NoProgress`](super::Fault::NoProgress). A thread that loops without waiting cannot
     /// be stopped, so the process is aborted, after a sentence that names block, thread and the
