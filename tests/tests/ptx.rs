@@ -142,14 +142,13 @@ fn assembles(built: &Built) -> Result<(), Failed> {
 /// registers. On Hopper `double_buffer_sn16` spills a word in the loop at the edges of C; on
 /// Turing 152 or 336 bytes, depending on the order of its two shared arrays, which is decided by a
 /// hash, and `double_buffer_sn8` 24 or 240.
-const SPILLS: [(NvvmArch, &str, u32); 13] = [
+const SPILLS: [(NvvmArch, &str, u32); 12] = [
     (NvvmArch::Compute75, "conflict_free_sn16", 16),
     (NvvmArch::Compute75, "double_buffer_sn8", 240),
     (NvvmArch::Compute75, "double_buffer_sn16", 336),
     (NvvmArch::Compute80, "async_pipeline_32x128_nt", 16),
     (NvvmArch::Compute80, "conflict_free_sn16", 16),
     (NvvmArch::Compute80, "double_buffer_sn16", 24),
-    (NvvmArch::Compute90, "double_buffer_sn16", 24),
     (NvvmArch::Compute90a, "double_buffer_sn16", 24),
     (NvvmArch::Compute90a, "warp_specialized", 124),
     (NvvmArch::Compute90a, "persistent", 172),
@@ -163,8 +162,8 @@ const SPILLS: [(NvvmArch, &str, u32); 13] = [
 fn assembles_alone(built: &Built) -> Result<(), Failed> {
     let toolkit = toolkit()?;
     let mut unknown = Vec::new();
-    // Two are for Blackwell, which no bound is tuned for: there one variant of a kind is enough.
-    let is_tuned = !matches!(built.arch, NvvmArch::Compute90 | NvvmArch::Compute100);
+    // No bound is tuned for Blackwell: there one variant of a kind is enough.
+    let is_tuned = built.arch != NvvmArch::Compute100;
     let is_tried = |one: &&Variant| is_tuned || tests::is_representative(one);
     let tried = variants().filter(is_tried).map(|one| one.entry.name);
     for name in tried.chain(helpers()) {

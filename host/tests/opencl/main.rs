@@ -41,12 +41,12 @@ fn a_and_b_of_16_bits_have_a_c_of_16_bits_or_of_f32() {
 
 fn a_benchmark_is_compared_with_that_of_another_device() {
     let folder = TempDir::new().unwrap();
-    let what = "--kernel naive,wide-thread-tile,auto --sizes 48 --runs 8 --baseline none";
+    let what = "--kernel naive,tiled-16,auto --sizes 48 --runs 8 --baseline none";
     let bench = |options: &str| run_in(folder.path(), &format!("bench {options} {what}"));
     bench("--device sim --json a.json").succeeded();
     let ended = bench("--device opencl --compare a.json --json b.json");
     // A device may refuse a kernel, and a note then says why.
-    let is_refused = ended.err.contains("not run: wide-thread-tile");
+    let is_refused = ended.err.contains("not run: tiled-16");
     let note = "note: that was measured on simulator";
     assert!(ended.out.contains(note), "{}", ended.out);
     ended.succeeded();

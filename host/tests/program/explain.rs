@@ -2,12 +2,15 @@
 
 use std::path::Path;
 
-use crate::common::{Ended, assert_contains, command, run};
+use crate::common::{Ended, assert_contains, command};
 use gpu_gemm::gpu_kernels::variants;
 use serde_json::Value;
 
+/// Without ptxas, for which the kernels would be compiled.
 fn explain(arguments: &str) -> Ended {
-    run(&format!("explain {arguments}"))
+    let mut command = command(Path::new("."), &format!("explain {arguments}"));
+    command.env("LIBNVVM_PATH", "/no/such/folder");
+    Ended::of(command)
 }
 
 #[test]

@@ -95,7 +95,9 @@ fn trials_of<T: Number + MultipliesInto<C>, C: Number>() -> Vec<Trial> {
             };
             let name = format!("library::{}::{claim}", T::DATA_TYPE);
             add(Backend::Simulator, name.clone(), WORKSPACE / 16);
-            add(Backend::OpenCl, name.clone(), WORKSPACE / 16);
+            if tier == Tier::Quick {
+                add(Backend::OpenCl, name.clone(), WORKSPACE / 16);
+            }
             add(Backend::Gpu, name.clone(), WORKSPACE);
             if T::DATA_TYPE == DataType::F32 {
                 add(Backend::Gpu, format!("{name}_with_little_workspace"), 0);
