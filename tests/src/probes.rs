@@ -10,6 +10,7 @@ use cust::module::Module;
 use cust::stream::{Stream, StreamFlags};
 use device_kernels::probe::{Launch, Probe, ProbeFn, UNWRITTEN};
 use gpu_gemm::device::{driver, ptx};
+use std::sync::atomic::{AtomicPtr, Ordering::Relaxed};
 
 use crate::built;
 use crate::devices::Backend;
@@ -73,18 +74,36 @@ impl<'a> Job<'a> {
         })
     }
 
+    /// Runs the kernel in the simulator, in all orders of its threads, and returns its output.
+    ///
+    /// # Errors
+    ///
+    /// A fault, or an order that leaves other words.
+    pub fn run_in_all_orders(self) -> Result<Vec<u32>, String> {
+        let mut output = vec![UNWRITTEN; self.length];
+        let run = self.simulated().run_in_all_orders(&mut output, |words| {
+            // SAFETY: the launch and the length of the output are those that the probe requires,
+            // whose threads write different words, or the same one atomically.
+            unsafe { (self.function)(self.input, words) }
+        });
+        run.map_err(|fault| fault.to_string())?;
+        Ok(output)
+    }
+
     fn simulate(self) -> Result<Vec<u32>, simulator::Fault> {
         let mut output = vec![UNWRITTEN; self.length];
+        let words = AtomicPtr::new(output.as_mut_ptr());
+        // SAFETY: as above.
+        let kernel = || unsafe { (self.function)(self.input, words.load(Relaxed)) };
+        self.simulated().run(kernel)?;
+        Ok(output)
+    }
+
+    fn simulated(&self) -> simulator::Launch {
         let [grid, block] = [self.launch.grid, self.launch.block].map(|[x, y, z]| (x, y, z));
         simulator::Launch::new(grid, block)
             .cluster(self.launch.cluster)
             .dynamic_shared_bytes(self.launch.dynamic_shared_bytes as usize)
-            // A probe's threads write different words, or the same one atomically.
-            .run_in_all_orders(&mut output, |words| {
-                // SAFETY: the launch and the length of the output are those that the probe requires.
-                unsafe { (self.function)(self.input, words) }
-            })?;
-        Ok(output)
     }
 
     /// Launches with `cust` alone.

@@ -18,7 +18,7 @@ pub fn trials() -> Vec<Trial> {
     let mut trials = Vec::new();
     for probe in PROBES.iter().copied().flatten() {
         trials.push(on_simulator(format!("probes::{}", probe.entry), || {
-            computes_what_it_must(probe, |job| job.run(Backend::Simulator))
+            computes_what_it_must(probe, |job| job.run_in_all_orders())
         }));
         trials.push(on_gpu(format!("probes::{}", probe.entry), || {
             computes_what_it_must(probe, |job| job.run(Backend::Gpu))
