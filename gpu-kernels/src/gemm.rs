@@ -360,8 +360,8 @@ impl<T, C: Word, E: Epilogue<C>> Gemm<'_, T, C, C, E> {
     ///
     /// # Safety
     ///
-    /// What an access that is not `PREDICATED` promises, and no other thread touches these
-    /// elements.
+    /// No other thread touches these elements; and without an epilogue, what an access that is not
+    /// `PREDICATED` promises. (With one, C need not have them.)
     #[inline(always)]
     pub unsafe fn update4<const PREDICATED: bool>(&self, row: usize, col: usize, sums: Float4<C>) {
         if !E::IS_IDENTITY {

@@ -155,10 +155,14 @@ impl<C: Copy, Scalar: Copy, E: Copy> MappedGemm<'_, C, Scalar, E> {
 }
 
 impl<C, S, E: Epilogue<S>> MappedGemm<'_, C, S, E> {
-    /// The place of neighbours that all exist, in the product of [`Self::of_product`].
+    /// [`Self::at`] in a tile that may be `WHOLE`: then C has all of it, and nothing is computed to
+    /// find that out.
     #[inline(always)]
-    pub fn within(&self, row: usize, col: usize, count: usize) -> At {
-        At::within(self.product, row, col, count)
+    pub fn at_in<const WHOLE: bool>(&self, row: usize, col: usize, most: usize) -> At {
+        match WHOLE {
+            true => At::within(self.product, row, col, most),
+            false => self.at(row, col, most),
+        }
     }
 
     /// [`Gemm::at`] in the product of [`Self::of_product`].

@@ -241,7 +241,7 @@ impl Variant {
         }
     }
 
-    /// The same with an epilogue of so many bytes: `fix_ups` are those of a C of f32, bf16 and f16.
+    /// The same with an epilogue of `bytes` bytes: `fix_ups` are those of a C of f32, bf16 and f16.
     ///
     /// # Safety
     ///

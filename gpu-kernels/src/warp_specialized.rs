@@ -397,8 +397,8 @@ impl Output for f32 {
 }
 
 /// What becomes of sum `i` of a thread and the next one, where C is not read. They are number
-/// `in_box` among the thread's sums of a box, which begins at `place` in C. If the tile is `WHOLE`,
-/// C has all of its elements, and nothing is computed to find that out.
+/// `in_box` among the thread's sums of a box, which begins at `place` in C. C has all of the tile if it
+/// is `WHOLE`.
 #[inline(always)]
 unsafe fn finished_pair<C, const SUMS: usize, const WHOLE: bool>(
     gemm: &MappedGemm<'_, C, f32, impl Epilogue>,
@@ -409,11 +409,7 @@ unsafe fn finished_pair<C, const SUMS: usize, const WHOLE: bool>(
     thread: usize,
 ) -> [f32; 2] {
     let (m, n) = wgmma::sum_place(thread as u32, in_box as u32);
-    let (row, col) = (row + m as usize, col + n as usize);
-    let at = match WHOLE {
-        true => gemm.within(row, col, 2),
-        false => gemm.at(row, col, 2),
-    };
+    let at = gemm.at_in::<WHOLE>(row + m as usize, col + n as usize, 2);
     gemm.finished(at, [gemm.alpha * sums[i], gemm.alpha * sums[i + 1]])
 }
 

@@ -336,11 +336,7 @@ unsafe fn store_boxes<const BY_REGISTERS: bool, const TRANSPOSED: bool, const WH
                 let (left, right) = place.of_sum::<BY_REGISTERS>(first);
                 let (row, col) = swapped_if::<_, TRANSPOSED>((left, right));
                 let values = [gemm.alpha * sums[first], gemm.alpha * sums[second]];
-                let at = match WHOLE {
-                    true => gemm.within(row, col, 2),
-                    false => gemm.at(row, col, 2),
-                };
-                let finished = Float2(gemm.finished(at, values));
+                let finished = Float2(gemm.finished(gemm.at_in::<WHOLE>(row, col, 2), values));
                 let in_box = (row % BOX * BOX + col % BOX) * 4;
                 finished.write(target.add(Swizzle::Bytes128.place(in_box)).cast());
             }

@@ -1,5 +1,7 @@
 //! Runs a probe: one small kernel from words to words.
 
+use std::sync::atomic::{AtomicPtr, Ordering::Relaxed};
+
 use cuda_std::panic_record;
 use cuda_std::simulator::{self, Fault};
 use cust::context::Context;
@@ -10,7 +12,6 @@ use cust::module::Module;
 use cust::stream::{Stream, StreamFlags};
 use device_kernels::probe::{Launch, Probe, ProbeFn, UNWRITTEN};
 use gpu_gemm::device::{driver, ptx};
-use std::sync::atomic::{AtomicPtr, Ordering::Relaxed};
 
 use crate::built;
 use crate::devices::Backend;

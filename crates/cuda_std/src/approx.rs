@@ -1,7 +1,8 @@
 //! Functions of `f32` by one instruction of the unit for special functions: a few bits less than
 //! [`GpuFloat`](crate::GpuFloat)'s, and a fraction of its instructions.
 //!
-//! The simulator computes them on the CPU, so the last bits differ. The errors are from the PTX ISA.
+//! The simulator computes them on the CPU, so the last bits differ. The errors are those that the
+//! PTX ISA gives.
 
 /// Defines a function by its instruction. The body is what it means in the simulator.
 macro_rules! approximate {
@@ -51,7 +52,8 @@ approximate! {
     /// assert_eq!(cuda_std::approx::recip(4.0), 0.25);
     /// ```
     fn recip, "rcp.approx.ftz.f32", |x| normal_or_zero(1.0 / normal_or_zero(x));
-    /// The hyperbolic tangent, with a relative error of at most 2^-11: enough for results of 16 bits.
+    /// The hyperbolic tangent, with a relative error of at most 2^-11: enough for results of 16
+    /// bits.
     ///
     /// ```
     /// assert_eq!(cuda_std::approx::tanh(f32::INFINITY), 1.0);

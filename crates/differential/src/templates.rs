@@ -339,8 +339,8 @@ pub const INTEGER_CHANGES: &[&str] = &[
     "for k in 1..@L { a[k] = a[k].wrapping_add(a[k - 1]); }",
 ];
 
-/// Changes of an array of floats, also. Which NaN an operation returns is not promised, and the order
-/// of all floats tells them apart.
+/// Changes of an array of floats, also. Which NaN an operation returns is not promised, and the
+/// order of all floats tells them apart.
 pub const FLOAT_CHANGES: &[&str] = &[
     "for e in &mut a { *e = f@W::from_bits(bits@W(*e)); } a.sort_unstable_by(|l, r| l.total_cmp(r));",
     "a.sort_unstable_by_key(|e| core::cmp::Reverse(bits@W(*e)));",

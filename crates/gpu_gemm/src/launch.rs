@@ -53,7 +53,7 @@ pub enum Argument {
     /// A tensor map by value: the description of a matrix for the copy engine (TMA).
     Map(Map),
     /// The row, the column and the product of the call with which the launch begins, and the
-    /// epilogue, of so many bytes.
+    /// epilogue, in `bytes` bytes.
     Epilogue {
         first: [usize; 3],
         bytes: usize,

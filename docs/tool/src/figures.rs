@@ -77,7 +77,8 @@ pub fn figure(arguments: &str) -> Result<String, String> {
 /// the geometric `mean`, the `worst`, or that of one shape by its name; or a number of shapes: the
 /// `count` of all, or of those where `auto` is `at-least` as fast. `aligned mean`, `aligned count`
 /// and the same with `unaligned` are of the shapes whose n and k are multiples of 8, and of the
-/// others. A shape's name with `marked` after it marks a ratio to cublasLt. On an H200, with `bf16` before it in bf16; with `h100` before that on an H100.
+/// others. A shape's name with `marked` after it marks a ratio to cublasLt. On an H200, with `bf16`
+/// before it in bf16; with `h100` before that on an H100.
 ///
 /// # Errors
 ///

@@ -106,7 +106,8 @@ pub unsafe fn libdevice_functions(input: &[u32], output: *mut u32) {
     write(results.map(f32::to_bits), output);
 }
 
-/// Whether each approximation is as near as its documentation says, one unit of rounding more or less.
+/// Whether each approximation is as near as its documentation says, one unit of rounding more or
+/// less.
 #[kernel]
 pub unsafe fn approximations(input: &[u32], output: *mut u32) {
     let x = f32::from_bits(input[thread::thread_idx_x() as usize]);

@@ -370,22 +370,27 @@ fn no_plain_kernel_takes_the_place_of_one_with_the_epilogue() {
     }
     let variant = &HALVED.variants[0];
     let plan = Plan::new(variant, call, Decomposition::DATA_PARALLEL).unwrap();
+    // Parameters of another epilogue.
+    let bindings = without_memory(Parameters::of([0u64; 2]));
+    let backend = device.as_backend(&|| ()).unwrap();
+    // SAFETY: nothing is launched.
+    let refused = unsafe { run(&*backend, &plan, &bindings) };
+    assert!(refused.is_err());
+}
+
+/// What a launch that is refused is bound to.
+fn without_memory(epilogue: Parameters) -> Bindings {
     let null = std::ptr::null_mut();
-    let bindings = Bindings {
+    Bindings {
         alpha: 1.0f32.scalar(),
         beta: 0.0f32.scalar(),
         a: null,
         b: null,
         c: null,
         workspace: null,
-        // Parameters of another epilogue.
-        epilogue: Parameters::of([0u64; 2]),
+        epilogue,
         first: [0; 3],
-    };
-    let backend = device.as_backend(&|| ()).unwrap();
-    // SAFETY: nothing is launched.
-    let refused = unsafe { run(&*backend, &plan, &bindings) };
-    assert!(refused.is_err());
+    }
 }
 
 /// No launch has the parameters of another epilogue, or none, even where the bytes that fill an
@@ -393,22 +398,12 @@ fn no_plain_kernel_takes_the_place_of_one_with_the_epilogue() {
 fn a_kernel_without_its_own_epilogue_is_not_launched() {
     let device = Device::simulator();
     let backend = device.as_backend(&|| ()).unwrap();
-    let null = std::ptr::null_mut();
     for variant in MARKED.variants {
         let (no, element) = (Transpose::No, variant.types.a);
         let call = Call::compact(Shape::cube(8), no, no, element);
         let plan = Plan::new(variant, call, Decomposition::DATA_PARALLEL).unwrap();
         for epilogue in [Parameters::NONE, Parameters::of([0u64; 2])] {
-            let bindings = Bindings {
-                alpha: 1.0f32.scalar(),
-                beta: 0.0f32.scalar(),
-                a: null,
-                b: null,
-                c: null,
-                workspace: null,
-                epilogue,
-                first: [0; 3],
-            };
+            let bindings = without_memory(epilogue);
             let mut launches = plan.launches().iter();
             let launch = launches.find(|launch| launch.kernel.name == variant.entry.name);
             // SAFETY: nothing is launched.
