@@ -28,8 +28,8 @@ pub enum Fault {
     /// `bytes`, or of dynamic shared memory.
     SharedMemoryOverrun {
         block: Dim3,
-        /// The thread, and where it was next: `None` if others have run before it was noticed, as
-        /// for a write more than 64 bytes behind the end.
+        /// The thread, and where it was next: `None` if it wrote more than 64 bytes behind the
+        /// end, and wrote elsewhere when its block ran again to find it.
         thread: Option<(Dim3, Place)>,
         /// Where the array is named: `None` for dynamic shared memory.
         array: Option<BarrierSite>,

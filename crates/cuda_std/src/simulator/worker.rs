@@ -90,8 +90,26 @@ impl<'launch> Worker<'launch> {
         usage
     }
 
-    /// Runs the cluster whose first block is number `first` of the grid.
+    /// Runs the cluster whose first block is number `first` of the grid. If a thread has written
+    /// far behind shared memory, and others have run before that was noticed, the cluster runs
+    /// again, to find the thread: the launch fails in any case.
     pub fn run(&mut self, first: u64, kernel: &(dyn Fn() + Sync)) -> Result<(), Fault> {
+        let result = self.run_once::<false>(first, kernel);
+        let Err(Fault::SharedMemoryOverrun { thread: None, .. }) = &result else {
+            return result;
+        };
+        match self.run_once::<true>(first, kernel) {
+            Err(overrun @ Fault::SharedMemoryOverrun { .. }) => Err(overrun),
+            _ => result,
+        }
+    }
+
+    /// `CHECKS_FAR` is whether all guarded memory is checked after each run of a thread.
+    fn run_once<const CHECKS_FAR: bool>(
+        &mut self,
+        first: u64,
+        kernel: &(dyn Fn() + Sync),
+    ) -> Result<(), Fault> {
         let (blocks, coroutines) = (&self.blocks, &mut self.coroutines);
         let mut schedules = Vec::new();
         for (block, number) in blocks.iter().zip(first..) {
@@ -106,7 +124,7 @@ impl<'launch> Worker<'launch> {
         let running = unsafe { Running::new(blocks) };
         // A panic in a simulated thread surfaces here, out of the resume of its coroutine.
         let result = catch_unwind(AssertUnwindSafe(|| {
-            run_cluster(blocks, coroutines, &running, &mut schedules, kernel)
+            run_cluster::<CHECKS_FAR>(blocks, coroutines, &running, &mut schedules, kernel)
         }));
         // The worker's own stack cannot be suspended, so from here on calls that wait return at
         // once: the drop of a panic's payload, and destructors of threads, may contain some.
@@ -128,7 +146,7 @@ impl<'launch> Worker<'launch> {
 
 /// Schedules the threads of a cluster's blocks until all have returned. One block runs as far ahead
 /// of the others as barriers allow, which exposes barriers that are missing.
-fn run_cluster(
+fn run_cluster<const CHECKS_FAR: bool>(
     blocks: &[Block],
     coroutines: &mut [Coroutines],
     running: &Running,
@@ -146,7 +164,7 @@ fn run_cluster(
             };
             let block = &blocks[rank];
             running.block(block);
-            has_run |= run_block(
+            has_run |= run_block::<CHECKS_FAR>(
                 block,
                 &mut coroutines[rank],
                 running,
@@ -169,7 +187,7 @@ fn run_cluster(
 
 /// Schedules the threads of a block until all have returned, or none can continue; returns whether
 /// any has run.
-fn run_block(
+fn run_block<const CHECKS_FAR: bool>(
     block: &Block,
     coroutines: &mut Coroutines,
     running: &Running,
@@ -190,7 +208,7 @@ fn run_block(
                     if thread.is_ready() {
                         has_run = true;
                         running.thread(thread);
-                        run_thread(block, thread, coroutines, kernel)?;
+                        run_thread::<CHECKS_FAR>(block, thread, coroutines, kernel)?;
                         if schedule.at_once {
                             memory().take_back();
                         }
@@ -205,7 +223,7 @@ fn run_block(
         if schedule.at_once {
             memory().end_at_once();
         }
-        // Other threads have run since, so which thread wrote far past the end is not known.
+        // Other threads have run since, so which thread wrote far past the end is not known yet.
         if let Some(overrun) = memory().overrun_anywhere() {
             return Err(overrun_by(None, block, overrun));
         }
@@ -217,7 +235,7 @@ fn run_block(
 }
 
 /// Runs the current thread until it waits or returns.
-fn run_thread(
+fn run_thread<const CHECKS_FAR: bool>(
     block: &Block,
     thread: &Thread,
     coroutines: &mut Coroutines,
@@ -242,8 +260,14 @@ fn run_thread(
         block.watchdog.note_progress();
     }
     // The thread may have written to the shared memory of any block of its cluster.
-    let nearby = |block: &Block| block.shared_memory.borrow().overrun_nearby();
-    if let Some(overrun) = current::cluster().iter().find_map(nearby) {
+    let overrun = |block: &Block| {
+        let memory = block.shared_memory.borrow();
+        match CHECKS_FAR {
+            true => memory.overrun_anywhere(),
+            false => memory.overrun_nearby(),
+        }
+    };
+    if let Some(overrun) = current::cluster().iter().find_map(overrun) {
         return Err(overrun_by(Some(thread), block, overrun));
     }
     note_statics(block, thread, Static::is_written)
