@@ -10,10 +10,10 @@
 //! | `pictures/` | the plots: speed against size, a roofline, bars of the ladder and of ratios |
 //! | `preset.rs` | the table of the report that the ladder follows, beside ours |
 //! | `shapes.rs`, `ratios.rs` | shapes from real programs, and their ratios to cuBLAS |
-//! | `compare/` | what has changed since an earlier benchmark |
+//! | `compare.rs` | the times of an earlier benchmark beside ours |
 //! | `export.rs` | the requested files, which always hold the finished results |
 
-pub mod compare;
+mod compare;
 pub mod export;
 mod ladder;
 mod lines;
@@ -45,8 +45,6 @@ pub struct Plan {
     pub targets: Vec<Target>,
     /// The other settings of each product; its shape and its rungs are replaced.
     pub request: Request,
-    /// The benchmark to compare with.
-    pub earlier: Option<Earlier>,
 }
 
 impl Plan {
@@ -111,9 +109,6 @@ pub fn run(
         });
         if target.name.is_some() {
             results.summaries = ratios::summaries(&results);
-        }
-        if let Some(earlier) = &plan.earlier {
-            results.comparison = compare::compare(&earlier.results, &results);
         }
         if outcome.is_err() {
             return (results, outcome);

@@ -7,7 +7,6 @@ use std::time::SystemTime;
 
 use serde::{Deserialize, Serialize};
 
-use super::compare::Compared;
 use crate::measure::nvml::GpuState;
 use crate::progress::Stage;
 use crate::report::{Record, Yardstick, outlier_note};
@@ -16,8 +15,8 @@ use gpu_gemm::gpu::Gpu;
 use gpu_gemm::{DataType, Device, Shape};
 
 /// The version of this layout. Fields may be added; none is changed or removed. In version 1 there
-/// could be several devices, with a label each.
-pub const SCHEMA: u32 = 2;
+/// could be several devices, with a label each; in version 2 there was a `comparison`.
+pub const SCHEMA: u32 = 3;
 
 /// Everything that one `bench` found.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -32,9 +31,6 @@ pub struct Results {
     /// Summaries of the ratios to cuBLAS, where shapes have names; else empty.
     #[serde(default)]
     pub summaries: Vec<Summary>,
-    /// The changes since an earlier benchmark, if `--compare` names one; else empty.
-    #[serde(default)]
-    pub comparison: Vec<Compared>,
 }
 
 /// When, where and with which program it was measured.

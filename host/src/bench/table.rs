@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use super::ladder::{STEP, rows};
 use super::results::{Results, Size};
-use super::{Earlier, Layout, compare, preset, ratios};
+use super::{Earlier, Layout, preset, ratios};
 use crate::measure::nvml::GpuState;
 use crate::report::{Record, Several, new_table};
 
@@ -74,7 +74,7 @@ pub fn write_end(
         Layout::Ladder | Layout::Report => tables.write_last(results, out)?,
     }
     match earlier {
-        Some(earlier) => compare::write(earlier, results, out),
+        Some(earlier) => earlier.write(results, out),
         None => Ok(()),
     }
 }

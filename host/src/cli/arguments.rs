@@ -10,9 +10,8 @@ use super::{bench, environment, explain, opencl, ptx, tune};
 use crate::report::Format;
 
 const EXIT_CODES: &str = "Exit codes: 0 if every result is proven right (and for --list and doctor); 1 if one is wrong \
-                          or something failed at run time; 2 if the command line requests something that does not exist; \
-                          3 if all is proven right and `bench --fail-if-slower` finds a kernel slower. SIGINT \
-                          (Ctrl-C), SIGTERM and SIGHUP end it as signals do: a shell reports 130, 143 and 129.";
+                          or something failed at run time; 2 if the command line requests something that does not exist. \
+                          SIGINT (Ctrl-C), SIGTERM and SIGHUP end it as signals do: a shell reports 130, 143 and 129.";
 
 /// Runs, proves and times GEMM kernels written in Rust, on an NVIDIA GPU or on this machine's CPU.
 ///

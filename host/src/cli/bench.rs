@@ -5,13 +5,12 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-use super::exit::{self, FAILED, PROVEN, Stop, failed, finish, note, noted, usage};
+use super::exit::{FAILED, PROVEN, Stop, failed, finish, note, noted, usage};
 use super::native::NativeArguments;
 use super::operands::OperandArguments;
 use super::running::{self, Running};
 use super::sizes::{self, Sizes, shape};
 use super::values;
-use crate::bench::compare::{Compared, Verdict};
 use crate::bench::export::Exports;
 use crate::bench::table::{self, Tables};
 use crate::bench::{self, Earlier, Layout, Plan, Results, Target, preset, shapes};
@@ -63,13 +62,9 @@ pub(super) struct Arguments {
     native: NativeArguments,
 
     /// Compare the median times with those in this file, which an earlier `bench --json` wrote:
-    /// each kernel and shape that is in both, with a verdict that says what is noise
+    /// the speed-up of each kernel and shape that is in both, with a mark where it may be noise
     #[arg(long, value_name = "FILE")]
     compare: Option<PathBuf>,
-
-    /// With `--compare`, exit with 3 if a kernel is slower by more than PERCENT, and not by noise
-    #[arg(long, value_name = "PERCENT", requires = "compare", value_parser = percent)]
-    fail_if_slower: Option<f64>,
 
     #[command(flatten)]
     files: Exports,
@@ -93,13 +88,6 @@ enum Preset {
     /// Shapes of DeepBench and of large language models, and odd ones: each kernel's ratio to
     /// cuBLAS, their geometric mean, and the worst
     Shapes,
-}
-
-/// A share that is not below 0, as a percentage.
-fn percent(text: &str) -> Result<f64, String> {
-    let number = text.trim_end_matches('%').parse().ok();
-    let number = number.filter(|percent: &f64| percent.is_finite() && *percent >= 0.0);
-    number.ok_or_else(|| "a percentage is a number such as 5 or 2.5, at least 0".to_string())
 }
 
 pub(super) fn bench(
@@ -178,7 +166,6 @@ fn bench_asked(
                 arguments.running.seed,
             )
         },
-        earlier,
     };
     let is_aside = exports.take_stdout(layout);
     let is_on_terminal = match is_aside {
@@ -190,7 +177,7 @@ fn bench_asked(
         false => out,
     };
     let why = &opened.reason;
-    let text_of = |results: &Results| table::report(results, layout, why, plan.earlier.as_ref());
+    let text_of = |results: &Results| table::report(results, layout, why, earlier.as_ref());
     let (mut written, mut kept) = (Ok(()), Ok(()));
     let mut tables = Tables::new(why, layout);
     let (results, outcome) = bench::run(&opened, &chooser, &plan, &mut |results, progress| {
@@ -206,7 +193,7 @@ fn bench_asked(
             false => tables.write_new(results, report),
         };
     });
-    let earlier = plan.earlier.as_ref().filter(|_| outcome.is_ok());
+    let earlier = earlier.as_ref().filter(|_| outcome.is_ok());
     let written = written.and_then(|()| table::write_end(&mut tables, &results, earlier, report));
     let kept = kept.and_then(|()| files.write_streams(&results, &text_of(&results)));
     let finished = outcome
@@ -215,38 +202,9 @@ fn bench_asked(
     let code = match finished {
         Err(stop) => stop.tell(notes),
         Ok(()) if !results.all_proven() => FAILED,
-        Ok(()) => match arguments.fail_if_slower.map(|most| allowed(&results, most)) {
-            Some(Err(stop)) => stop.tell(notes),
-            Some(Ok(())) | None => PROVEN,
-        },
+        Ok(()) => PROVEN,
     };
     Ok(finish(written, notes, code))
-}
-
-/// Checks that no kernel is slower by more than `most` percent; cuBLAS may be.
-fn allowed(results: &Results, most: f64) -> Result<(), Stop> {
-    let kernels = results.comparison.iter();
-    let kernels = kernels.filter(|compared| !compared.work.is_yardstick);
-    let judged: Vec<&Compared> = kernels
-        .filter(|compared| compared.verdict != Verdict::Unknown)
-        .collect();
-    if judged.is_empty() {
-        return Err(failed(
-            "--fail-if-slower found nothing to judge: no kernel and shape is in both benchmarks with enough runs.",
-        ));
-    }
-    let slower: Vec<String> = judged
-        .iter()
-        .filter(|compared| compared.verdict == Verdict::Slower && compared.change * 100.0 > most)
-        .map(|compared| compared.phrase())
-        .collect();
-    match slower.is_empty() {
-        true => Ok(()),
-        false => Err(exit::slower(format!(
-            "Slower by more than {most} %: {}.",
-            slower.join(", ")
-        ))),
-    }
 }
 
 /// What to measure: the preset's shapes, or the requested sizes and shapes, or the device's
@@ -277,7 +235,6 @@ fn targets(arguments: &Arguments, device: &Device, notes: &mut dyn Write) -> Vec
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bench::compare::Work;
     use crate::cli::arguments::{self, Command};
     use crate::planted;
     use crate::rung::Rung;
@@ -310,52 +267,6 @@ mod tests {
         assert_eq!(benched(vec![wrong()]), (FAILED, true));
         assert_eq!(benched(vec![wrong(), right()]), (FAILED, true));
         assert_eq!(benched(vec![right(), wrong()]), (FAILED, true));
-    }
-
-    #[test]
-    fn a_percentage_is_a_number_that_is_not_below_0() {
-        assert_eq!((percent("5"), percent("2.5%")), (Ok(5.0), Ok(2.5)));
-        assert_eq!(percent("0"), Ok(0.0));
-        for text in ["", "-1", "many", "inf", "NaN", "%"] {
-            assert!(percent(text).is_err(), "{text}");
-        }
-    }
-
-    #[test]
-    fn only_a_kernel_that_is_slower_than_allowed_fails() {
-        let compared = |verdict, change, is_yardstick| Compared {
-            work: Work {
-                kernel: "naive".into(),
-                is_yardstick,
-                ..Work::default()
-            },
-            change,
-            verdict,
-            ..Compared::default()
-        };
-        let code = |comparison: Vec<Compared>, most| {
-            let results = Results {
-                comparison,
-                ..Results::default()
-            };
-            let stop = allowed(&results, most).err();
-            stop.map(|stop| stop.tell(&mut io::sink()))
-        };
-        for (verdict, change, is_yardstick, most, expected) in [
-            (Verdict::Slower, 0.2, false, 10.0, Some(exit::SLOWER)),
-            (Verdict::Slower, 0.2, false, 20.1, None),
-            (Verdict::Slower, 0.2, true, 10.0, None),
-            (Verdict::NoChange, 0.2, false, 10.0, None),
-            (Verdict::Unknown, 0.2, false, 10.0, None),
-            (Verdict::Faster, -0.2, false, 0.0, None),
-        ] {
-            let quiet = compared(Verdict::NoChange, 0.001, false);
-            let other = compared(verdict, change, is_yardstick);
-            assert_eq!(code(vec![quiet, other], most), expected, "{verdict:?}");
-        }
-        // Having nothing to compare is no success.
-        let unknown = compared(Verdict::Unknown, 0.2, false);
-        assert_eq!(code(vec![unknown], 5.0), Some(FAILED));
     }
 
     #[test]

@@ -15,9 +15,6 @@ pub const FAILED: u8 = 1;
 /// The command line requests something that does not exist.
 pub const USAGE: u8 = 2;
 
-/// Every result is proven right, and one is slower than `--fail-if-slower` allows.
-pub const SLOWER: u8 = 3;
-
 /// Why a command ends early, and the exit code for it.
 pub struct Stop {
     why: String,
@@ -36,14 +33,6 @@ pub fn failed(error: impl Display) -> Stop {
 pub fn usage(error: impl Display) -> Stop {
     Stop {
         code: USAGE,
-        ..failed(error)
-    }
-}
-
-/// A kernel is slower than the command line allows.
-pub fn slower(error: impl Display) -> Stop {
-    Stop {
-        code: SLOWER,
         ..failed(error)
     }
 }

@@ -1,4 +1,4 @@
-//! Statistics of a contender's times. `mann_whitney.rs` tests whether two lists of times differ.
+//! Statistics of a contender's times.
 //!
 //! - The standard deviation is that of a sample: the squared deviations over n - 1.
 //! - Quartiles are interpolated as R, NumPy and spreadsheets do by default: type 7 of R. J.
@@ -7,10 +7,6 @@
 //! - An outlier is outside of Tukey's fences: more than 1.5 times the interquartile range below
 //!   the first or above the third quartile: J. W. Tukey, "Exploratory Data Analysis" (1977),
 //!   section 2D. Times have a long tail, so most are above. Outliers are not removed.
-
-mod mann_whitney;
-
-pub use mann_whitney::{mann_whitney, smallest_p_value};
 
 /// The distance of a fence from its quartile, in interquartile ranges.
 const FENCE: f64 = 1.5;
@@ -33,6 +29,12 @@ pub fn standard_deviation(values: &[f64]) -> Option<f64> {
 /// The middle value; the mean of the two in the middle of an even number; NaN for no values.
 pub fn median(values: &[f64]) -> f64 {
     quantile(&sorted(values), 0.5)
+}
+
+/// The first and the third quartile; none for fewer than four values.
+pub fn quartiles(values: &[f64]) -> Option<[f64; 2]> {
+    let sorted = sorted(values);
+    (sorted.len() >= 4).then(|| [0.25, 0.75].map(|share| quantile(&sorted, share)))
 }
 
 /// How many values are outside of Tukey's fences.
