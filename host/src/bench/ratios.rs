@@ -77,11 +77,6 @@ pub fn write(results: &Results, why: &str, out: &mut dyn Write) -> io::Result<()
             )?;
         }
     }
-    for size in &results.sizes {
-        if let Some(note) = size.outliers() {
-            writeln!(out, "{}: {note}", size.title())?;
-        }
-    }
     writeln!(out, "\n{}", closing(results))
 }
 

@@ -9,13 +9,14 @@ use serde::{Deserialize, Serialize};
 
 use crate::measure::nvml::GpuState;
 use crate::progress::Stage;
-use crate::report::{Record, Yardstick, outlier_note};
+use crate::report::{Record, Yardstick};
 use gpu_gemm::device::driver;
 use gpu_gemm::gpu::Gpu;
 use gpu_gemm::{DataType, Device, Shape};
 
 /// The version of this layout. Fields may be added; none is changed or removed. In version 1 there
-/// could be several devices, with a label each; in version 2 there was a `comparison`.
+/// could be several devices, with a label each; in version 2 there were a `comparison`
+/// and, in records, `outliers`.
 pub const SCHEMA: u32 = 3;
 
 /// Everything that one `bench` found.
@@ -226,11 +227,6 @@ impl Size {
     pub(super) fn contenders(&self) -> impl Iterator<Item = (&Record, bool)> {
         let kernels = self.results.iter().map(|record| (record, false));
         kernels.chain(self.yardsticks.iter().map(|record| (record, true)))
-    }
-
-    /// A note on outliers, if there are many.
-    pub(super) fn outliers(&self) -> Option<String> {
-        outlier_note(self.contenders().map(|(record, _)| record))
     }
 
     /// The times of a library, by its name.

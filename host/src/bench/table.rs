@@ -100,9 +100,6 @@ fn write_size(results: &Results, size: &Size, out: &mut dyn Write) -> io::Result
             writeln!(out, "{}: {text}", record.kernel)?;
         }
     }
-    if let Some(note) = size.outliers() {
-        writeln!(out, "{note}")?;
-    }
     Ok(())
 }
 

@@ -94,11 +94,6 @@ impl Timing {
         statistics::standard_deviation(&self.samples)
     }
 
-    /// How many runs are outside of Tukey's fences.
-    pub fn outliers(&self) -> usize {
-        statistics::outliers(&self.samples)
-    }
-
     /// Seconds of all timed launches together.
     pub fn total(&self) -> f64 {
         self.samples.iter().sum::<f64>() * f64::from(self.launches_per_run)

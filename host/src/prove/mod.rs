@@ -86,7 +86,7 @@ impl<'a> Planned<'a> {
     ) -> (Report, Result<(), EvaluateError>) {
         let (opened, request) = (self.opened, self.request);
         let mut report = Report {
-            schema: 2,
+            schema: 3,
             backend: opened.device.backend(),
             device: opened.device.description(),
             reason: opened.reason.clone(),

@@ -159,7 +159,6 @@ fn timed(request: &Request, timing: &Timing) -> Record {
         time_max_s: Some(timing.max()),
         time_mean_s: Some(timing.mean()),
         time_stddev_s: timing.standard_deviation(),
-        outliers: Some(timing.outliers()),
         times_s: timing.samples().to_vec(),
         flops_per_s: request.flops_per_s(timing.median()),
         ..problem(request)
@@ -301,7 +300,7 @@ mod tests {
         assert_eq!((record.runs, record.launches_per_run), (Some(3), Some(5)));
         let times = [record.time_min_s, record.time_median_s, record.time_max_s];
         assert_eq!(times, [1.0, 2.0, 4.0].map(Some));
-        assert_eq!((&record.times_s, record.outliers), (&samples, Some(0)));
+        assert_eq!(record.times_s, samples);
         assert_eq!(record.time_mean_s, Some(7.0 / 3.0));
         let deviation = record.time_stddev_s.unwrap();
         approx::assert_relative_eq!(deviation, (14.0f64 / 3.0 / 2.0).sqrt());

@@ -7,7 +7,6 @@ mod corner;
 mod csv;
 mod format;
 mod list;
-mod outliers;
 mod record;
 mod several;
 mod table;
@@ -21,7 +20,6 @@ pub use corner::Corner;
 pub use csv::lines as csv_lines;
 pub use format::{duration, new_table, or_dash, percent, speed, spread};
 pub use list::{List, Listed};
-pub use outliers::outlier_note;
 pub use record::{Record, Report, Sustained, Yardstick};
 pub use several::Several;
 
@@ -72,7 +70,6 @@ mod tests {
             block_x: 16,
             block_y: 16,
             launches: 1,
-            outliers: Some(3),
             time_max_s: right.time_median_s.map(|median| 1.5 * median),
             times_s: vec![3.4e-3, 3.5e-3],
             frobenius_error: Some(1.25e-7),
@@ -89,7 +86,7 @@ mod tests {
         };
         let results = [right, wrong, &native];
         Report {
-            schema: 2,
+            schema: 3,
             backend: "cuda",
             device: "NVIDIA H200".into(),
             reason: "chosen with --device".into(),

@@ -10,9 +10,9 @@ use crate::progress::Stage;
 /// Everything about one call of the program.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Report {
-    /// The version of this layout: 2. Fields may be added to it; none is changed or removed. In
+    /// The version of this layout: 3. Fields may be added to it; none is changed or removed. In
     /// version 1 records had a label of their device, and yardsticks a `name`, but no element
-    /// type.
+    /// type; in version 2 records had `outliers`.
     pub schema: u32,
     /// `cuda`, `opencl` or `simulator`; `cpu` if there are only CPU rungs.
     pub backend: &'static str,
@@ -96,8 +96,6 @@ pub struct Record {
     pub time_mean_s: Option<f64>,
     /// The sample standard deviation; null for one run.
     pub time_stddev_s: Option<f64>,
-    /// Runs outside of Tukey's fences; see [`crate::statistics`].
-    pub outliers: Option<usize>,
     /// `2 * m * n * k`, for each product of a batch, over the median time; null if no product is
     /// computed, since alpha or k is 0.
     pub flops_per_s: Option<f64>,

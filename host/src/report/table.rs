@@ -7,7 +7,6 @@ use gpu_gemm::text::plural;
 
 use super::corner;
 use super::format::{duration, new_table, or_dash, percent, speed, spread};
-use super::outliers::outlier_note;
 use super::record::{Record, Report};
 use crate::measure::nvml::GpuState;
 
@@ -50,9 +49,6 @@ pub(super) fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
         table.add_row(row(yardstick, "-".to_string(), "-"));
     }
     writeln!(out, "\n{table}\n")?;
-    if let Some(note) = outlier_note(report.results.iter().chain(&report.yardsticks)) {
-        writeln!(out, "{note}\n")?;
-    }
     for record in &report.results {
         let verdict = match record.proven {
             true if record.is_sampled() => "right in all samples",

@@ -151,10 +151,10 @@ fn the_time_of_every_run_is_in_json_with_its_statistics() {
         for record in &results(folder.path()).sizes[0].results {
             assert_eq!((record.times_s.len(), record.runs), (runs, Some(runs)));
             assert_eq!(record.time_stddev_s.is_some(), runs > 1);
-            assert!(record.outliers < Some(runs) && record.time_mean_s.is_some());
+            assert!(record.time_mean_s.is_some());
         }
         let csv = fs::read_to_string(folder.path().join("b.csv")).unwrap();
-        assert_contains(&csv, &["kernel,", ",time_mean_s,time_stddev_s,outliers,"]);
+        assert_contains(&csv, &["kernel,", ",time_mean_s,time_stddev_s,"]);
         assert!(!csv.contains("times_s"), "{csv}");
     }
 }
