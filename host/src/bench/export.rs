@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::results::Results;
-use super::{lines, markdown, pictures};
+use super::{markdown, pictures};
 use crate::output::{self, Output};
 
 /// Which files to write: options of `bench`.
@@ -18,10 +18,6 @@ pub struct Exports {
     /// Write everything that was found, as JSON
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
-
-    /// Write a line for each kernel and size, as CSV
-    #[arg(long, value_name = "FILE")]
-    pub csv: Option<PathBuf>,
 
     /// Write an overview and the tables for a document, as Markdown
     #[arg(long, value_name = "FILE")]
@@ -61,12 +57,11 @@ pub struct Files {
 impl Exports {
     /// The requested files, each with its content and its path.
     fn requested(&self, layout: Layout) -> Vec<(Content, PathBuf)> {
-        let named: [(Content, _); 3] = [
+        let named: [(Content, _); 2] = [
             (
                 |results, _| Ok(serde_json::to_string_pretty(results)? + "\n"),
                 &self.json,
             ),
-            (|results, _| Ok(lines::csv(results)?), &self.csv),
             (
                 |results, report| Ok(format!("{}\n{report}", markdown::overview(results))),
                 &self.markdown,

@@ -6,7 +6,6 @@
 //! | `results.rs` | what a benchmark finds, as written to JSON and read back |
 //! | `ladder.rs` | a table's rows: shares of cuBLAS and of the peak, speed-up over a rung |
 //! | `table.rs`, `markdown.rs` | for the terminal, and an overview for documents |
-//! | `lines.rs` | a line of CSV for each result |
 //! | `pictures/` | the plots: speed against size, a roofline, bars of the ladder and of ratios |
 //! | `preset.rs` | the table of the report that the ladder follows, beside ours |
 //! | `shapes.rs`, `ratios.rs` | shapes from real programs, and their ratios to cuBLAS |
@@ -16,7 +15,6 @@
 mod compare;
 pub mod export;
 mod ladder;
-mod lines;
 pub mod markdown;
 pub mod pictures;
 pub mod preset;

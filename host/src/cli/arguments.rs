@@ -60,8 +60,7 @@ pub struct Arguments {
 
 #[derive(Debug, Subcommand)]
 pub(super) enum Command {
-    /// Prove and time kernels at several sizes, beside cuBLAS: a table, JSON, CSV, Markdown and
-    /// plots
+    /// Prove and time kernels at several sizes, beside cuBLAS: a table, JSON, Markdown and plots
     Bench(Box<bench::Arguments>),
     /// Explain a kernel: launches, traffic, roofline, registers and occupancy
     Explain(explain::Arguments),

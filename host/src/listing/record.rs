@@ -1,7 +1,7 @@
 //! Counts of the instructions in the mainloops of the f32 kernels on CUDA cores, kept in a file.
 //!
 //! Counting needs ptxas and nvdisasm, which few machines have. So the counts are kept in
-//! `machine-code.csv`, for compute capability 9.0: `cargo run -p book` writes that file on a
+//! `machine-code.json`, for compute capability 9.0: `cargo run -p book` writes that file on a
 //! machine with both programs, and the book's tests compare it.
 
 use std::sync::LazyLock;
@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::statistics::MainLoop;
 
 /// The file, relative to the root of the repository.
-pub const FILE: &str = "host/src/listing/machine-code.csv";
+pub const FILE: &str = "host/src/listing/machine-code.json";
 
 /// The architecture of the counted machine code.
 pub const ARCHITECTURE: &str = "sm_90";
@@ -50,27 +50,21 @@ impl Counts {
 }
 
 /// Reads the file.
-pub fn parse(text: &str) -> Result<Vec<Counts>, csv::Error> {
-    csv::Reader::from_reader(text.as_bytes())
-        .into_deserialize()
-        .collect()
+pub fn parse(text: &str) -> serde_json::Result<Vec<Counts>> {
+    serde_json::from_str(text)
 }
 
-/// Writes the file.
-pub fn write(counts: &[Counts]) -> Result<String, csv::Error> {
-    let mut writer = csv::Writer::from_writer(Vec::new());
-    for line in counts {
-        writer.serialize(line)?;
-    }
-    let bytes = writer.into_inner().map_err(|error| error.into_error())?;
-    Ok(String::from_utf8_lossy(&bytes).into_owned())
+/// Writes the file, a line for each variant.
+pub fn write(counts: &[Counts]) -> serde_json::Result<String> {
+    let lines: serde_json::Result<Vec<String>> = counts.iter().map(serde_json::to_string).collect();
+    Ok(format!("[\n{}\n]\n", lines?.join(",\n")))
 }
 
 /// The kept counts of an f32 variant, if there are any.
 pub fn of(variant: &str) -> Option<&'static Counts> {
     /// A test checks that every line of the file can be read.
     static KEPT: LazyLock<Vec<Counts>> =
-        LazyLock::new(|| parse(include_str!("machine-code.csv")).unwrap_or_default());
+        LazyLock::new(|| parse(include_str!("machine-code.json")).unwrap_or_default());
     KEPT.iter().find(|counts| counts.variant == variant)
 }
 
@@ -87,7 +81,7 @@ mod tests {
             .filter(|variant| variant.unit == Unit::CudaCores)
             .map(|variant| variant.name)
             .collect();
-        let counts = parse(include_str!("machine-code.csv")).unwrap();
+        let counts = parse(include_str!("machine-code.json")).unwrap();
         let counted: Vec<&str> = counts.iter().map(|one| one.variant.as_str()).collect();
         assert_eq!(counted, names);
         for one in &counts {

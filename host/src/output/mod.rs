@@ -37,7 +37,7 @@ pub struct OutputError {
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// use std::io::Write;
 /// # let folder = tempfile::tempdir()?;
-/// # let path = folder.path().join("report.csv");
+/// # let path = folder.path().join("report.json");
 /// let mut output = host::output::Output::open(&path)?;
 /// writeln!(output, "kernel,time")?;
 /// assert!(!path.exists());

@@ -1,4 +1,4 @@
-//! The list of kernels and CPU rungs: for people, as JSON and as CSV.
+//! The list of kernels and CPU rungs: for people and as JSON.
 
 use std::io::{self, Write};
 
@@ -18,8 +18,8 @@ pub struct List {
     pub variants: Vec<Listed>,
 }
 
-/// A variant of a GPU kernel, or a CPU rung for one type: a JSON object or a line of CSV. Fields
-/// that do not apply to CPU rungs are null or empty.
+/// A variant of a GPU kernel, or a CPU rung for one type. Fields that do not apply to CPU rungs are
+/// null.
 #[derive(Debug, Default, Serialize)]
 pub struct Listed {
     /// The short name, which selects the first variant of a type.
@@ -95,13 +95,6 @@ impl List {
         match format {
             Format::Table => self.write_text(out),
             Format::Json => writeln!(out, "{}", serde_json::to_string_pretty(self)?),
-            Format::Csv => {
-                let mut writer = csv::Writer::from_writer(out);
-                for line in &self.variants {
-                    writer.serialize(line).map_err(super::csv::io_error)?;
-                }
-                writer.flush()
-            }
         }
     }
 

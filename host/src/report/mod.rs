@@ -1,10 +1,9 @@
 //! The records of a run, and the formats that write them.
 //!
-//! The three formats write the same records. The names of [`Record`]'s fields are the keys of JSON
-//! and the columns of CSV, for one call and for `bench`, and do not change. CSV has no lists.
+//! Both formats write the same records. The names of [`Record`]'s fields are the keys of JSON, for
+//! one call and for `bench`, and do not change.
 
 mod corner;
-mod csv;
 mod format;
 mod list;
 mod record;
@@ -17,7 +16,6 @@ use std::io::{self, Write};
 use clap::ValueEnum;
 
 pub use corner::Corner;
-pub use csv::lines as csv_lines;
 pub use format::{duration, new_table, or_dash, percent, speed, spread};
 pub use list::{List, Listed};
 pub use record::{Record, Report, Sustained, Yardstick};
@@ -30,8 +28,6 @@ pub enum Format {
     Table,
     /// One object; see the documentation of `Report` and `Record`
     Json,
-    /// A line a kernel, after a line of column names
-    Csv,
 }
 
 impl Report {
@@ -40,11 +36,6 @@ impl Report {
         match format {
             Format::Table => table::write(self, out),
             Format::Json => writeln!(out, "{}", serde_json::to_string_pretty(self)?),
-            Format::Csv => {
-                let records = self.results.iter().map(|record| ([(); 0], record));
-                let text = csv::lines(&[], records).map_err(csv::io_error)?;
-                out.write_all(text.as_bytes())
-            }
         }
     }
 }
@@ -123,6 +114,5 @@ mod tests {
     fn each_format_is_as_in_its_golden_file() {
         expect_file!["golden/report.txt"].assert_eq(&written(Format::Table));
         expect_file!["golden/report.json"].assert_eq(&written(Format::Json));
-        expect_file!["golden/report.csv"].assert_eq(&written(Format::Csv));
     }
 }

@@ -36,7 +36,7 @@ pub struct Report {
 }
 
 /// One kernel's result. Times are in seconds. A value that was not measured or does not apply is
-/// null (empty in CSV).
+/// null.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Record {
@@ -127,23 +127,22 @@ pub struct Record {
     /// was compared with a number.
     pub frobenius_error: Option<f64>,
     pub largest_error_units: Option<f64>,
-    /// The time of each run, in the order of running; absent if it was not timed, in older files
-    /// and in CSV.
+    /// The time of each run, in the order of running; absent if it was not timed, and in older
+    /// files.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub times_s: Vec<f64>,
-    /// The speed of back-to-back launches, if it was requested; absent otherwise, and never in CSV.
+    /// The speed of back-to-back launches, if it was requested; absent otherwise.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sustained: Option<Sustained>,
     /// The variant of the same kernel that reads A and B in place, where this one copies one of
-    /// them first; absent otherwise, and never in CSV.
+    /// them first; absent otherwise.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reads_in_place: Option<String>,
-    /// The fields of several devices that multiply together; absent for one device, and never in
-    /// CSV.
+    /// The fields of several devices that multiply together; absent for one device.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub several: Option<Several>,
     /// The rows of the corner of C that `--show` requested, if C is proven right; absent
-    /// otherwise, and never in CSV.
+    /// otherwise.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub corner: Option<Vec<Vec<f64>>>,
 }

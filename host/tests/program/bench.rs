@@ -83,7 +83,7 @@ fn results(folder: &Path) -> Results {
 }
 
 /// The options for every file.
-const FILES: &str = "--json b.json --csv b.csv --markdown b.md --plots new/plots";
+const FILES: &str = "--json b.json --markdown b.md --plots new/plots";
 
 #[test]
 fn a_table_for_each_shape_and_every_requested_file_are_written() {
@@ -109,8 +109,6 @@ fn a_table_for_each_shape_and_every_requested_file_are_written() {
     // The date has no fractions of seconds.
     let date = humantime::parse_rfc3339(&made.date).unwrap() + Duration::from_secs(1);
     assert!(before < date && date <= SystemTime::now() + Duration::from_secs(1));
-    // Two kernels at three shapes, after the names of the columns.
-    assert_eq!(read("b.csv").lines().count(), 7);
     assert_contains(&read("b.md"), &["| kernel | 16 | 32 | 3 x 40 x 5 |\n"]);
     for plot in ["ladder", "speed", "roofline"] {
         let svg = read(&format!("new/plots/{plot}.svg"));
@@ -118,7 +116,7 @@ fn a_table_for_each_shape_and_every_requested_file_are_written() {
         assert!(is_whole, "{plot}");
     }
     let names = fs::read_dir(folder.path()).unwrap();
-    assert_eq!(names.count(), 4, "a temporary file was left behind");
+    assert_eq!(names.count(), 3, "a temporary file was left behind");
 }
 
 #[test]
@@ -153,9 +151,6 @@ fn the_time_of_every_run_is_in_json_with_its_statistics() {
             assert_eq!(record.time_stddev_s.is_some(), runs > 1);
             assert!(record.time_mean_s.is_some());
         }
-        let csv = fs::read_to_string(folder.path().join("b.csv")).unwrap();
-        assert_contains(&csv, &["kernel,", ",time_mean_s,time_stddev_s,"]);
-        assert!(!csv.contains("times_s"), "{csv}");
     }
 }
 
@@ -278,11 +273,10 @@ fn assert_first_size(folder: &Path) {
     let results = results(folder);
     assert!(results.all_proven());
     assert_eq!(results.sizes.len(), 1);
-    assert_eq!(read("b.csv").lines().count(), 2);
     assert_contains(&read("b.md"), &["| kernel | 8 |\n"]);
     assert!(read("new/plots/speed.svg").ends_with("</svg>\n"));
     let names = fs::read_dir(folder).unwrap();
-    assert_eq!(names.count(), 4, "a temporary file was left behind");
+    assert_eq!(names.count(), 3, "a temporary file was left behind");
 }
 
 #[test]
@@ -347,7 +341,6 @@ fn the_shapes_that_a_simulator_can_do_are_proven_by_the_kernels_that_suit_them()
         assert!(size.name.is_some() && size.origin.is_some());
         assert!(size.results[0].chosen.is_some());
     }
-    assert_eq!(read("b.csv").lines().count(), 1 + results.sizes.len());
     assert_contains(&read("b.md"), &["| odd-small"]);
     assert!(!read("new/plots/ratios.svg").is_empty());
 }

@@ -365,8 +365,6 @@ fn the_corner_of_the_source_is_that_of_the_closed_form() {
     let as_floats = |row: &Vec<i64>| row.iter().map(|&x| x as f64).collect::<Vec<f64>>();
     let want: Vec<Vec<f64>> = rows.iter().map(as_floats).collect();
     assert_eq!(json["results"][0]["corner"], serde_json::json!(want));
-    let csv = format!("{problem} --format csv");
-    folder.refuses(&csv, 2, "CSV cannot hold a matrix");
     // For every kernel, and no larger than C: 0 * 0 + 1 * 1, 0 * 1 + 1 * 2, 0 * 2 + 1 * 3.
     let small = "--m 2 --n 3 --k 2 --kernel naive,tiled --data index-sum --show 1x9";
     let report = folder.run(small).succeeded();
