@@ -130,7 +130,7 @@ fn dash(sheet: &Sheet<'_>, points: &[(i32, i32)], colour: Colour, length: i32) -
 }
 
 /// The width of text, no less than in DejaVu Sans, the widest of the usual plain fonts.
-pub fn text_width(text: &str, size: f64) -> f64 {
+fn text_width(text: &str, size: f64) -> f64 {
     let of_glyph = |glyph: char| match glyph {
         'i' | 'j' | 'l' | 'I' | '.' | ',' | ':' | ';' | '\'' | '|' | ' ' => 0.34,
         'f' | 't' | 'r' | '-' | '(' | ')' | '/' => 0.42,
