@@ -11,15 +11,11 @@ pub struct Pace {
     runs: u32,
     /// Seconds that all runs of one contender may take.
     budget: f64,
-    /// Runs before the timed ones: `warmup` at most. A slow kernel gets one for each
-    /// `one_warmup_in` runs within the budget, but at least `least_warmup`.
+    /// Runs before the timed ones, at most. A slow kernel gets one for ten runs within the budget,
+    /// since the runs that proved its result warmed up, too.
     warmup: u32,
-    one_warmup_in: u32,
-    least_warmup: u32,
     /// The shortest run, in seconds.
     shortest_run: f64,
-    /// The largest number of copies of the matrices that launches use in turn.
-    pub(super) most_copies: usize,
     /// Whether the run that proved the result counts as warm-up, or as the first timed run if
     /// there is no warm-up.
     counts_proof: bool,
@@ -29,36 +25,21 @@ pub(super) const ON_GPU: Pace = Pace {
     runs: 20,
     budget: 10.0,
     warmup: 3,
-    one_warmup_in: 1,
-    least_warmup: 1,
     shortest_run: 1e-4,
-    most_copies: 1024,
     counts_proof: false,
 };
 
-/// A slow kernel needs no more warm-up than the runs that proved its result.
 pub(super) const BY_OPENCL: Pace = Pace {
     runs: 10,
     budget: 3.0,
-    warmup: 3,
-    one_warmup_in: 10,
-    least_warmup: 0,
     shortest_run: 1e-3,
-    // Some CPUs share a cache of hundreds of megabytes.
-    most_copies: 8,
-    counts_proof: false,
+    ..ON_GPU
 };
 
-/// The runs that proved a rung were its warm-up.
 pub const ON_CPU: Pace = Pace {
-    runs: 10,
-    budget: 3.0,
     warmup: 0,
-    one_warmup_in: 1,
-    least_warmup: 0,
     shortest_run: 0.0,
-    most_copies: 1,
-    counts_proof: false,
+    ..BY_OPENCL
 };
 
 pub const ON_SIMULATOR: Pace = Pace {
@@ -70,6 +51,14 @@ pub const ON_SIMULATOR: Pace = Pace {
 /// Fewer runs than this give no meaningful median.
 const FEWEST_RUNS: u32 = 3;
 
+/// How often a contender runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Repeats {
+    pub warmup: u32,
+    pub runs: u32,
+    pub launches_per_run: u32,
+}
+
 impl Pace {
     /// The number of launches in a run, if one takes `seconds`.
     pub(super) fn launches_per_run(&self, seconds: f64) -> u32 {
@@ -80,27 +69,16 @@ impl Pace {
     pub fn most_runs(&self, effort: Effort) -> u32 {
         effort.runs.unwrap_or(self.runs).max(1) + effort.warmup.unwrap_or(self.warmup)
     }
-}
 
-/// How often a contender runs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Repeats {
-    pub warmup: u32,
-    pub runs: u32,
-    pub launches_per_run: u32,
-}
-
-impl Repeats {
     /// The repeats for launches of about `seconds`.
-    pub fn new(pace: Pace, effort: Effort, seconds: f64) -> Repeats {
+    pub(super) fn repeats(&self, effort: Effort, seconds: f64) -> Repeats {
         // `as` saturates, even at infinity.
-        let affordable = (pace.budget / seconds) as u32;
-        let warmup = (affordable / pace.one_warmup_in).max(pace.least_warmup);
-        let runs = pace.runs.min(affordable.max(FEWEST_RUNS));
+        let affordable = (self.budget / seconds) as u32;
+        let runs = self.runs.min(affordable.max(FEWEST_RUNS));
         Repeats {
-            warmup: effort.warmup.unwrap_or(pace.warmup.min(warmup)),
+            warmup: effort.warmup.unwrap_or(self.warmup.min(affordable / 10)),
             runs: effort.runs.unwrap_or(runs).max(1),
-            launches_per_run: pace.launches_per_run(seconds),
+            launches_per_run: self.launches_per_run(seconds),
         }
     }
 }
@@ -112,7 +90,7 @@ pub fn by_clock(
     proof: Duration,
     mut run: impl FnMut() -> Result<Duration, RunError>,
 ) -> Result<Timing, RunError> {
-    let Repeats { warmup, runs, .. } = Repeats::new(pace, effort, proof.as_secs_f64());
+    let Repeats { warmup, runs, .. } = pace.repeats(effort, proof.as_secs_f64());
     let mut samples = Vec::new();
     if pace.counts_proof && warmup == 0 {
         samples.push(proof.as_secs_f64());
@@ -134,8 +112,8 @@ mod tests {
     fn a_short_kernel_is_launched_many_times_a_run_and_a_slow_one_runs_less_often() {
         for (pace, seconds, expected) in [
             (ON_GPU, 1e-5, (3, 20, 10)),
-            (ON_GPU, 1.0, (3, 10, 1)),
-            (ON_GPU, 60.0, (1, 3, 1)),
+            (ON_GPU, 1.0, (1, 10, 1)),
+            (ON_GPU, 60.0, (0, 3, 1)),
             // Too short for the clock.
             (ON_GPU, 0.0, (3, 20, 101)),
             (BY_OPENCL, 1e-5, (3, 10, 100)),
@@ -145,12 +123,12 @@ mod tests {
             (ON_CPU, 0.6, (0, 5, 1)),
             (ON_CPU, 60.0, (0, 3, 1)),
         ] {
-            let found = Repeats::new(pace, Effort::default(), seconds);
+            let found = pace.repeats(Effort::default(), seconds);
             let found = (found.warmup, found.runs, found.launches_per_run);
             assert_eq!(found, expected, "{pace:?} {seconds}");
         }
         for (runs, done) in [(50, 50), (1, 1), (0, 1)] {
-            let plan = Repeats::new(ON_GPU, Effort::of(runs, 0), 100.0);
+            let plan = ON_GPU.repeats(Effort::of(runs, 0), 100.0);
             assert_eq!((plan.runs, plan.warmup), (done, 0));
         }
     }

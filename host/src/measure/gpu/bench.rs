@@ -1,12 +1,16 @@
-//! Launches contenders, each on the next copies of the matrices.
+//! The contenders, everything that is timed; and their launches, each on the next copies of the
+//! matrices.
 
 use std::cell::Cell;
 
-use gpu_gemm::{Allocated, Backend, CudaDevice, DeviceError, Mark, Plan};
+use gpu_gemm::gpu::{Gpu, Properties};
+use gpu_gemm::{
+    Allocated, Backend, CudaDevice, DataType, DeviceError, ElementType, Mark, Plan, Variant,
+};
 use thiserror::Error;
 
 use crate::data::Number;
-use crate::measure::cublas::{CublasError, Prepared};
+use crate::measure::cublas::{Cublas, CublasError, Precision, Prepared};
 use crate::measure::limits::Implausible;
 use crate::measure::nvml::Probe;
 use crate::measure::pace::Pace;
@@ -26,6 +30,48 @@ pub enum MeasureError {
 impl<E: Into<RunError>> From<E> for MeasureError {
     fn from(error: E) -> Self {
         MeasureError::Run(error.into())
+    }
+}
+
+/// A kernel or a library to time.
+pub enum Contender<'a> {
+    Kernel(&'a Plan),
+    Cublas(&'a Cublas<'a>),
+}
+
+impl Contender<'_> {
+    pub(super) fn name(&self) -> &str {
+        match self {
+            Contender::Kernel(plan) => plan.variant().name,
+            Contender::Cublas(cublas) => cublas.name(),
+        }
+    }
+
+    /// The kernel; none for a library.
+    pub(super) fn variant(&self) -> Option<&'static Variant> {
+        match self {
+            Contender::Kernel(plan) => Some(plan.variant()),
+            Contender::Cublas(_) => None,
+        }
+    }
+
+    /// Whether it rounds to TF32: it would slow down kernels on CUDA cores after it.
+    pub(super) fn is_tf32_library(&self) -> bool {
+        matches!(self, Contender::Cublas(cublas) if cublas.precision() == Precision::Tf32)
+    }
+
+    /// The operations a second that it cannot exceed, if known.
+    pub(super) fn peak(&self, properties: &Properties) -> Option<f64> {
+        let gpu = Gpu::of(properties)?;
+        match self {
+            Contender::Kernel(plan) => Some(gpu.peak_of(plan.variant())),
+            Contender::Cublas(cublas) => match cublas.precision() {
+                Precision::Of(DataType::F32) => Some(gpu.peak(ElementType::F32)),
+                // Tensor cores multiply f64 twice as fast as CUDA cores.
+                Precision::Of(DataType::F64) => Some(2.0 * gpu.peak(ElementType::F64)),
+                Precision::Of(_) | Precision::Tf32 => None,
+            },
+        }
     }
 }
 

@@ -21,7 +21,6 @@
 //! - A time that cannot be true is an error ([`Limits`]).
 
 mod bench;
-mod contender;
 mod gate;
 mod room;
 
@@ -29,6 +28,7 @@ use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::time::Instant;
 
+use gpu_gemm::gpu_kernels::spec::{Allocation, Unit};
 use gpu_gemm::{CudaDevice, DeviceError, Mark};
 
 use super::cublas::CublasError;
@@ -40,10 +40,9 @@ use super::timing::{Effort, Timing, turns};
 use crate::data::{Matrix, Number};
 use crate::run::Resident;
 use crate::statistics;
-pub use bench::MeasureError;
 use bench::Work;
 pub(super) use bench::{Bench, Runner};
-pub use contender::Contender;
+pub use bench::{Contender, MeasureError};
 use gate::Gate;
 use room::copies;
 
@@ -88,19 +87,23 @@ pub fn measure<T: Number>(
     let pace = if gpu.is_some() { ON_GPU } else { BY_OPENCL };
     let mut numbers = Vec::new();
     for contender in contenders {
-        numbers.push(resident.allocated(backend, contender.allocation())?);
+        let variant = contender.variant();
+        let allocation = variant.map_or(Allocation::AsGiven, |variant| variant.allocation);
+        numbers.push(resident.allocated(backend, allocation)?);
     }
     let largest = numbers
         .iter()
         .map(|&number| resident.copies(number).bytes())
         .max();
     let count = copies(backend.capacity()?, problem.bytes(), largest.unwrap_or(0));
-    let count = count.min(pace.most_copies);
+    // Some CPUs share a cache of hundreds of megabytes.
+    let count = count.min(if gpu.is_some() { 1024 } else { 8 });
     for &number in &numbers {
         resident.copies_mut(number).make(backend, count)?;
     }
     // cuBLAS in tf32 runs apart unless kernels on tensor cores are compared with it.
-    let has_apart = !contenders.iter().any(Contender::is_on_tensor_cores);
+    let mut variants = contenders.iter().filter_map(Contender::variant);
+    let has_apart = variants.all(|variant| variant.unit == Unit::CudaCores);
     let mut runners = Vec::new();
     for (contender, &copies) in contenders.iter().zip(&numbers) {
         let product = resident.copies(copies).product(0);
@@ -190,7 +193,7 @@ impl<T: Number> Bench<'_, '_, T> {
             self.launch(&runner)?;
             let span = self.launch_timed(&runner, 1)?;
             self.backend.synchronize()?;
-            plans.push((runner, Repeats::new(self.pace, effort, seconds(&span)?)));
+            plans.push((runner, self.pace.repeats(effort, seconds(&span)?)));
         }
         let (timings, state) = self.in_turns(&plans)?;
         let mut sustained = Vec::new();
