@@ -1,9 +1,8 @@
 //! A progress bar, on a terminal, for work that takes longer than two seconds; and the time that
 //! each stage of the work took.
 
-use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::thread::{self, JoinHandle};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle, WeakProgressBar};
@@ -27,10 +26,8 @@ pub fn clear_all() {
 /// A bar that appears after a while, and disappears when it is dropped.
 pub struct Progress {
     bar: ProgressBar,
-    /// Dropped to tell the thread that waits to show the bar that it is no longer needed.
-    ended: Option<Sender<()>>,
-    waiting: Option<JoinHandle<()>>,
-    stages: Mutex<Stages>,
+    /// The stages in the order of their beginning; the last is timed since the instant.
+    stages: Mutex<(Vec<Stage>, Instant)>,
 }
 
 /// The time that a stage of checking and timing took, of all kernels together.
@@ -39,27 +36,6 @@ pub struct Stage {
     /// The stage's name, such as `checking`.
     pub stage: String,
     pub seconds: f64,
-}
-
-#[derive(Default)]
-struct Stages {
-    ended: Vec<Stage>,
-    /// The current stage, and when it started.
-    current: Option<(String, Instant)>,
-}
-
-impl Stages {
-    fn begin(&mut self, stage: Option<&str>) {
-        let now = Instant::now();
-        if let Some((stage, since)) = self.current.take() {
-            let seconds = now.duration_since(since).as_secs_f64();
-            match self.ended.iter_mut().find(|one| one.stage == stage) {
-                Some(one) => one.seconds += seconds,
-                None => self.ended.push(Stage { stage, seconds }),
-            }
-        }
-        self.current = stage.map(|stage| (stage.to_owned(), now));
-    }
 }
 
 impl Progress {
@@ -78,40 +54,51 @@ impl Progress {
         bars.retain(|bar| bar.upgrade().is_some());
         bars.push(bar.downgrade());
         drop(bars);
-        let (ended, end) = mpsc::channel();
-        let shown = bar.clone();
-        let waiting = thread::spawn(move || {
-            if end.recv_timeout(PATIENCE) == Err(RecvTimeoutError::Timeout) {
+        let weak = bar.downgrade();
+        thread::spawn(move || {
+            thread::sleep(PATIENCE);
+            // It is gone if the work has ended.
+            if let Some(bar) = weak.upgrade() {
                 // Draws only if standard error is a terminal.
-                shown.set_draw_target(ProgressDrawTarget::stderr());
-                shown.enable_steady_tick(Duration::from_millis(200));
+                bar.set_draw_target(ProgressDrawTarget::stderr());
+                bar.enable_steady_tick(Duration::from_millis(200));
             }
         });
-        Progress {
-            bar,
-            ended: Some(ended),
-            waiting: Some(waiting),
-            stages: Mutex::default(),
-        }
+        let stages = Mutex::new((Vec::new(), Instant::now()));
+        Progress { bar, stages }
     }
 
     /// Starts a stage: `checking`, or `tiled-32: checking` for a kernel.
     pub fn doing(&self, what: String) {
-        let stage = what.rsplit(": ").next();
-        self.stages().begin(stage);
+        let stage = what.rsplit(": ").next().unwrap_or_default().to_string();
+        self.stages().0.push(Stage {
+            stage,
+            seconds: 0.0,
+        });
         self.bar.set_message(what);
     }
 
     /// The stages since this was last called, each once; the current one ends.
     pub fn take_stages(&self) -> Vec<Stage> {
-        let mut stages = self.stages();
-        stages.begin(None);
-        std::mem::take(&mut stages.ended)
+        let mut sums: Vec<Stage> = Vec::new();
+        for one in std::mem::take(&mut self.stages().0) {
+            match sums.iter_mut().find(|sum| sum.stage == one.stage) {
+                Some(sum) => sum.seconds += one.seconds,
+                None => sums.push(one),
+            }
+        }
+        sums
     }
 
-    fn stages(&self) -> MutexGuard<'_, Stages> {
+    /// The stages, the current one with its time so far.
+    fn stages(&self) -> MutexGuard<'_, (Vec<Stage>, Instant)> {
         // The lock may be poisoned, but the times are intact: code only adds to them.
-        self.stages.lock().unwrap_or_else(PoisonError::into_inner)
+        let mut stages = self.stages.lock().unwrap_or_else(PoisonError::into_inner);
+        let since = std::mem::replace(&mut stages.1, Instant::now());
+        if let Some(current) = stages.0.last_mut() {
+            current.seconds += since.elapsed().as_secs_f64();
+        }
+        stages
     }
 
     /// Hides the bar while `write` writes to the terminal.
@@ -127,11 +114,6 @@ impl Progress {
 
 impl Drop for Progress {
     fn drop(&mut self) {
-        drop(self.ended.take());
-        if let Some(waiting) = self.waiting.take() {
-            // The thread cannot have panicked, and there is nothing to do if it has.
-            let _ = waiting.join();
-        }
         self.bar.finish_and_clear();
     }
 }
