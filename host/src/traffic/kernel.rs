@@ -64,6 +64,18 @@ pub(super) fn element_bytes(matrix: char, data_type: DataType) -> u128 {
     element.bytes() as u128
 }
 
+/// The tile of one reader: of a thread, a warp or a warpgroup.
+fn reader(variant: &Variant) -> (u32, u32) {
+    match (variant.unit, variant.staging) {
+        (Unit::CudaCores, _) => variant.thread_tile,
+        // The four warps of a warpgroup, 16 rows each, count as one reader: their tiles are below
+        // each other, or, where they compute the transpose, beside each other.
+        (Unit::TensorCores { warp_tile: (16, n) }, Staging::Ring { .. }) => (64, n),
+        (Unit::TensorCores { warp_tile: (m, 16) }, Staging::Ring { .. }) => (m, 64),
+        (Unit::TensorCores { warp_tile }, _) => warp_tile,
+    }
+}
+
 /// All accesses of a kernel that computes one result.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Traffic {
@@ -76,8 +88,8 @@ impl Traffic {
         let [m, n, k] = [shape.m, shape.n, shape.k].map(|size| size as u128);
         let [tile_m, tile_n, tile_k] =
             [variant.tile.m, variant.tile.n, variant.tile.k].map(u128::from);
-        let (thread_m, thread_n) = variant.thread_tile;
-        let (thread_m, thread_n) = (u128::from(thread_m), u128::from(thread_n));
+        let (reader_m, reader_n) = reader(variant);
+        let (reader_m, reader_n) = (u128::from(reader_m), u128::from(reader_n));
         // A formula, and its value for this shape as a dividend and a divisor.
         let per = |divisor: u128| {
             let formula = match divisor {
@@ -109,10 +121,6 @@ impl Traffic {
         use Space::{Global, Shared};
         match variant.staging {
             Staging::None => {
-                let (reader_m, reader_n) = match variant.unit {
-                    Unit::CudaCores => (thread_m, thread_n),
-                    Unit::TensorCores { warp_tile: (m, n) } => (m.into(), n.into()),
-                };
                 let (a, b) = (m * k * n.div_ceil(reader_n), n * k * m.div_ceil(reader_m));
                 add(Global, Read, 'A', per(reader_n), a);
                 add(Global, Read, 'B', per(reader_m), b);
@@ -124,11 +132,11 @@ impl Traffic {
                     true => (once("M*K", m * k), m * k),
                     false => (per(tile_n), m * k * n.div_ceil(tile_n)),
                 };
-                let (a, b) = (m * k * n.div_ceil(thread_n), n * k * m.div_ceil(thread_m));
+                let (a, b) = (m * k * n.div_ceil(reader_n), n * k * m.div_ceil(reader_m));
                 add(Global, Read, 'A', formula.clone(), staged);
-                add(Global, Read, 'B', per(thread_m), b);
+                add(Global, Read, 'B', per(reader_m), b);
                 add(Shared, Write, 'A', formula, staged);
-                add(Shared, Read, 'A', per(thread_n), a);
+                add(Shared, Read, 'A', per(reader_n), a);
             }
             Staging::Tiles | Staging::Ring { .. } => {
                 let (tiles_m, tiles_n) = (full_m / tile_m, full_n / tile_n);
@@ -141,21 +149,6 @@ impl Traffic {
                 add(Global, Read, 'B', per(tile_m), columns * depth * tiles_m);
                 add(Shared, Write, 'A', per(tile_n), full_m * full_k * tiles_n);
                 add(Shared, Write, 'B', per(tile_m), full_n * full_k * tiles_m);
-                // The tile of one reader: of a thread, a warp or a warpgroup.
-                let (reader_m, reader_n) = match variant.unit {
-                    Unit::CudaCores => (thread_m, thread_n),
-                    // The four warps of a warpgroup, 16 rows each, count as one reader: their
-                    // tiles are below each other, or, where they compute the transpose, beside
-                    // each other.
-                    Unit::TensorCores { warp_tile: (m, n) } => {
-                        let is_ring = matches!(variant.staging, Staging::Ring { .. });
-                        match (m, n) {
-                            (16, n) if is_ring => (64, n.into()),
-                            (m, 16) if is_ring => (m.into(), 64),
-                            (m, n) => (m.into(), n.into()),
-                        }
-                    }
-                };
                 add(Shared, Read, 'A', per(reader_n), full / reader_n);
                 add(Shared, Read, 'B', per(reader_m), full / reader_m);
             }
@@ -201,26 +194,21 @@ mod tests {
     /// Accesses in the order global A, B, shared writes A, B, shared reads A, B.
     type Counts = [u128; 6];
 
-    /// Counts the accesses of the threads of every CTA one by one.
+    /// Counts the accesses of every CTA, k-iteration by k-iteration.
     fn counted(variant: &Variant, shape: Shape) -> Counts {
         let Shape { m, n, k } = shape;
         let [tile_m, tile_n, tile_k] =
             [variant.tile.m, variant.tile.n, variant.tile.k].map(|size| size as usize);
-        let (thread_m, thread_n) = variant.thread_tile;
+        let (reader_m, reader_n) = reader(variant);
+        let (reader_m, reader_n) = (reader_m as usize, reader_n as usize);
         let mut counts = [0; 6];
         let mut count = |which: usize, elements: usize| counts[which] += elements as u128;
         match variant.staging {
             Staging::None => {
-                let (thread_m, thread_n) = match variant.unit {
-                    Unit::CudaCores => (thread_m, thread_n),
-                    Unit::TensorCores { warp_tile } => warp_tile,
-                };
-                for row in (0..m).step_by(thread_m as usize) {
-                    for col in (0..n).step_by(thread_n as usize) {
-                        for _i in 0..k {
-                            count(0, (m - row).min(thread_m as usize));
-                            count(1, (n - col).min(thread_n as usize));
-                        }
+                for row in (0..m).step_by(reader_m) {
+                    for col in (0..n).step_by(reader_n) {
+                        count(0, k * (m - row).min(reader_m));
+                        count(1, k * (n - col).min(reader_n));
                     }
                 }
             }
@@ -234,9 +222,10 @@ mod tests {
                             if staged.replace(k0) != Some(k0) {
                                 [0, 2].into_iter().for_each(|which| count(which, part));
                             }
-                            for _col in first_col..n.min(first_col + tile_n) {
-                                [1, 4].into_iter().for_each(|which| count(which, part));
-                            }
+                            let columns = tile_n.min(n - first_col);
+                            [1, 4]
+                                .into_iter()
+                                .for_each(|which| count(which, part * columns));
                         }
                     }
                 }
@@ -246,38 +235,30 @@ mod tests {
                 let threads = variant.block.threads();
                 // If there are several warpgroups, all but one multiply.
                 let warpgroups = (threads / 128 - u32::from(is_ring).min(threads / 128)).max(1);
-                let (readers, (reader_m, reader_n)) = match variant.unit {
-                    Unit::CudaCores => (threads, variant.thread_tile),
-                    Unit::TensorCores { warp_tile } if is_ring => match warp_tile {
-                        (16, n) => (warpgroups, (64, n)),
-                        (m, 16) => (warpgroups, (m, 64)),
-                        // Each warp by itself.
-                        warp_tile => (4 * warpgroups, warp_tile),
-                    },
-                    Unit::TensorCores { warp_tile } => (threads / 32, warp_tile),
+                let readers = match variant.unit {
+                    Unit::CudaCores => threads,
+                    Unit::TensorCores { .. } if !is_ring => threads / 32,
+                    Unit::TensorCores {
+                        warp_tile: (16, _) | (_, 16),
+                    } => warpgroups,
+                    // Each warp by itself.
+                    Unit::TensorCores { .. } => 4 * warpgroups,
                 };
-                for (row0, col0) in (0..m)
-                    .step_by(tile_m)
-                    .flat_map(|row0| (0..n).step_by(tile_n).map(move |col0| (row0, col0)))
-                {
-                    for k0 in (0..k).step_by(tile_k) {
-                        for i in k0..k0 + tile_k {
-                            for row in row0..row0 + tile_m {
-                                let exists = row < m && i < k;
-                                count(0, usize::from(exists || variant.exact_tiles));
-                                count(2, 1);
-                            }
-                            for col in col0..col0 + tile_n {
-                                let exists = i < k && col < n;
-                                count(1, usize::from(exists || variant.exact_tiles));
-                                count(3, 1);
-                            }
-                        }
-                        for _reader in 0..readers {
-                            for _i in 0..tile_k / variant.k_slices as usize {
-                                count(4, reader_m as usize);
-                                count(5, reader_n as usize);
-                            }
+                let reads = readers as usize * (tile_k / variant.k_slices as usize);
+                for row0 in (0..m).step_by(tile_m) {
+                    for col0 in (0..n).step_by(tile_n) {
+                        for k0 in (0..k).step_by(tile_k) {
+                            let (rows, columns, depth) = match variant.exact_tiles {
+                                true => (tile_m, tile_n, tile_k),
+                                false => (m - row0, n - col0, k - k0),
+                            };
+                            let depth = depth.min(tile_k);
+                            count(0, rows.min(tile_m) * depth);
+                            count(1, columns.min(tile_n) * depth);
+                            count(2, tile_m * tile_k);
+                            count(3, tile_n * tile_k);
+                            count(4, reads * reader_m);
+                            count(5, reads * reader_n);
                         }
                     }
                 }
