@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::results::Results;
-use super::{markdown, pictures};
+use super::{Preset, markdown, pictures};
 use crate::output::{self, Output};
 
 /// Which files to write: options of `bench`.
@@ -29,17 +29,6 @@ pub struct Exports {
     pub plots: Option<PathBuf>,
 }
 
-/// The layout of results for people.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Layout {
-    /// A table for each size, and the rungs beside each other.
-    Ladder,
-    /// The report's table.
-    Report,
-    /// One table of ratios to cuBLAS.
-    Ratios,
-}
-
 /// Why a file was not written: a sentence. No caller needs to distinguish the reasons.
 type Failed = Box<dyn Error>;
 
@@ -56,7 +45,7 @@ pub struct Files {
 
 impl Exports {
     /// The requested files, each with its content and its path.
-    fn requested(&self, layout: Layout) -> Vec<(Content, PathBuf)> {
+    fn requested(&self, preset: Option<Preset>) -> Vec<(Content, PathBuf)> {
         let named: [(Content, _); 2] = [
             (
                 |results, _| Ok(serde_json::to_string_pretty(results)? + "\n"),
@@ -67,13 +56,13 @@ impl Exports {
                 &self.markdown,
             ),
         ];
-        let plots: &[(Content, &str)] = match layout {
-            Layout::Ladder | Layout::Report => &[
+        let plots: &[(Content, &str)] = match preset {
+            None | Some(Preset::Report) => &[
                 (|results, _| Ok(pictures::ladder(results)), "ladder.svg"),
                 (|results, _| Ok(pictures::speed(results)), "speed.svg"),
                 (|results, _| Ok(pictures::roofline(results)), "roofline.svg"),
             ],
-            Layout::Ratios => &[(|results, _| Ok(pictures::ratios(results)), "ratios.svg")],
+            Some(Preset::Shapes) => &[(|results, _| Ok(pictures::ratios(results)), "ratios.svg")],
         };
         let named = named.into_iter();
         let named = named.filter_map(|(content, path)| Some((content, path.clone()?)));
@@ -85,18 +74,18 @@ impl Exports {
     }
 
     /// Whether a file is this process's standard output, which must then get nothing else.
-    pub fn take_stdout(&self, layout: Layout) -> bool {
-        let requested = self.requested(layout);
+    pub fn take_stdout(&self, preset: Option<Preset>) -> bool {
+        let requested = self.requested(preset);
         requested.iter().any(|(_, path)| output::is_stdout(path))
     }
 
     /// Makes sure that every requested file can be written.
-    pub fn open(&self, layout: Layout) -> Result<Files, Failed> {
+    pub fn open(&self, preset: Option<Preset>) -> Result<Files, Failed> {
         let (mut files, mut streams) = (Vec::new(), Vec::new());
         if let Some(folder) = &self.plots {
             output::make_folder(folder)?;
         }
-        for (content, path) in self.requested(layout) {
+        for (content, path) in self.requested(preset) {
             let output = Output::open(&path)?;
             match output.is_stream() {
                 true => streams.push((content, output)),

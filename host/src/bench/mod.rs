@@ -26,14 +26,26 @@ pub mod shapes;
 pub mod table;
 
 pub use compare::Earlier;
-pub use export::Layout;
 pub use results::{Machine, Provenance, Results, Size};
 pub use shapes::Target;
+
+use clap::ValueEnum;
 
 use crate::progress::Progress;
 use crate::prove::{EvaluateError, Planned, Request};
 use crate::rung::Asked;
 use gpu_gemm::{Chooser, Device, Opened, Shape};
+
+/// A set of kernels and shapes, with a table and plots of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Preset {
+    /// The measured table of the report that the ladder follows (2048 cubed, ten rows), beside
+    /// its own figures
+    Report,
+    /// Shapes of DeepBench and of large language models, and odd ones: each kernel's ratio to
+    /// cuBLAS, their geometric mean, and the worst
+    Shapes,
+}
 
 /// What to measure.
 #[derive(Clone, Debug)]

@@ -197,14 +197,12 @@ impl Size {
         Shape::new(self.m, self.n, self.k)
     }
 
-    /// The number of products of this shape.
-    pub fn products(&self) -> usize {
-        self.results.first().map_or(1, Record::products)
-    }
-
     /// `2048` for a cube, `3 x 40 x 5` for another shape (m x n x k).
     pub fn label(&self) -> String {
-        label(self.shape())
+        match self.m == self.n && self.n == self.k {
+            true => self.m.to_string(),
+            false => self.shape().to_string(),
+        }
     }
 
     /// Its name, or else [`Size::label`].
@@ -232,14 +230,6 @@ impl Size {
     /// The times of a library, by its name.
     pub fn yardstick(&self, name: &str) -> Option<&Yardstick> {
         self.yardsticks.iter().find(|one| one.kernel == name)
-    }
-}
-
-/// `2048` for a cube, `3 x 40 x 5` for another shape (m x n x k).
-pub(super) fn label(shape: Shape) -> String {
-    match shape.m == shape.n && shape.n == shape.k {
-        true => shape.m.to_string(),
-        false => shape.to_string(),
     }
 }
 

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use super::ladder::{STEP, rows};
 use super::results::{Results, Size};
-use super::{Earlier, Layout, preset, ratios};
+use super::{Earlier, Preset, preset, ratios};
 use crate::measure::nvml::GpuState;
 use crate::report::{Record, Several, new_table};
 
@@ -14,13 +14,13 @@ pub struct Tables<'a> {
     count: usize,
     /// Why this device was chosen.
     why: &'a str,
-    layout: Layout,
+    preset: Option<Preset>,
 }
 
 impl<'a> Tables<'a> {
-    pub fn new(why: &'a str, layout: Layout) -> Tables<'a> {
+    pub fn new(why: &'a str, preset: Option<Preset>) -> Tables<'a> {
         let count = 0;
-        Tables { count, why, layout }
+        Tables { count, why, preset }
     }
 
     /// Writes the new tables, with the device above the first.
@@ -47,9 +47,14 @@ impl<'a> Tables<'a> {
 }
 
 /// The whole report for people. It is Markdown, too.
-pub fn report(results: &Results, layout: Layout, why: &str, earlier: Option<&Earlier>) -> String {
+pub fn report(
+    results: &Results,
+    preset: Option<Preset>,
+    why: &str,
+    earlier: Option<&Earlier>,
+) -> String {
     let mut text = Vec::new();
-    let mut tables = Tables::new(why, layout);
+    let mut tables = Tables::new(why, preset);
     // Writing to memory does not fail.
     let _: io::Result<()> = write_end(&mut tables, results, earlier, &mut text);
     String::from_utf8_lossy(&text).into_owned()
@@ -65,13 +70,13 @@ pub fn write_end(
     if results.kernels().is_empty() {
         return Ok(());
     }
-    match tables.layout {
-        Layout::Report if results.all_proven() => {
+    match tables.preset {
+        Some(Preset::Report) if results.all_proven() => {
             let machine = results.machine.description();
             write!(out, "{machine}\n\n{}", preset::table(results))?;
         }
-        Layout::Ratios => ratios::write(results, tables.why, out)?,
-        Layout::Ladder | Layout::Report => tables.write_last(results, out)?,
+        Some(Preset::Shapes) => ratios::write(results, tables.why, out)?,
+        None | Some(Preset::Report) => tables.write_last(results, out)?,
     }
     match earlier {
         Some(earlier) => earlier.write(results, out),
@@ -135,10 +140,7 @@ mod tests {
     use expect_test::expect_file;
 
     fn written(results: &Results) -> String {
-        let (mut tables, mut out) = (
-            Tables::new("chosen with --device", Layout::Ladder),
-            Vec::new(),
-        );
+        let (mut tables, mut out) = (Tables::new("chosen with --device", None), Vec::new());
         tables.write_last(results, &mut out).unwrap();
         String::from_utf8(out).unwrap()
     }

@@ -3,7 +3,7 @@
 use std::io::{self, IsTerminal, Write};
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 
 use super::exit::{FAILED, PROVEN, Stop, failed, finish, note, noted, usage};
 use super::native::NativeArguments;
@@ -13,7 +13,7 @@ use super::sizes::{self, Sizes, shape};
 use super::values;
 use crate::bench::export::Exports;
 use crate::bench::table::{self, Tables};
-use crate::bench::{self, Earlier, Layout, Plan, Results, Target, preset, shapes};
+use crate::bench::{self, Earlier, Plan, Preset, Results, Target, preset, shapes};
 use crate::cpu::RUNGS;
 use crate::measure::Effort;
 use crate::prove::{NATIVE, Request};
@@ -70,26 +70,6 @@ pub(super) struct Arguments {
     files: Exports,
 }
 
-impl Arguments {
-    fn layout(&self) -> Layout {
-        match self.preset {
-            Some(Preset::Report) => Layout::Report,
-            Some(Preset::Shapes) => Layout::Ratios,
-            None => Layout::Ladder,
-        }
-    }
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Preset {
-    /// The measured table of the report that the ladder follows (2048 cubed, ten rows), beside
-    /// its own figures
-    Report,
-    /// Shapes of DeepBench and of large language models, and odd ones: each kernel's ratio to
-    /// cuBLAS, their geometric mean, and the worst
-    Shapes,
-}
-
 pub(super) fn bench(
     arguments: &Arguments,
     out: &mut dyn Write,
@@ -127,7 +107,7 @@ fn bench_asked(
         ));
     }
     let storage = arguments.operands.storage(&asked)?;
-    let (exports, layout) = (&arguments.files, arguments.layout());
+    let (exports, preset) = (&arguments.files, arguments.preset);
     let earlier = arguments.compare.as_deref().map(Earlier::read);
     let earlier = earlier.transpose().map_err(failed)?;
     let (choice, is_native) = arguments.running.device_for(&asked);
@@ -143,7 +123,7 @@ fn bench_asked(
     }
     let chooser = noted(Chooser::of(device), notes);
     let chooser = arguments.running.math.chooser(chooser);
-    let files = exports.open(layout).map_err(failed)?;
+    let files = exports.open(preset).map_err(failed)?;
     let plan = Plan {
         asked: running::runnable(asked, device, notes)?,
         targets: targets(arguments, device, notes),
@@ -167,7 +147,7 @@ fn bench_asked(
             )
         },
     };
-    let is_aside = exports.take_stdout(layout);
+    let is_aside = exports.take_stdout(preset);
     let is_on_terminal = match is_aside {
         true => io::stderr().is_terminal(),
         false => io::stdout().is_terminal(),
@@ -177,14 +157,14 @@ fn bench_asked(
         false => out,
     };
     let why = &opened.reason;
-    let text_of = |results: &Results| table::report(results, layout, why, earlier.as_ref());
+    let text_of = |results: &Results| table::report(results, preset, why, earlier.as_ref());
     let (mut written, mut kept) = (Ok(()), Ok(()));
-    let mut tables = Tables::new(why, layout);
+    let mut tables = Tables::new(why, preset);
     let (results, outcome) = bench::run(&opened, &chooser, &plan, &mut |results, progress| {
         if kept.is_ok() {
             kept = files.write(results, &text_of(results));
         }
-        if !matches!(layout, Layout::Ladder) || written.is_err() {
+        if preset.is_some() || written.is_err() {
             return;
         }
         written = match is_on_terminal {

@@ -221,11 +221,6 @@ impl Record {
         self.time_median_s.unwrap_or(f64::INFINITY)
     }
 
-    /// The number of products.
-    pub fn products(&self) -> usize {
-        self.batch.unwrap_or(1)
-    }
-
     /// Its errors as a clause, if every element was compared.
     pub fn errors(&self) -> Option<String> {
         let (frobenius, units) = self.frobenius_error.zip(self.largest_error_units)?;
