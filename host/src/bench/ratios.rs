@@ -125,13 +125,13 @@ fn closing(results: &Results) -> String {
 }
 
 #[cfg(test)]
-pub(super) mod tests {
+mod tests {
     use super::*;
     use crate::bench::samples::sample;
     use expect_test::expect_file;
 
-    /// [`sample`] with names, and a kernel that was chosen.
-    pub(crate) fn named() -> Results {
+    #[test]
+    fn the_table_is_as_in_its_golden_file() {
         let mut results = sample();
         for (size, name) in results.sizes.iter_mut().zip(["small", "large"]) {
             size.name = Some(name.into());
@@ -146,28 +146,8 @@ pub(super) mod tests {
         results.sizes[0].results[4].ratio_to_cublas = Some(1.25);
         results.sizes[1].results[4].ratio_to_cublas = Some(0.8);
         results.sizes[1].results[4].compared_with = Some("cublaslt-fp32".into());
-        results
-    }
-
-    #[test]
-    fn the_table_is_as_in_its_golden_file() {
         let mut out = Vec::new();
-        write(&named(), "chosen with --device", &mut out).unwrap();
+        write(&results, "chosen with --device", &mut out).unwrap();
         expect_file!["golden/ratios.txt"].assert_eq(std::str::from_utf8(&out).unwrap());
-    }
-
-    #[test]
-    fn without_cublas_there_is_a_table_and_no_mean() {
-        let mut results = named();
-        for record in results.sizes.iter_mut().flat_map(|size| &mut size.results) {
-            record.ratio_to_cublas = None;
-        }
-        let mut out = Vec::new();
-        write(&results, "", &mut out).unwrap();
-        let text = String::from_utf8(out).unwrap();
-        assert!(
-            text.ends_with("\nNothing was measured beside cuBLAS.\n"),
-            "{text}"
-        );
     }
 }

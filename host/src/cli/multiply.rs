@@ -167,6 +167,7 @@ mod tests {
         };
         assert_eq!(concluded(&[true, true], Ok(())), PROVEN);
         assert_eq!(concluded(&[true, false], Ok(())), FAILED);
+        assert_eq!(concluded(&[], Ok(())), FAILED);
         let crash = || EvaluateError::from(gpu_gemm::DeviceError::NoDevice);
         assert_eq!(concluded(&[true], Err(crash())), FAILED);
         assert_eq!(concluded(&[], Err(crash())), FAILED);

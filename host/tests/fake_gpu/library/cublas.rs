@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::gemm::{self, Element, Gemm, Matrix};
-use crate::gpu::{self, Gpu, LAUNCH_FAILED, Outcome, call, put};
+use crate::gpu::{Gpu, LAUNCH_FAILED, Outcome, call, put};
 
 const INVALID_VALUE: u32 = 7;
 const EXECUTION_FAILED: u32 = 13;
@@ -41,14 +41,12 @@ extern "C" fn cublasCreate_v2(handle: *mut usize) -> u32 {
     cublas(|gpu| {
         let new = gpu.new_handle();
         gpu.cublas_handles.insert(new, Handle::default());
-        gpu.log(format_args!("create handle={new}"));
         put(handle, new)
     })
 }
 
 #[unsafe(no_mangle)]
 extern "C" fn cublasDestroy_v2(handle: usize) -> u32 {
-    gpu::log_even_if_lost(format_args!("destroy handle={handle}"));
     cublas(|gpu| {
         assert!(gpu.cublas_handles.remove(&handle).is_some());
         Ok(())

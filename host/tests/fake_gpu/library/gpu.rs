@@ -117,11 +117,6 @@ pub fn call(body: impl FnOnce(&mut Gpu) -> Outcome) -> u32 {
     outcome.err().unwrap_or(0)
 }
 
-/// Logs a call that is allowed after the context is lost.
-pub fn log_even_if_lost(line: impl Display) {
-    GPU.lock().expect("nothing panics and goes on").log(line);
-}
-
 /// Writes a value to the caller's pointer.
 pub fn put<T>(target: *mut T, value: T) -> Outcome {
     // SAFETY: every function requires a pointer to writable memory.
