@@ -110,8 +110,6 @@ impl Product {
             ([F32, F32, F32], COMPUTE_F32) => self.multiply::<f32>(time, |element| element),
             ([F32, F32, F32], COMPUTE_TF32) => self.multiply::<f32>(time, to_tf32),
             ([F64, F64, F64], COMPUTE_F64) => self.multiply::<f64>(time, |element| element),
-            ([F16, F16, F16], COMPUTE_F32) => self.multiply::<gemm::F16>(time, |element| element),
-            ([BF16, BF16, BF16], COMPUTE_F32) => self.multiply::<gemm::Bf16>(time, |element| element),
             ([F16, F16, F32], COMPUTE_F32) => self.multiply::<gemm::Of<gemm::F16>>(time, |element| element),
             ([BF16, BF16, F32], COMPUTE_F32) => self.multiply::<gemm::Of<gemm::Bf16>>(time, |element| element),
             _ => INVALID_VALUE,

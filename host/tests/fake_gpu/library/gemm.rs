@@ -180,84 +180,48 @@ impl Element for i32 {
     }
 }
 
-/// The bits of a 16-bit element.
+/// The bits of a 16-bit element of A and B.
 #[derive(Clone, Copy)]
 pub struct Bf16(u16);
 
 #[derive(Clone, Copy)]
 pub struct F16(u16);
 
-impl Bf16 {
-    fn to_f64(self) -> f64 {
-        f32::from_bits(u32::from(self.0) << 16).into()
+impl From<Bf16> for f64 {
+    fn from(element: Bf16) -> f64 {
+        f32::from_bits(u32::from(element.0) << 16).into()
     }
 }
 
-impl F16 {
-    fn to_f64(self) -> f64 {
-        let (exponent, fraction) = (i32::from(self.0 >> 10 & 31), f64::from(self.0 & 1023));
+impl From<F16> for f64 {
+    fn from(element: F16) -> f64 {
+        let (exponent, fraction) = (i32::from(element.0 >> 10 & 31), f64::from(element.0 & 1023));
         let magnitude = match exponent {
             0 => fraction * 2f64.powi(-24),
             31 if fraction == 0.0 => f64::INFINITY,
             31 => f64::NAN,
             _ => (1024.0 + fraction) * 2f64.powi(exponent - 25),
         };
-        if self.0 >> 15 == 1 { -magnitude } else { magnitude }
+        if element.0 >> 15 == 1 { -magnitude } else { magnitude }
     }
 }
-
-macro_rules! half {
-    ($type:ident, $wrong:literal) => {
-        impl Element for $type {
-            type Input = $type;
-            type Scalar = f32;
-            const WRONG: $type = $type($wrong);
-            type Sum = f64;
-            const EMPTY: f64 = 0.0;
-
-            fn plus_product(sum: f64, a: $type, b: $type) -> f64 {
-                sum + a.to_f64() * b.to_f64()
-            }
-
-            /// The nearest element, found among all.
-            fn combined(alpha: f32, sum: f64, beta: f32, old: Option<$type>) -> $type {
-                let added = old.map_or(0.0, |old| f64::from(beta) * old.to_f64());
-                let exact = f64::from(alpha) * sum + added;
-                let error = |one: &$type| (one.to_f64() - exact).abs();
-                let finite = (0..=u16::MAX).map($type).filter(|one| one.to_f64().is_finite());
-                let nearest = finite.min_by(|one, other| error(one).total_cmp(&error(other)));
-                nearest.expect("there are some")
-            }
-        }
-    };
-}
-
-half!(Bf16, 0x4996);
-half!(F16, 0x7bff);
 
 /// An f32 element of C, for A and B of 16 bits.
 #[derive(Clone, Copy)]
 pub struct Of<Input>(f32, PhantomData<Input>);
 
-macro_rules! of {
-    ($input:ident) => {
-        impl Element for Of<$input> {
-            type Input = $input;
-            type Scalar = f32;
-            const WRONG: Self = Of(f32::WRONG, PhantomData);
-            type Sum = f64;
-            const EMPTY: f64 = 0.0;
+impl<Input: Copy + Into<f64>> Element for Of<Input> {
+    type Input = Input;
+    type Scalar = f32;
+    const WRONG: Self = Of(f32::WRONG, PhantomData);
+    type Sum = f64;
+    const EMPTY: f64 = 0.0;
 
-            fn plus_product(sum: f64, a: $input, b: $input) -> f64 {
-                $input::plus_product(sum, a, b)
-            }
+    fn plus_product(sum: f64, a: Input, b: Input) -> f64 {
+        sum + a.into() * b.into()
+    }
 
-            fn combined(alpha: f32, sum: f64, beta: f32, old: Option<Self>) -> Self {
-                Of(f32::combined(alpha, sum, beta, old.map(|old| old.0)), PhantomData)
-            }
-        }
-    };
+    fn combined(alpha: f32, sum: f64, beta: f32, old: Option<Self>) -> Self {
+        Of(f32::combined(alpha, sum, beta, old.map(|old| old.0)), PhantomData)
+    }
 }
-
-of!(Bf16);
-of!(F16);
