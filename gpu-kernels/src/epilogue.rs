@@ -53,9 +53,46 @@ pub trait Epilogue<S = f32>: Copy {
     /// belongs to these.
     unsafe fn apply<const N: usize>(&self, at: At, values: [S; N]) -> [S; N];
 
+    /// Is called before the elements of a whole part of a tile pass: `at` is the first, and
+    /// `at.count` the number of columns. Each thread of a warpgroup calls it with its number. It may
+    /// [prefetch](At::prefetch_columns) what `apply` will load, and says how that is aligned, so
+    /// that `apply` need not ask for each pair.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Epilogue::apply`].
+    #[inline(always)]
+    unsafe fn prepare(&self, at: At, thread: usize) -> Alignment {
+        let _ = (at, thread);
+        Alignment::Unknown
+    }
+
     /// Whether it returns the values as they are, so `at` may be wrong.
     #[doc(hidden)]
     const IS_IDENTITY: bool = false;
+}
+
+/// How that is aligned which an epilogue loads and stores for the elements of a tile, besides C.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Alignment {
+    /// For even columns of the tile, at multiples of the size of two numbers. So is nothing at all.
+    Pairs,
+    /// Not so.
+    Less,
+    /// The epilogue does not say.
+    Unknown,
+}
+
+impl Alignment {
+    /// That of two epilogues.
+    #[inline(always)]
+    fn and(self, other: Alignment) -> Alignment {
+        match (self, other) {
+            (Alignment::Unknown, _) | (_, Alignment::Unknown) => Alignment::Unknown,
+            (Alignment::Pairs, Alignment::Pairs) => Alignment::Pairs,
+            _ => Alignment::Less,
+        }
+    }
 }
 
 /// The place of neighbours in a row of C.
@@ -69,24 +106,27 @@ pub struct At {
     /// How many of the N neighbours exist. At the edges of C, kernels compute some that do not,
     /// and it may be 0.
     pub count: usize,
+    /// Whether the epilogue has said that it has [`Alignment::Pairs`], and they are a pair.
+    pub(crate) is_aligned: bool,
 }
 
 impl At {
-    /// Neighbours that all exist.
+    /// Neighbours, of which `count` exist.
     #[inline(always)]
-    pub fn within(product: usize, row: usize, col: usize, count: usize) -> At {
+    pub fn of(product: usize, row: usize, col: usize, count: usize) -> At {
         At {
             product,
             row,
             col,
             count,
+            is_aligned: false,
         }
     }
 
     /// One element of C.
     #[inline(always)]
     pub fn one(product: usize, row: usize, col: usize) -> At {
-        At::within(product, row, col, 1)
+        At::of(product, row, col, 1)
     }
 }
 
@@ -113,6 +153,11 @@ impl<S, First: Epilogue<S>, Second: Epilogue<S>> Epilogue<S> for Then<First, Sec
     #[inline(always)]
     unsafe fn apply<const N: usize>(&self, at: At, values: [S; N]) -> [S; N] {
         self.1.apply(at, self.0.apply(at, values))
+    }
+
+    #[inline(always)]
+    unsafe fn prepare(&self, at: At, thread: usize) -> Alignment {
+        self.0.prepare(at, thread).and(self.1.prepare(at, thread))
     }
 }
 
@@ -144,14 +189,26 @@ pub struct Placed<E> {
 impl<S, E: Epilogue<S>> Epilogue<S> for Placed<E> {
     #[inline(always)]
     unsafe fn apply<const N: usize>(&self, at: At, values: [S; N]) -> [S; N] {
+        self.epilogue.apply(self.placed(at), values)
+    }
+
+    #[inline(always)]
+    unsafe fn prepare(&self, at: At, thread: usize) -> Alignment {
+        self.epilogue.prepare(self.placed(at), thread)
+    }
+}
+
+impl<E> Placed<E> {
+    /// The place in all of C.
+    #[inline(always)]
+    fn placed(&self, at: At) -> At {
         let [row, col, product] = self.first;
-        let at = At {
+        At {
             product: product + at.product,
             row: row + at.row,
             col: col + at.col,
-            count: at.count,
-        };
-        self.epilogue.apply(at, values)
+            ..at
+        }
     }
 }
 

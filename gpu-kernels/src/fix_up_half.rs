@@ -122,12 +122,7 @@ impl<T: Half, E: Epilogue> Sink for HalfC<T, E> {
             self.n.saturating_sub(col)
         };
         let product = self.product;
-        let at = At {
-            product,
-            row,
-            col,
-            count,
-        };
+        let at = At::of(product, row, col, count);
         let [p, q, r, s] = self.epilogue.apply(at, [0, 1, 2, 3].map(updated));
         let pairs = [T::pair(p, q), T::pair(r, s)];
         if is_one_access {

@@ -118,12 +118,7 @@ impl<T, C, S, E: Epilogue<S>> Gemm<'_, T, C, S, E> {
             true => most,
             false => 0,
         };
-        At {
-            product: product_of_cta(),
-            row,
-            col,
-            count,
-        }
+        At::of(product_of_cta(), row, col, count)
     }
 }
 

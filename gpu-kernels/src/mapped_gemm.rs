@@ -9,7 +9,7 @@ use cuda_std::tma;
 
 use crate::compat::TensorMap;
 use crate::element::Element;
-use crate::epilogue::{At, Epilogue, Identity};
+use crate::epilogue::{Alignment, At, Epilogue, Identity};
 use crate::gemm::Gemm;
 use crate::half::{self, Half};
 use crate::stream_k::Division;
@@ -154,15 +154,34 @@ impl<C: Copy, Scalar: Copy, E: Copy> MappedGemm<'_, C, Scalar, E> {
     }
 }
 
+/// What is known of a tile: nothing; that C has all of it; and that what the epilogue loads for
+/// pairs is aligned, too.
+pub const ANY: u8 = 0;
+pub const WHOLE: u8 = 1;
+pub const ALIGNED: u8 = 2;
+
 impl<C, S, E: Epilogue<S>> MappedGemm<'_, C, S, E> {
-    /// [`Self::at`] in a tile that may be `WHOLE`: then C has all of it, and nothing is computed to
-    /// find that out.
+    /// [`Self::at`] in a tile of which `TILE` is known, and nothing is computed to find that out.
     #[inline(always)]
-    pub fn at_in<const WHOLE: bool>(&self, row: usize, col: usize, most: usize) -> At {
-        match WHOLE {
-            true => At::within(self.product, row, col, most),
-            false => self.at(row, col, most),
+    pub fn at_in<const TILE: u8>(&self, row: usize, col: usize, most: usize) -> At {
+        match TILE {
+            ANY => self.at(row, col, most),
+            _ => At {
+                is_aligned: TILE == ALIGNED,
+                ..At::of(self.product, row, col, most)
+            },
         }
+    }
+
+    /// [`Epilogue::prepare`] for the part of a tile from this element of C on, with `cols` columns.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Epilogue::apply`], and C has all of it.
+    #[inline(always)]
+    pub unsafe fn prepare(&self, row: usize, col: usize, cols: usize, thread: usize) -> Alignment {
+        let at = At::of(self.product, row, col, cols);
+        self.gemm.epilogue.prepare(at, thread)
     }
 
     /// [`Gemm::at`] in the product of [`Self::of_product`].

@@ -36,10 +36,10 @@ use cuda_std::tma::{self, Swizzle};
 use cuda_std::wgmma::{self, KMajor, MnMajor};
 
 use crate::compat::grid_dependency;
-use crate::epilogue::Epilogue;
+use crate::epilogue::{Alignment, Epilogue};
 use crate::half::{Bf16, Half, Sums, F16};
 use crate::kernel::{each_of_16_bits, kernel};
-use crate::mapped_gemm::{Boxes, Float2, MappedGemm};
+use crate::mapped_gemm::{Boxes, Float2, MappedGemm, ALIGNED, ANY, WHOLE};
 use crate::raster::{self, Place};
 use crate::warpgroup::{layout, warpgroup, Tiles};
 pub(crate) use crate::warpgroup::{BK, BOX, WARPGROUP, WM};
@@ -270,10 +270,16 @@ where
             let gemm = gemm.of_product(place.product);
             let place = (row, col);
             let is_whole = row + WM <= gemm.m && col + Self::BN <= gemm.n;
-            if is_whole || !gemm.has_epilogue() {
-                store_boxes::<C, SUMS, true>(&gemm, of_c, sums, place, boxes, consumer, thread);
+            let alignment = match is_whole {
+                true => gemm.prepare(row, col, Self::BN, thread),
+                false => Alignment::Less,
+            };
+            if alignment == Alignment::Pairs || !gemm.has_epilogue() {
+                store_boxes::<C, SUMS, ALIGNED>(&gemm, of_c, sums, place, boxes, consumer, thread);
+            } else if is_whole && alignment == Alignment::Unknown {
+                store_boxes::<C, SUMS, WHOLE>(&gemm, of_c, sums, place, boxes, consumer, thread);
             } else {
-                store_boxes::<C, SUMS, false>(&gemm, of_c, sums, place, boxes, consumer, thread);
+                store_boxes::<C, SUMS, ANY>(&gemm, of_c, sums, place, boxes, consumer, thread);
             }
         } else {
             let gemm = gemm.of_product(place.product);
@@ -296,7 +302,7 @@ pub(crate) trait Output {
     ///
     /// `target` is the box in shared memory, whose first element is that of C at `place`, and the
     /// thread's sums from `first` on belong to it.
-    unsafe fn write<const SUMS: usize, const WHOLE: bool>(
+    unsafe fn write<const SUMS: usize, const TILE: u8>(
         target: *mut u8, // (64, COLUMNS), swizzled
         gemm: &MappedGemm<'_, Self::Bits, f32, impl Epilogue>,
         place: (usize, usize),
@@ -323,7 +329,7 @@ impl<T: Half> Output for T {
     type Bits = u16;
 
     #[inline(always)]
-    unsafe fn write<const SUMS: usize, const WHOLE: bool>(
+    unsafe fn write<const SUMS: usize, const TILE: u8>(
         target: *mut u8, // (64, 64)
         gemm: &MappedGemm<'_, u16, f32, impl Epilogue>,
         place: (usize, usize),
@@ -341,7 +347,7 @@ impl<T: Half> Output for T {
             let finished = |j: usize| {
                 let in_box = 8 * pair + j;
                 let [low, high] =
-                    finished_pair::<_, SUMS, WHOLE>(gemm, place, sums, i + j, in_box, thread);
+                    finished_pair::<_, SUMS, TILE>(gemm, place, sums, i + j, in_box, thread);
                 T::pair(low, high)
             };
             let fragments = [finished(0), finished(2), finished(4), finished(6)];
@@ -368,7 +374,7 @@ impl Output for f32 {
     type Bits = f32;
 
     #[inline(always)]
-    unsafe fn write<const SUMS: usize, const WHOLE: bool>(
+    unsafe fn write<const SUMS: usize, const TILE: u8>(
         target: *mut u8, // (64, 32)
         gemm: &MappedGemm<'_, f32, f32, impl Epilogue>,
         place: (usize, usize),
@@ -381,7 +387,7 @@ impl Output for f32 {
             // The place in a box, which counts as the first columns of the tile.
             let (row, col) = wgmma::sum_place(thread as u32, (2 * pair) as u32);
             let in_box = row as usize * BOX_ROW + col as usize * size_of::<f32>();
-            let finished = finished_pair::<_, SUMS, WHOLE>(gemm, place, sums, i, 2 * pair, thread);
+            let finished = finished_pair::<_, SUMS, TILE>(gemm, place, sums, i, 2 * pair, thread);
             Float2(finished).write(target.add(Swizzle::Bytes128.place(in_box)).cast());
         }
     }
@@ -397,10 +403,10 @@ impl Output for f32 {
 }
 
 /// What becomes of sum `i` of a thread and the next one, where C is not read. They are number
-/// `in_box` among the thread's sums of a box, which begins at `place` in C. C has all of the tile if it
-/// is `WHOLE`.
+/// `in_box` among the thread's sums of a box, which begins at `place` in C, in a tile of which
+/// `TILE` is known.
 #[inline(always)]
-unsafe fn finished_pair<C, const SUMS: usize, const WHOLE: bool>(
+unsafe fn finished_pair<C, const SUMS: usize, const TILE: u8>(
     gemm: &MappedGemm<'_, C, f32, impl Epilogue>,
     (row, col): (usize, usize),
     sums: &[f32; SUMS],
@@ -409,15 +415,14 @@ unsafe fn finished_pair<C, const SUMS: usize, const WHOLE: bool>(
     thread: usize,
 ) -> [f32; 2] {
     let (m, n) = wgmma::sum_place(thread as u32, in_box as u32);
-    let at = gemm.at_in::<WHOLE>(row + m as usize, col + n as usize, 2);
+    let at = gemm.at_in::<TILE>(row + m as usize, col + n as usize, 2);
     gemm.finished(at, [gemm.alpha * sums[i], gemm.alpha * sums[i + 1]])
 }
 
 /// Stores a consumer's 64 rows of sums with the copy engine: box after box is written to shared
-/// memory, as elements of C, and copied while the next is written. C has all of them if they are
-/// `WHOLE`.
+/// memory, as elements of C, and copied while the next is written. `TILE` is known of them.
 #[inline(always)]
-unsafe fn store_boxes<C: Output, const SUMS: usize, const WHOLE: bool>(
+unsafe fn store_boxes<C: Output, const SUMS: usize, const TILE: u8>(
     gemm: &MappedGemm<'_, C::Bits, f32, impl Epilogue>,
     of_c: Boxes<'_>,
     sums: &[f32; SUMS],
@@ -439,7 +444,7 @@ unsafe fn store_boxes<C: Output, const SUMS: usize, const WHOLE: bool>(
         }
         thread::named_barrier(1 + consumer as u32, WARPGROUP as u32); // the box may be written
         let place = (row, col + part * C::COLUMNS);
-        C::write::<SUMS, WHOLE>(target, gemm, place, sums, sums_of_box * part, thread);
+        C::write::<SUMS, TILE>(target, gemm, place, sums, sums_of_box * part, thread);
         tma::fence_shared(); // the copy engine sees the box
         thread::named_barrier(1 + consumer as u32, WARPGROUP as u32); // the box is complete
         if thread == 0 {

@@ -39,7 +39,7 @@ use cuda_std::wgmma::{self, Descriptor};
 use crate::compat::grid_dependency;
 use crate::epilogue::Epilogue;
 use crate::kernel::kernel;
-use crate::mapped_gemm::{Boxes, Float2, MappedGemm};
+use crate::mapped_gemm::{Boxes, Float2, MappedGemm, ANY, WHOLE};
 use crate::raster::{self, Place};
 use crate::warp_specialized::{Ring, WARPGROUP, WM};
 use crate::warpgroup::warpgroup;
@@ -248,11 +248,11 @@ unsafe fn multiply<const BY_REGISTERS: bool, const TRANSPOSED: bool>(
             let (end_row, end_col) =
                 swapped_if::<_, TRANSPOSED>((place.left + WM, place.right + RIGHT));
             if !gemm.has_epilogue() || end_row <= gemm.m && end_col <= gemm.n {
-                store_boxes::<BY_REGISTERS, TRANSPOSED, true>(
+                store_boxes::<BY_REGISTERS, TRANSPOSED, WHOLE>(
                     &gemm, of_c, &sums, place, boxes, pair,
                 );
             } else {
-                store_boxes::<BY_REGISTERS, TRANSPOSED, false>(
+                store_boxes::<BY_REGISTERS, TRANSPOSED, ANY>(
                     &gemm, of_c, &sums, place, boxes, pair,
                 );
             }
@@ -307,10 +307,10 @@ impl SumsPlace {
 
 /// Stores the sums of two warps, 32 rows of `left`, with the copy engine: box after box is written
 /// to shared memory, and copied while the next is written. A thread has two neighbours of a row of
-/// C: sums 0 and 1 of four along `right`, or, transposed, 0 and 2 along `left`. If the rows are
-/// `WHOLE`, C has all of them.
+/// C: sums 0 and 1 of four along `right`, or, transposed, 0 and 2 along `left`. `TILE` is
+/// known of the rows.
 #[inline(always)]
-unsafe fn store_boxes<const BY_REGISTERS: bool, const TRANSPOSED: bool, const WHOLE: bool>(
+unsafe fn store_boxes<const BY_REGISTERS: bool, const TRANSPOSED: bool, const TILE: u8>(
     gemm: &MappedGemm<'_, f32, f32, impl Epilogue>,
     of_c: Boxes<'_>,
     sums: &[f32; SUMS],
@@ -336,7 +336,7 @@ unsafe fn store_boxes<const BY_REGISTERS: bool, const TRANSPOSED: bool, const WH
                 let (left, right) = place.of_sum::<BY_REGISTERS>(first);
                 let (row, col) = swapped_if::<_, TRANSPOSED>((left, right));
                 let values = [gemm.alpha * sums[first], gemm.alpha * sums[second]];
-                let finished = Float2(gemm.finished(gemm.at_in::<WHOLE>(row, col, 2), values));
+                let finished = Float2(gemm.finished(gemm.at_in::<TILE>(row, col, 2), values));
                 let in_box = (row % BOX * BOX + col % BOX) * 4;
                 finished.write(target.add(Swizzle::Bytes128.place(in_box)).cast());
             }

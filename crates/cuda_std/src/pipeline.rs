@@ -181,24 +181,31 @@ pub fn wait_prior<const GROUPS: u32>() {
     crate::simulator::wait_for_copies(GROUPS as usize);
 }
 
-/// Prefetches the cache line that `global` points into to the L2, so that a later access finds it
-/// there.
-///
-/// It is a hint: in the simulator it does nothing.
-///
-/// # Safety
-///
-/// `global` points into global memory.
-#[inline(always)]
-pub unsafe fn prefetch_l2<T>(global: *const T) {
-    #[cfg(cuda_device)]
-    // SAFETY: the caller vouches for the pointer; nothing is written.
-    unsafe {
-        core::arch::asm!(
-            "prefetch.global.L2 [{}];",
-            in(reg) global, options(nostack, preserves_flags)
-        );
-    }
-    #[cfg(not(cuda_device))]
-    let _ = global;
+/// Defines prefetches.
+macro_rules! prefetches {
+    ($($name:ident = $instruction:literal, $cache:literal;)*) => {$(
+        #[doc = concat!("Prefetches the cache line that `global` points into to the ", $cache)]
+        /// cache, so that a later access finds it there.
+        ///
+        /// It is a hint: in the simulator it does nothing.
+        ///
+        /// # Safety
+        ///
+        /// `global` points into global memory.
+        #[inline(always)]
+        pub unsafe fn $name<T>(global: *const T) {
+            #[cfg(cuda_device)]
+            // SAFETY: the caller vouches for the pointer; nothing is written.
+            unsafe {
+                asm!(concat!($instruction, " [{}];"), in(reg) global, options(nostack, preserves_flags));
+            }
+            #[cfg(not(cuda_device))]
+            let _ = global;
+        }
+    )*};
+}
+
+prefetches! {
+    prefetch_l1 = "prefetch.global.L1", "L1";
+    prefetch_l2 = "prefetch.global.L2", "L2";
 }

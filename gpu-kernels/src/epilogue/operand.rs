@@ -1,6 +1,8 @@
 //! What an epilogue reads and writes beside C: vectors and matrices of f32 or of 16 bits.
 
-use super::At;
+use cuda_std::pipeline;
+
+use super::{Alignment, At};
 use crate::float4::Float4;
 use crate::half::Half;
 pub use crate::half::{Bf16, F16};
@@ -111,6 +113,15 @@ macro_rules! half {
 
 half!(Bf16, F16);
 
+/// The alignment of numbers from an address on, if `and`.
+#[inline(always)]
+fn aligned<T: Number>(first: *const T::Bits, and: bool) -> Alignment {
+    match and && (first as usize).is_multiple_of(2 * size_of::<T::Bits>()) {
+        true => Alignment::Pairs,
+        false => Alignment::Less,
+    }
+}
+
 impl At {
     /// The numbers of a vector with one for each column of C: those of the neighbours' columns,
     /// and 0 where C has no column.
@@ -121,6 +132,26 @@ impl At {
     #[inline(always)]
     pub unsafe fn of_columns<T: Number, const N: usize>(self, vector: *const T::Bits) -> [f32; N] {
         self.neighbours::<T, N>(vector.wrapping_add(self.col))
+    }
+
+    /// Prefetches the numbers of a vector for `count` columns, of which thread `thread` takes 128
+    /// bytes, and says how they are aligned.
+    ///
+    /// # Safety
+    ///
+    /// As for [`At::of_columns`].
+    #[inline(always)]
+    pub unsafe fn prefetch_columns<T: Number>(
+        self,
+        vector: *const T::Bits,
+        thread: usize,
+    ) -> Alignment {
+        let first = vector.wrapping_add(self.col);
+        let of_thread = thread * (128 / size_of::<T::Bits>());
+        if of_thread < self.count {
+            pipeline::prefetch_l1(first.wrapping_add(of_thread));
+        }
+        aligned::<T>(first, true)
     }
 
     /// The number for the neighbours' row, of a vector with one for each row of C, or 0 where C has
@@ -159,7 +190,7 @@ impl At {
     pub unsafe fn store<T: Number, const N: usize>(self, matrix: Matrix<T>, values: [f32; N]) {
         let target = matrix.place(self).cast_mut();
         let is_aligned = (target as usize).is_multiple_of(2 * size_of::<T::Bits>());
-        if N.is_multiple_of(2) && N == self.count && is_aligned {
+        if N.is_multiple_of(2) && (self.is_aligned || N == self.count && is_aligned) {
             for i in 0..N / 2 {
                 let two = [values[2 * i], values[2 * i + 1]];
                 T::store2(target.wrapping_add(2 * i), two);
@@ -189,7 +220,7 @@ impl At {
             }
             return numbers;
         }
-        if N.is_multiple_of(2) && N == self.count && is_aligned(2) {
+        if N.is_multiple_of(2) && (self.is_aligned || N == self.count && is_aligned(2)) {
             for i in 0..N / 2 {
                 [numbers[2 * i], numbers[2 * i + 1]] = T::load2(first.wrapping_add(2 * i));
             }
@@ -216,6 +247,13 @@ pub struct Matrix<T: Number> {
 }
 
 impl<T: Number> Matrix<T> {
+    /// How the elements of a tile are aligned, of which `at` is the first.
+    #[inline(always)]
+    pub(super) fn alignment(self, at: At) -> Alignment {
+        let rows_are_even = (self.leading | self.stride).is_multiple_of(2);
+        aligned::<T>(self.start.wrapping_add(at.col), rows_are_even)
+    }
+
     #[inline(always)]
     fn place(self, at: At) -> *const T::Bits {
         let index = at.product * self.stride + at.row * self.leading + at.col;

@@ -8,13 +8,14 @@ use core::f32::consts::{FRAC_1_SQRT_2, LOG2_E};
 use cuda_std::{approx, FloatExt, GpuFloat};
 
 use super::operand::{Matrix, Number};
-use super::{At, Epilogue};
+use super::{Alignment, At, Epilogue};
 
 /// Functions of an element and a number that belongs to it.
 macro_rules! with_operand {
     ($(
         $(#[$doc:meta])*
-        $name:ident($operand:ty) = |$at:ident, $of:ident| $numbers:expr, |$x:ident, $y:ident| $value:expr;
+        $name:ident($operand:ty) = |$at:ident, $of:ident| $numbers:expr,
+            |$x:ident, $y:ident| $value:expr, |$thread:ident| $aligned:expr;
     )*) => {$(
         $(#[$doc])*
         #[derive(Clone, Copy, Debug)]
@@ -32,25 +33,38 @@ macro_rules! with_operand {
                 }
                 values
             }
+
+            #[inline(always)]
+            #[allow(unused_variables)]
+            unsafe fn prepare(&self, $at: At, $thread: usize) -> Alignment {
+                let $of = self.0;
+                $aligned
+            }
         }
     )*};
 }
 
 with_operand! {
     /// `x + bias[col]`.
-    PerColBias(*const T::Bits) = |at, bias| at.of_columns::<T, N>(bias), |x, bias| x + bias;
+    PerColBias(*const T::Bits) = |at, bias| at.of_columns::<T, N>(bias), |x, bias| x + bias,
+        |thread| at.prefetch_columns::<T>(bias, thread);
     /// `x + bias[row]`.
-    PerRowBias(*const T::Bits) = |at, bias| [at.of_row::<T>(bias); N], |x, bias| x + bias;
+    PerRowBias(*const T::Bits) = |at, bias| [at.of_row::<T>(bias); N], |x, bias| x + bias,
+        |thread| Alignment::Pairs;
     /// `x * scale[col]`.
-    PerColScale(*const T::Bits) = |at, scale| at.of_columns::<T, N>(scale), |x, scale| x * scale;
+    PerColScale(*const T::Bits) = |at, scale| at.of_columns::<T, N>(scale), |x, scale| x * scale,
+        |thread| at.prefetch_columns::<T>(scale, thread);
     /// `x * scale[row]`.
-    PerRowScale(*const T::Bits) = |at, scale| [at.of_row::<T>(scale); N], |x, scale| x * scale;
+    PerRowScale(*const T::Bits) = |at, scale| [at.of_row::<T>(scale); N], |x, scale| x * scale,
+        |thread| Alignment::Pairs;
     /// `x + residual[row][col]`. The residual may be read from C itself by `beta`; this is another
     /// matrix.
-    Residual(Matrix<T>) = |at, residual| at.of_matrix::<T, N>(residual), |x, y| x + y;
+    Residual(Matrix<T>) = |at, residual| at.of_matrix::<T, N>(residual), |x, y| x + y,
+        |thread| residual.alignment(at);
     /// The backward pass of [`GeluTanh`]: `x * gelu'(aux[row][col])`, where `aux` is what came
     /// before the activation. cublasLt calls it `DGELU`.
-    DGeluTanh(Matrix<T>) = |at, aux| at.of_matrix::<T, N>(aux), |x, aux| x * GeluTanh::derivative(aux);
+    DGeluTanh(Matrix<T>) = |at, aux| at.of_matrix::<T, N>(aux), |x, aux| x * GeluTanh::derivative(aux),
+        |thread| aux.alignment(at);
 }
 
 /// `x`, which is stored in another matrix too, rounded to its type: what comes before an
@@ -64,6 +78,11 @@ impl<T: Number> Epilogue for AuxStore<T> {
     unsafe fn apply<const N: usize>(&self, at: At, values: [f32; N]) -> [f32; N] {
         at.store(self.0, values);
         values
+    }
+
+    #[inline(always)]
+    unsafe fn prepare(&self, at: At, _: usize) -> Alignment {
+        self.0.alignment(at)
     }
 }
 
@@ -86,6 +105,11 @@ impl Epilogue for Clamp {
                 x
             }
         })
+    }
+
+    #[inline(always)]
+    unsafe fn prepare(&self, _: At, _: usize) -> Alignment {
+        Alignment::Pairs
     }
 }
 
@@ -110,7 +134,13 @@ macro_rules! activations {
             unsafe fn apply<const N: usize>(&self, _: At, values: [f32; N]) -> [f32; N] {
                 values.map(Self::of)
             }
-        }
+
+            #[inline(always)]
+            unsafe fn prepare(&self, _: At, _: usize) -> Alignment {
+                Alignment::Pairs
+            }
+
+                }
     )*};
 }
 

@@ -56,7 +56,7 @@ pub(crate) static PROBES: &[Probe] = &[
     probe!(
         prefetched,
         input: scrambled,
-        ptx: &["prefetch.global.L2"],
+        ptx: &["prefetch.global.L1", "prefetch.global.L2"],
         expected: |_, input| input.to_vec(),
     ),
 ];
@@ -170,5 +170,6 @@ pub unsafe fn stages_arrive_in_order(input: &[u32], output: *mut u32) {
 pub unsafe fn prefetched(input: &[u32], output: *mut u32) {
     let i = thread::thread_idx_x() as usize;
     pipeline::prefetch_l2(input.as_ptr().add(i));
+    pipeline::prefetch_l1(input.as_ptr().add(i));
     *output.add(i) = input[i];
 }

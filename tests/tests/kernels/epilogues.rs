@@ -442,8 +442,9 @@ ready_made! {
     D_GELU_TANH: DGeluTanh<f32>;
 }
 
-/// M, N and K: the last tile is partly empty, and rows are multiples of four elements.
-const SIZE: (usize, usize, usize) = (70, 36, 8);
+/// M, N and K: the first tile is whole, and the last one partly empty; rows are multiples of eight
+/// elements.
+const SIZE: (usize, usize, usize) = (70, 72, 8);
 
 /// An element of C: its row, its column, what it is without an epilogue and with one.
 type Elementwise = (usize, usize, f32, f32);
@@ -509,8 +510,8 @@ fn assert_near(name: &str, got: &[Elementwise], right: impl Fn(usize, usize, f64
 
 fn ready_made_ones_are_their_formulas() {
     let (m, n, _) = SIZE;
-    let (cols, rows) = (integers(n, 3, |x| x + 0.5), integers(m, 3, |x| x + 0.5));
-    let matrix = integers(m * n, 2, |x| x / 2.0);
+    let (cols, rows) = (integers(n + 1, 3, |x| x + 0.5), integers(m, 3, |x| x + 0.5));
+    let matrix = integers(m * (n + 1), 2, |x| x / 2.0);
     let bits = |numbers: &[f32]| -> Vec<u16> {
         let bits = |x: &f32| Bf16::from_f32(*x).to_bits();
         numbers.iter().map(bits).collect()
@@ -522,9 +523,9 @@ fn ready_made_ones_are_their_formulas() {
         leading: n,
         stride: 0,
     };
-    let of_bf16 = |start| Matrix::<epilogue::Bf16> {
+    let of_bf16 = |start, leading| Matrix::<epilogue::Bf16> {
         start,
-        leading: n,
+        leading,
         stride: 0,
     };
     let col = |col: usize| f64::from(cols[col]);
@@ -533,8 +534,16 @@ fn ready_made_ones_are_their_formulas() {
 
     let got = with_epilogue(&COL_BIAS, PerColBias(cols.as_ptr()));
     assert_near("bias", &got, |_, j, x| x + col(j));
-    let got = with_epilogue(&COL_BIAS_16, PerColBias(bf16_cols.as_ptr()));
-    assert_near("bias in bf16", &got, |_, j, x| x + col(j));
+    // Pairs are aligned, or not.
+    for first in [0, 1] {
+        let got = with_epilogue(&COL_BIAS_16, PerColBias(bf16_cols[first..].as_ptr()));
+        assert_near("bias in bf16", &got, |_, j, x| x + col(j + first));
+        let (start, leading) = (bf16_matrix.as_ptr(), n + first);
+        let got = with_epilogue(&RESIDUAL_16, Residual(of_bf16(start, leading)));
+        assert_near("residual in bf16", &got, |i, j, x| {
+            x + f64::from(matrix[i * leading + j])
+        });
+    }
     let got = with_epilogue(&ROW_BIAS, PerRowBias(rows.as_ptr()));
     assert_near("row bias", &got, |i, _, x| x + row(i));
     let got = with_epilogue(&COL_SCALE, PerColScale(f16_cols.as_ptr()));
@@ -543,8 +552,6 @@ fn ready_made_ones_are_their_formulas() {
     assert_near("row scale in bf16", &got, |i, _, x| x * row(i));
     let got = with_epilogue(&RESIDUAL, Residual(of_f32(matrix.as_ptr())));
     assert_near("residual", &got, |i, j, x| x + element(i, j));
-    let got = with_epilogue(&RESIDUAL_16, Residual(of_bf16(bf16_matrix.as_ptr())));
-    assert_near("residual in bf16", &got, |i, j, x| x + element(i, j));
     let clamp = Clamp {
         min: -1.0,
         max: 0.75,
@@ -574,7 +581,7 @@ fn ready_made_ones_are_their_formulas() {
         assert_eq!(stored, plain);
     }
     let aux = Memory::of(vec![u16::MAX; m * n]);
-    let got = with_epilogue(&AUX_16, Then(AuxStore(of_bf16(aux.start())), Relu));
+    let got = with_epilogue(&AUX_16, Then(AuxStore(of_bf16(aux.start(), n)), Relu));
     for (&(.., plain, _), stored) in got.iter().zip(aux.into_numbers()) {
         assert_eq!(stored, Bf16::from_f32(plain).to_bits());
     }
