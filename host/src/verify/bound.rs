@@ -424,29 +424,32 @@ mod tests {
         assert_eq!(of_f64.of(0.0), 6.0 * 16.0 * f64::from_bits(1));
     }
 
-    #[test]
-    fn sums_too_long_have_no_bound() {
-        for (model, longest) in [
-            (ErrorModel::Elementwise, (1 << 24) - 3),
-            (ErrorModel::Tf32, (1 << 22) - 3),
-        ] {
-            assert!(of_sums(longest, 1.0f32, model).is_ok());
-            let too_long = of_sums(longest + 1, 1.0f32, model);
-            assert!(matches!(too_long, Err(Failure::Unprovable(_))));
-        }
-    }
-
-    /// p + (1 + p) * gamma(4 * (k + 2)) with p = (1 + 2^-10)^2 - 1, or with 2^-11, computed with
-    /// fractions.
+    /// On tensor cores: p + (1 + p) * gamma(4 * (k + 2)) with p = (1 + 2^-10)^2 - 1, or with 2^-11,
+    /// computed with fractions. Sums that are too long have no bound.
     #[test]
     fn on_tensor_cores_elements_lose_bits_and_each_step_is_off_by_four_units() {
+        let longest = ErrorModel::Elementwise;
         for (k, model, gamma) in [
-            (1, ErrorModel::Tf32, 1.954_795_328_232_284_7e-3),
-            (1 << 20, ErrorModel::Tf32, 0.335_939_620_933_291_7),
-            (1, ErrorModel::RoundedTf32, 9.775_168_734_909_583e-4),
-            (14, ErrorModel::Truncated, 64.0 * U / (1.0 - 64.0 * U)),
+            (1, ErrorModel::Tf32, Some(1.954_795_328_232_284_7e-3)),
+            (1 << 20, ErrorModel::Tf32, Some(0.335_939_620_933_291_7)),
+            (1, ErrorModel::RoundedTf32, Some(9.775_168_734_909_583e-4)),
+            (14, ErrorModel::Truncated, Some(64.0 * U / (1.0 - 64.0 * U))),
+            (
+                (1 << 22) - 3,
+                ErrorModel::Truncated,
+                Some((1.0 - 4.0 * U) / (4.0 * U)),
+            ),
+            ((1 << 22) - 2, ErrorModel::Truncated, None),
+            ((1 << 24) - 3, longest, Some((1.0 - U) / U)),
+            ((1 << 24) - 2, longest, None),
         ] {
-            assert_close(of_sums(k, 1.0f32, model).unwrap().gamma, gamma, 1e-14);
+            match (of_sums(k, 1.0f32, model), gamma) {
+                (Ok(bound), Some(gamma)) => assert_close(bound.gamma, gamma, 1e-9),
+                (found, gamma) => {
+                    let is_none = matches!(found, Err(Failure::Unprovable(_)));
+                    assert!(is_none && gamma.is_none(), "{k} {model:?} {found:?}");
+                }
+            }
         }
         // Partial sums are also rounded to bf16 eight times.
         let [whole, reduced] = [ErrorModel::Truncated, ErrorModel::ReducedInHalves]
@@ -472,18 +475,11 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_finite_must_be_the_same_but_where_a_result_may_overflow() {
+    fn only_a_result_that_may_overflow_may_be_an_infinity_of_its_sign() {
         let (bound, largest, nan) = (bound(4, 1.0), f64::from(f32::MAX), f64::NAN);
         for (got, want, allowed, is_right) in [
-            (nan, nan, 1.0, true),
-            (INFINITY, INFINITY, 1.0, true),
             (-INFINITY, -INFINITY, 1.0, true),
-            (nan, 0.0, 1e30, false),
-            (0.0, nan, 1e30, false),
-            (INFINITY, 1.0, 1e30, false),
             (1.0, INFINITY, 1e30, false),
-            (INFINITY, -INFINITY, 1e30, false),
-            (INFINITY, nan, 1e30, false),
             (nan, INFINITY, 1e30, false),
             (INFINITY, largest, 1e32, true),
             (INFINITY, 1e39, 1e32, true),
@@ -498,11 +494,8 @@ mod tests {
             (1.5 + f64::EPSILON, 1.0, 0.5, false),
             (0.5 - f64::EPSILON, 1.0, 0.5, false),
         ] {
-            assert_eq!(
-                bound.accepts(got, want, allowed),
-                is_right,
-                "{got} for {want}"
-            );
+            let accepted = bound.accepts(got, want, allowed);
+            assert_eq!(accepted, is_right, "{got} for {want}");
         }
     }
 
@@ -525,10 +518,8 @@ mod tests {
             ((0.125, 5.0), 0.0, 17.0),
         ] {
             let (bound, magnitude) = (ErrorBound { output, ..BOUND }, 16.0);
-            assert_eq!(
-                bound.of_element(0, 0, Expected { want, magnitude }),
-                expected
-            );
+            let found = bound.of_element(0, 0, Expected { want, magnitude });
+            assert_eq!(found, expected);
         }
         // The roundings of f32, and one to an element: bf16 keeps 8 bits.
         let bound = of_sums(14, Bf16::from_f32(1.0), ErrorModel::Truncated).unwrap();
@@ -542,9 +533,10 @@ mod tests {
         LineSum { got, expected }
     }
 
+    /// The roundings of seven terms, and three more, of two units each; and what four elements may
+    /// be off by. Sums that may overflow or are not finite are not compared.
     #[test]
     fn a_sum_may_be_off_by_what_its_elements_may_and_by_its_own_roundings() {
-        // The roundings of seven terms, and three more, of two units each.
         let own = 20.0 * 2f64.powi(-53) * 16.0;
         let exact = ErrorBound {
             gamma: 0.0,
@@ -553,14 +545,14 @@ mod tests {
             ..BOUND
         };
         let output = (0.125, 0.5);
+        let rounded = ErrorBound {
+            output,
+            ..exact.clone()
+        };
         for (bound, expected) in [
             (BOUND, 0.25 * 16.0 + own + 4.0 * (3.0 + 5.0)),
-            (exact.clone(), own),
-            // Elements that are rounded once more: a relative error, and the smallest number.
-            (
-                ErrorBound { output, ..exact },
-                0.125 * 16.0 + own + 4.0 * 0.5,
-            ),
+            (exact, own),
+            (rounded, 0.125 * 16.0 + own + 4.0 * 0.5),
         ] {
             let wrong = [line_sum(900.0, 0.0, 16.0)];
             match bound.check_sums(Line::Row, &wrong, 4, 7, None) {
@@ -568,21 +560,19 @@ mod tests {
                 other => panic!("not a wrong sum: {other:?}"),
             }
         }
-    }
-
-    #[test]
-    fn sums_that_may_overflow_or_are_not_finite_are_passed_over() {
         let largest = BOUND.largest;
-        let sums = [
-            line_sum(900.0, 0.0, largest.next_up()),
-            line_sum(900.0, f64::NAN, 1.0),
-            line_sum(900.0, INFINITY, 1.0),
-            line_sum(900.0, 0.0, f64::NAN),
-            line_sum(0.0, 0.0, largest),
+        let passed_over = [
+            (0.0, largest.next_up()),
+            (f64::NAN, 1.0),
+            (INFINITY, 1.0),
+            (0.0, f64::NAN),
         ];
-        assert_eq!(BOUND.check_sums(Line::Row, &sums, 4, 7, None), Ok(1));
-        let wrong = [line_sum(900.0, 0.0, largest)];
-        let outcome = BOUND.check_sums(Line::Column, &wrong, 4, 7, None);
-        assert!(matches!(outcome, Err(Failure::Sum { index: 0, .. })));
+        let mut sums = passed_over
+            .map(|(want, magnitude)| line_sum(900.0, want, magnitude))
+            .to_vec();
+        let check = |sums: &[LineSum]| BOUND.check_sums(Line::Column, sums, 4, 7, None);
+        assert_eq!(check(&sums), Ok(0));
+        sums.push(line_sum(900.0, 0.0, largest));
+        assert!(matches!(check(&sums), Err(Failure::Sum { index: 4, .. })));
     }
 }

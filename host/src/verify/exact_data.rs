@@ -117,32 +117,29 @@ mod tests {
 
     #[test]
     fn small_integers_get_smaller_and_wide_ones_rarer_as_sums_get_longer() {
+        let small = |largest| Some(Data::SmallIntegers { largest });
         for (k, largest) in [(0, 4), (1 << 18, 4), (1 << 20, 2), (1 << 22, 1)] {
-            let expected = Data::SmallIntegers { largest };
-            assert_eq!(small_integers::<f32>(k), Some(expected));
+            assert_eq!(small_integers::<f32>(k), small(largest));
         }
         assert_eq!(small_integers::<f32>((1 << 22) + 1), None);
-        for (k, largest, every) in [(0, 4, 1), (513, 4, 2), (16_384, 4, 32), (1 << 21, 1, 4096)] {
-            let bits = 12;
-            let expected = Data::WideIntegers {
+        let wide = |largest, bits, every| {
+            Some(Data::WideIntegers {
                 largest,
                 bits,
                 every,
-            };
-            assert_eq!(exact_data::<f32>(k), Some(expected));
+            })
+        };
+        for (k, largest, every) in [(0, 4, 1), (513, 4, 2), (16_384, 4, 32), (1 << 21, 1, 4096)] {
+            assert_eq!(exact_data::<f32>(k), wide(largest, 12, every));
         }
-        let all_small = Some(Data::SmallIntegers { largest: 1 });
-        assert_eq!(exact_data::<f32>((1 << 21) + 1), all_small);
+        assert_eq!(exact_data::<f32>((1 << 21) + 1), small(1));
         assert_eq!(exact_data::<f32>((1 << 22) + 1), None);
         // More bits than f32 keeps.
         let of_f64 = exact_data::<f64>(1 << 20);
         assert!(matches!(of_f64, Some(Data::WideIntegers { bits: 27, .. })));
         // 65504 / 4 of f16 has room for seven of up to 2^11.
         for (k, every) in [(1, 1), (7, 1), (5000, 715)] {
-            let data = exact_data_of_bits::<F16>(k, 11);
-            assert!(
-                matches!(data, Some(Data::WideIntegers { bits: 11, every: found, .. }) if found == every)
-            );
+            assert_eq!(exact_data_of_bits::<F16>(k, 11), wide(4, 11, every));
         }
     }
 
@@ -150,14 +147,8 @@ mod tests {
     fn outer(k: usize, [a, b, c]: [f32; 3], [alpha, beta]: [f32; 2]) -> Problem<f32> {
         let matrix =
             |rows, columns, element| Matrix::from_elements(rows, columns, |_, _| element).unwrap();
-        Problem::new(
-            alpha,
-            beta,
-            matrix(2, k, a),
-            matrix(k, 3, b),
-            matrix(2, 3, c),
-        )
-        .unwrap()
+        let (a, b, c) = (matrix(2, k, a), matrix(k, 3, b), matrix(2, 3, c));
+        Problem::new(alpha, beta, a, b, c).unwrap()
     }
 
     /// Sums of up to 2^24 are exact; larger ones may round.
@@ -190,28 +181,20 @@ mod tests {
 
     #[test]
     fn data_that_may_round_is_refused_with_the_reason() {
+        let (element, scalar) = ("an element is no integer", "alpha or beta is no integer");
+        let large = "the integers are too large for this k";
         for (elements, scalars, why) in [
-            ([0.5, 1.0, 1.0], [1.0, 0.0], "an element is no integer"),
-            ([f32::NAN, 0.0, 1.0], [1.0, 0.0], "an element is no integer"),
-            (
-                [1.0, f32::INFINITY, 1.0],
-                [1.0, 0.0],
-                "an element is no integer",
-            ),
-            ([1.0, 1.0, 0.5], [1.0, 1.0], "an element is no integer"),
-            (
-                [1e8, 1.0, 1.0],
-                [1.0, 0.0],
-                "the integers are too large for this k",
-            ),
-            ([1.0; 3], [1.5, 0.0], "alpha or beta is no integer"),
-            ([1.0; 3], [1.0, 0.5], "alpha or beta is no integer"),
+            ([0.5, 1.0, 1.0], [1.0, 0.0], element),
+            ([f32::NAN, 0.0, 1.0], [1.0, 0.0], element),
+            ([1.0, f32::INFINITY, 1.0], [1.0, 0.0], element),
+            ([1.0, 1.0, 0.5], [1.0, 1.0], element),
+            ([1e8, 1.0, 1.0], [1.0, 0.0], large),
+            ([1.0; 3], [1.5, 0.0], scalar),
+            ([1.0; 3], [1.0, 0.5], scalar),
         ] {
             let refused = Failure::Unprovable(format!("{why}, so sums may round."));
-            assert_eq!(
-                require_exact_sums(&outer(2, elements, scalars)),
-                Err(refused)
-            );
+            let found = require_exact_sums(&outer(2, elements, scalars));
+            assert_eq!(found, Err(refused));
         }
         // Matrices that are not read may hold anything.
         let unread = outer(2, [f32::NAN; 3], [0.0, 0.0]);

@@ -177,41 +177,42 @@ mod tests {
         Matrix::new(values.to_vec(), rows, columns, Placement::compact(columns)).unwrap()
     }
 
-    /// The expected elements, computed in both ways, which must agree.
-    fn expected(problem: &Problem<f32>) -> Vec<Vec<Expected>> {
-        let by_rows = |with_magnitudes| {
-            let copied = |_, expected: &[Expected]| Ok(expected.to_vec());
-            each_row(problem, Coverage::Full, with_magnitudes, copied).unwrap()
-        };
-        let rows = by_rows(true);
-        for (row, without) in by_rows(false).iter().enumerate() {
-            for (col, without) in without.iter().enumerate() {
-                assert_eq!(rows[row][col], element(problem, row, col));
-                assert_eq!(rows[row][col].want, without.want);
-            }
-        }
-        rows
-    }
-
-    /// A B = [10, 28; 37, 14] and |A||B| = [22, 28; 37, 46], so 2 A B - C = [10, 36; 44, -12].
+    /// A B = [10, 28; 37, 14] and |A||B| = [22, 28; 37, 46], so 2 A B - C = [10, 36; 44, -12]; and
+    /// 1 + 2^-30 + 2^-40, of which f32 keeps only the 1.
     #[test]
     fn both_ways_agree_with_a_product_worked_out_by_hand() {
-        let problem = Problem::new(
-            2.0,
-            -1.0,
-            matrix(2, 3, &[1.0, -2.0, 3.0, 0.0, 4.0, 5.0]),
-            matrix(3, 2, &[1.0, 2.0, 3.0, -4.0, 5.0, 6.0]),
-            matrix(2, 2, &[10.0, 20.0, 30.0, 40.0]),
+        let (e, fine) = (2f32.powi(-15), 2f64.powi(-30) + 2f64.powi(-40));
+        let (a, b) = (
+            [1.0, -2.0, 3.0, 0.0, 4.0, 5.0],
+            [1.0, 2.0, 3.0, -4.0, 5.0, 6.0],
         );
-        let by_hand = [
-            [(10.0, 54.0), (36.0, 76.0)],
-            [(44.0, 104.0), (-12.0, 132.0)],
-        ];
-        let by_hand = by_hand.map(|row| {
-            let expected = row.map(|(want, magnitude)| Expected { want, magnitude });
-            expected.to_vec()
-        });
-        assert_eq!(expected(&problem.unwrap()), by_hand);
+        let of = |m, n, k, [alpha, beta]: [f32; 2], a: &[f32], b: &[f32], c: &[f32]| {
+            let (a, b, c) = (matrix(m, k, a), matrix(k, n, b), matrix(m, n, c));
+            Problem::new(alpha, beta, a, b, c).unwrap()
+        };
+        let by_hand = of(2, 2, 3, [2.0, -1.0], &a, &b, &[10.0, 20.0, 30.0, 40.0]);
+        let fine_sum = of(1, 1, 2, [1.0; 2], &[1.0, e], &[1.0, e], &[2f32.powi(-40)]);
+        let expected = [(10.0, 54.0), (36.0, 76.0), (44.0, 104.0), (-12.0, 132.0)];
+        for (problem, expected) in [
+            (by_hand, &expected[..]),
+            (fine_sum, &[(1.0 + fine, 1.0 + fine)]),
+        ] {
+            let n = problem.shape().n;
+            for with_magnitudes in [true, false] {
+                let check = |row, found: &[Expected]| {
+                    for (col, found) in found.iter().enumerate() {
+                        let (want, magnitude) = expected[row * n + col];
+                        assert_eq!(found.want, want);
+                        let right = Expected { want, magnitude };
+                        assert!(*found == right || !with_magnitudes, "{found:?}");
+                        assert_eq!(element(&problem, row, col), right);
+                    }
+                    Ok(found.len())
+                };
+                let rows = each_row(&problem, Coverage::Full, with_magnitudes, check).unwrap();
+                assert_eq!(rows.iter().sum::<usize>(), expected.len());
+            }
+        }
     }
 
     /// Two bands of two rows, and one of the last row; and rows that are each longer than a band.
@@ -224,30 +225,14 @@ mod tests {
                 a[(row + 1) * k - 1] = (row + 2) as f32;
             }
             (b[0], b[k - 1]) = (100.0, 1.0);
-            let placed = |values, rows, columns| {
-                Matrix::new(values, rows, columns, Placement::compact(columns)).unwrap()
-            };
-            let (a, b, c) = (
-                placed(a, m, k),
-                placed(b, k, 1),
-                matrix(m, 1, &vec![0.0; m]),
-            );
+            let (a, b) = (matrix(m, k, &a), matrix(k, 1, &b));
+            let c = matrix(m, 1, &vec![0.0; m]);
             let problem = Problem::new(1.0, 0.0, a, b, c).unwrap();
             let numbered = |row, expected: &[Expected]| Ok((row, expected[0].want));
             let rows = each_row(&problem, Coverage::Full, false, numbered).unwrap();
             let right = (0..m).map(|row| (row, (102 + row) as f64));
             assert_eq!(rows, right.collect::<Vec<_>>());
         }
-    }
-
-    /// The sum is 1 + 2^-30 + 2^-40; f32 keeps only the 1.
-    #[test]
-    fn the_reference_of_f32_is_not_rounded_to_f32() {
-        let operand = [1.0, 2f32.powi(-15)];
-        let c = matrix(1, 1, &[2f32.powi(-40)]);
-        let problem = Problem::new(1.0, 1.0, matrix(1, 2, &operand), matrix(2, 1, &operand), c);
-        let want = 1.0 + 2f64.powi(-30) + 2f64.powi(-40);
-        assert_eq!(expected(&problem.unwrap())[0][0].want, want);
     }
 
     #[test]
