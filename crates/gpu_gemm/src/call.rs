@@ -158,7 +158,7 @@ impl Batch {
 
     /// The number of elements from the first of all matrices to the last, where a matrix has
     /// `extent` and they are `stride` apart.
-    pub(crate) fn extent(&self, extent: usize, stride: usize) -> usize {
+    pub fn extent(&self, extent: usize, stride: usize) -> usize {
         match (self.count, extent) {
             (0, _) | (_, 0) => 0,
             (count, extent) => (count - 1).saturating_mul(stride).saturating_add(extent),
@@ -181,20 +181,7 @@ pub struct Call {
 impl Call {
     /// Matrices of `element` without gaps between rows, aligned like allocations.
     pub fn compact(shape: Shape, a: Transpose, b: Transpose, element: ElementType) -> Call {
-        Call::padded(shape, [a, b], 0, element)
-    }
-
-    /// Matrices of `element`, A and B transposed accordingly, whose rows are `padding` elements
-    /// further apart than necessary, aligned like allocations.
-    pub fn padded(
-        shape: Shape,
-        transposes: [Transpose; 2],
-        padding: usize,
-        element: ElementType,
-    ) -> Call {
-        Call::spaced(shape, transposes, element, |columns| {
-            columns.saturating_add(padding)
-        })
+        Call::spaced(shape, [a, b], element, |columns| columns)
     }
 
     /// Matrices of `element`, A and B transposed so, aligned like allocations; `leading` gives the
@@ -321,7 +308,7 @@ impl Call {
 
 /// The number of elements from the first of a stored matrix to the last; 0 if it has none. A plan
 /// may be requested for a matrix that no memory can hold.
-pub(crate) fn extent((rows, columns): (usize, usize), leading: usize) -> usize {
+pub fn extent((rows, columns): (usize, usize), leading: usize) -> usize {
     match (rows, columns) {
         (0, _) | (_, 0) => 0,
         (rows, columns) => (rows - 1).saturating_mul(leading).saturating_add(columns),

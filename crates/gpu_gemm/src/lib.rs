@@ -70,7 +70,7 @@ pub use gpu_kernels::{self, KERNELS};
 
 pub use backend::{Allocated, Backend, Capacity, Mark, Space, Way, run};
 pub use buffer::Buffer;
-pub use call::{Batch, Call, Factor, Operand, Shape, Transpose};
+pub use call::{Batch, Call, Factor, Operand, Shape, Transpose, extent};
 pub use choose::{Choice, Chooser};
 pub use context::{Context, WORKSPACE, gemm, gemm_fused, gemm_strided_batched};
 #[cfg(feature = "opencl")]

@@ -7,21 +7,6 @@ use thiserror::Error;
 #[derive(Clone, Debug, Error, PartialEq)]
 pub enum ProblemError {
     #[error(
-        "The leading dimension {leading} is shorter than the rows of {} that it must hold.",
-        plural(.columns, "element")
-    )]
-    ShortLeadingDimension { columns: usize, leading: usize },
-    #[error(
-        "A matrix of {rows} x {columns} ends {} into its buffer, but the buffer holds only {length}.",
-        plural(.needed, "element")
-    )]
-    ShortBuffer {
-        rows: usize,
-        columns: usize,
-        needed: usize,
-        length: usize,
-    },
-    #[error(
         "A matrix of {} with a leading dimension of {leading} has more elements than memory can address.",
         plural(.rows, "row")
     )]

@@ -75,7 +75,6 @@ fn spelled(number: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::data::Placement;
 
     #[test]
     fn corners_are_spelled_as_documented() {
@@ -90,7 +89,7 @@ mod tests {
     #[test]
     fn a_corner_ends_where_the_matrix_does_and_has_the_shortest_numbers() {
         let values = vec![0.1f32, -2.0, f32::INFINITY, 1e10, 5.5, 6.0];
-        let matrix = Matrix::new(values, 2, 3, Placement::compact(3)).unwrap();
+        let matrix = Matrix::new(values, 2, 3);
         let corner = |text: &str| text.parse::<Corner>().unwrap().of(&matrix);
         assert_eq!(corner("1x2"), [[0.1, -2.0]]);
         let all = corner("9");

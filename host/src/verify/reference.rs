@@ -170,11 +170,11 @@ fn multiply(a: &[f64], b: &[f64], k: usize, n: usize, c: &mut [f64]) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::data::{Data, Placement, Storage};
+    use crate::data::{Data, Storage};
     use gpu_gemm::Shape;
 
     fn matrix(rows: usize, columns: usize, values: &[f32]) -> Matrix<f32> {
-        Matrix::new(values.to_vec(), rows, columns, Placement::compact(columns)).unwrap()
+        Matrix::new(values.to_vec(), rows, columns)
     }
 
     /// A B = [10, 28; 37, 14] and |A||B| = [22, 28; 37, 46], so 2 A B - C = [10, 36; 44, -12]; and

@@ -195,7 +195,7 @@ fn what_is_no_regular_file_is_refused_without_being_opened() {
 }
 
 fn compact<T: Number>(values: Vec<T>, rows: usize, columns: usize) -> Matrix<T> {
-    Matrix::new(values, rows, columns, Placement::compact(columns)).unwrap()
+    Matrix::new(values, rows, columns)
 }
 
 /// The numbers from 0 up, and their places in the column-major file.

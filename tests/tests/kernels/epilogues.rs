@@ -191,7 +191,8 @@ fn passes<T: MultipliesInto<C, Scalar = f32>, C: Element<Scalar = f32>>(
     let Shape { m, n, k } = shape;
     let (lda, ldb, ldc) = (k + case.padding, n + case.padding, n + case.padding);
     let no = Transpose::No;
-    let call = Call::padded(shape, [no, no], case.padding, T::TYPE).repeated(batch, T::TYPE);
+    let call = Call::spaced(shape, [no, no], T::TYPE, |columns| columns + case.padding)
+        .repeated(batch, T::TYPE);
     let plan = Plan::new(variant, call, case.decomposition)?;
     let device = Device::simulator();
     let context = Context::new(&device, plan.workspace_bytes())?;

@@ -293,12 +293,7 @@ pub(super) fn finished<C: Element>(
     }
     let count = product.len();
     let elements = C::rounded(product).map_err(|_| LayoutError::OutOfMemory(count))?;
-    Ok(Matrix::new(
-        elements,
-        rows,
-        columns,
-        Placement::compact(columns),
-    )?)
+    Ok(Matrix::new(elements, rows, columns))
 }
 
 #[cfg(test)]
@@ -324,7 +319,9 @@ mod tests {
             offset: 1,
             leading: 3,
         };
-        let c = Matrix::new(vec![-1, 100, 200, -1, 300, 400], 2, 2, padded).unwrap();
+        let c = Matrix::new(vec![100, 200, 300, 400], 2, 2)
+            .moved_to(padded)
+            .unwrap();
         let product = vec![5, 7, 5, 7];
         let start = product.as_ptr();
         let c = finished(2, product, (2, 2), Some((3, &c))).unwrap();
@@ -335,7 +332,7 @@ mod tests {
     #[test]
     fn a_sum_is_rounded_once_after_alpha_and_beta() {
         let [three, one, c] = [3.0, 1.0, -768.0].map(Bf16::from_f64);
-        let c = Matrix::new(vec![c], 1, 1, Placement::compact(1)).unwrap();
+        let c = Matrix::new(vec![c], 1, 1);
         // As bf16, 257 is 256, and 3 of these are C.
         let c = finished(three, vec![257.0_f32], (1, 1), Some((one, &c))).unwrap();
         assert_eq!(c.row(0)[0].to_f64(), 3.0);
