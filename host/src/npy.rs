@@ -6,11 +6,10 @@
 //! [`NpyFile::read`], after that, allocates memory.
 
 use std::fs::{self, File};
-use std::io::{self, BufReader, Read, Write};
+use std::io::{self, BufReader, ErrorKind, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 
 use gpu_gemm::{ElementType, text};
-use serde_json::Value;
 use thiserror::Error;
 
 use crate::data::{Matrix, Number, Placement, ProblemError};
@@ -23,10 +22,10 @@ use header::Header;
 /// A matrix in a file: its header, which agrees with the length of the file.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NpyFile {
-    path: PathBuf,
-    data_type: ElementType,
-    rows: usize,
-    columns: usize,
+    pub path: PathBuf,
+    pub data_type: ElementType,
+    pub rows: usize,
+    pub columns: usize,
     /// Whether the elements are in column-major order.
     fortran_order: bool,
     /// Whether the file holds the transpose of this matrix.
@@ -45,62 +44,34 @@ pub struct NpyError {
 #[derive(Debug, Error)]
 enum Refusal {
     #[error("cannot be read: {}.", clause(.0))]
-    Unreadable(#[from] io::Error),
+    Unreadable(io::Error),
     #[error(
         "is not a regular file, so its length cannot be checked against its header; copy it into one first."
     )]
     Irregular,
-    #[error(
-        "is not a .npy file: it does not begin with \\x93NUMPY. Save the matrix with `numpy.save`."
-    )]
-    Magic,
-    #[error(
-        "is of version {0}.{1} of the .npy format, but only 1.0, 2.0 and 3.0 are known; save it with `numpy.save`."
-    )]
-    Version(u8, u8),
-    #[error("ends within its header: it is not the whole file.")]
-    ShortHeader,
-    #[error("has a header that is not as `numpy.save` writes it: it is damaged.")]
-    Header,
-    #[error(
-        "is big-endian ({0}), and only little-endian files are read; save it again, with `numpy.save(path, a.astype('{1}'))`."
-    )]
-    BigEndian(String, &'static str),
-    #[error(
-        "holds Python objects, not numbers; save it again, with `numpy.save(path, a.astype('float32'))`."
-    )]
-    Objects,
-    #[error(
-        "holds elements of the type {0}, but kernels multiply {known}; save it again, with `numpy.save(path, a.astype('float32'))`.",
-        known = known_types()
-    )]
-    Type(String),
-    #[error(
-        "is of dimension {0}, but a matrix is of dimension 2; save it again, with `numpy.save(path, a.reshape(rows, columns))`."
-    )]
-    Dimensions(usize),
-    #[error("says that it holds {0}, which are more bytes than can be counted: it is damaged.")]
-    Overflow(String),
-    #[error(
-        "is truncated: {contents} take {needed} bytes after the header, but there are {found}."
-    )]
-    Truncated {
-        contents: String,
-        needed: u64,
-        found: u64,
-    },
-    #[error(
-        "goes on after its {contents}: they take {needed} bytes after the header, but there are {found}."
-    )]
-    Trailing {
-        contents: String,
-        needed: u64,
-        found: u64,
-    },
+    /// With a clause that says why.
+    #[error("is not a whole .npy file, as `numpy.save` writes it: {0}.")]
+    Damaged(String),
+    /// What it holds, and how to save it instead.
+    #[error("{0}; save it again, with `numpy.save(path, a.{1})`.")]
+    Unfit(String, &'static str),
     #[error(
         "has changed since the program started; run it again when nothing else writes the file."
     )]
     Changed,
+}
+
+impl From<io::Error> for Refusal {
+    fn from(error: io::Error) -> Refusal {
+        match error.kind() {
+            ErrorKind::UnexpectedEof => damaged("it ends within its header"),
+            _ => Refusal::Unreadable(error),
+        }
+    }
+}
+
+fn damaged(why: impl Into<String>) -> Refusal {
+    Refusal::Damaged(why.into())
 }
 
 /// Why the elements of a file were not read.
@@ -112,8 +83,6 @@ pub enum ReadError {
     Matrix(#[from] ProblemError),
 }
 
-/// The largest header in bytes, as for NumPy itself. A matrix has a header of 118.
-const LONGEST_HEADER: u64 = 10_000;
 /// The number of elements read at once.
 const CHUNK: usize = 1 << 20;
 
@@ -150,26 +119,6 @@ impl NpyFile {
             true => format!("`{}`, transposed,", self.path.display()),
             false => format!("`{}`", self.path.display()),
         }
-    }
-
-    /// The path of the file.
-    pub fn path(&self) -> &Path {
-        &self.path
-    }
-
-    /// The type of its elements.
-    pub fn data_type(&self) -> ElementType {
-        self.data_type
-    }
-
-    /// Rows of the matrix.
-    pub fn rows(&self) -> usize {
-        self.rows
-    }
-
-    /// Columns of the matrix.
-    pub fn columns(&self) -> usize {
-        self.columns
     }
 
     /// The matrix, compact and in row order, whatever the order in the file.
@@ -255,34 +204,35 @@ fn examine(path: &Path) -> Result<(NpyFile, BufReader<File>), Refusal> {
     if !fs::metadata(path)?.is_file() {
         return Err(Refusal::Irregular);
     }
-    let file = File::open(path)?;
-    let length = file.metadata()?.len();
-    let mut reader = BufReader::new(file);
-    let (bytes, start) = header_bytes(&mut reader, length)?;
-    let header = Header::parse(&bytes[start..]).ok_or(Refusal::Header)?;
-    let data_type = data_type(&header.descr)?;
+    let mut reader = BufReader::new(File::open(path)?);
+    let header = Header::read(&mut reader)?;
+    let mut types = ElementType::ALL.into_iter();
+    let data_type = types.find(|data_type| header.descr == descriptor(*data_type));
+    let data_type = data_type.ok_or_else(|| {
+        let (found, known) = (
+            &header.descr,
+            text::list(&ElementType::ALL.map(ElementType::name)),
+        );
+        let what = format!(
+            "holds elements of the type {found}, but kernels multiply {known}, little-endian"
+        );
+        Refusal::Unfit(what, "astype('<f4')")
+    })?;
     let [rows, columns] = header.shape[..] else {
-        return Err(Refusal::Dimensions(header.shape.len()));
+        let found = header.shape.len();
+        let what = format!("is of dimension {found}, but a matrix is of dimension 2");
+        return Err(Refusal::Unfit(what, "reshape(rows, columns)"));
     };
-    let contents = format!("{rows} x {columns} elements of {data_type}");
-    let count = (rows as u64).checked_mul(columns as u64);
-    let Some(needed) = count.and_then(|count| count.checked_mul(data_type.bytes() as u64)) else {
-        return Err(Refusal::Overflow(contents));
-    };
-    let found = length.saturating_sub(bytes.len() as u64);
-    if found < needed {
-        return Err(Refusal::Truncated {
-            contents,
-            needed,
-            found,
-        });
-    }
-    if found > needed {
-        return Err(Refusal::Trailing {
-            contents,
-            needed,
-            found,
-        });
+    let needed = rows as u128 * columns as u128 * data_type.bytes() as u128;
+    let found = reader
+        .get_ref()
+        .metadata()?
+        .len()
+        .saturating_sub(reader.stream_position()?);
+    if needed != found.into() {
+        return Err(damaged(format!(
+            "{rows} x {columns} elements of {data_type} take {needed} bytes after the header, but there are {found}"
+        )));
     }
     let described = NpyFile {
         path: path.to_path_buf(),
@@ -295,44 +245,6 @@ fn examine(path: &Path) -> Result<(NpyFile, BufReader<File>), Refusal> {
     Ok((described, reader))
 }
 
-/// The bytes from the start of a file of `length` bytes to the end of its header, and where in
-/// them the dictionary begins.
-fn header_bytes(reader: &mut impl Read, length: u64) -> Result<(Vec<u8>, usize), Refusal> {
-    const MAGIC: &[u8] = b"\x93NUMPY";
-    let mut bytes = Vec::new();
-    let mut extend = |bytes: &mut Vec<u8>, count: u64| -> Result<(), Refusal> {
-        match reader.by_ref().take(count).read_to_end(bytes)? as u64 {
-            read if read < count => Err(Refusal::ShortHeader),
-            _ => Ok(()),
-        }
-    };
-    let magic = extend(&mut bytes, MAGIC.len() as u64);
-    if !MAGIC.starts_with(&bytes) || bytes.is_empty() {
-        return Err(Refusal::Magic);
-    }
-    magic?;
-    extend(&mut bytes, 2)?;
-    let size_bytes = match (bytes[6], bytes[7]) {
-        (1, 0) => 2,
-        (2 | 3, 0) => 4,
-        (major, minor) => return Err(Refusal::Version(major, minor)),
-    };
-    extend(&mut bytes, size_bytes)?;
-    let size = bytes[8..]
-        .iter()
-        .rev()
-        .fold(0, |size, byte| size << 8 | u64::from(*byte));
-    if size > length.saturating_sub(bytes.len() as u64) {
-        return Err(Refusal::ShortHeader);
-    }
-    if size > LONGEST_HEADER {
-        return Err(Refusal::Header);
-    }
-    let start = bytes.len();
-    extend(&mut bytes, size)?;
-    Ok((bytes, start))
-}
-
 /// How NumPy spells an element type.
 fn descriptor(data_type: ElementType) -> &'static str {
     match data_type {
@@ -343,33 +255,4 @@ fn descriptor(data_type: ElementType) -> &'static str {
         // NumPy has no bf16. It writes this for the bf16 of the package `ml_dtypes`.
         ElementType::Bf16 => "<V2",
     }
-}
-
-/// The element type that a header names.
-fn data_type(descr: &Value) -> Result<ElementType, Refusal> {
-    let Value::String(text) = descr else {
-        return Err(Refusal::Type(descr.to_string()));
-    };
-    let named = |text: &str| {
-        ElementType::ALL
-            .into_iter()
-            .find(|data_type| descriptor(*data_type) == text)
-    };
-    if let Some(data_type) = named(text) {
-        return Ok(data_type);
-    }
-    if let Some(swapped) = text.strip_prefix('>')
-        && let Some(data_type) = named(&format!("<{swapped}"))
-    {
-        return Err(Refusal::BigEndian(text.clone(), descriptor(data_type)));
-    }
-    match &text[..] {
-        "|O" | "O" => Err(Refusal::Objects),
-        _ => Err(Refusal::Type(format!("'{text}'"))),
-    }
-}
-
-/// `f32 and i32`.
-fn known_types() -> String {
-    text::list(&ElementType::ALL.map(ElementType::name))
 }

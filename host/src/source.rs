@@ -71,20 +71,20 @@ impl Files {
             Some(c) => Some(NpyFile::open(c)?),
             None => return Err(FilesError::NoC(beta)),
         };
-        let element = a.data_type();
-        let may_be_f32 = |c: &&NpyFile| element.bytes() == 2 && c.data_type() == ElementType::F32;
+        let element = a.data_type;
+        let may_be_f32 = |c: &&NpyFile| element.bytes() == 2 && c.data_type == ElementType::F32;
         let mut others = std::iter::once(&b).chain(c.as_ref().filter(|c| !may_be_f32(c)));
-        if let Some(other) = others.find(|other| other.data_type() != element) {
+        if let Some(other) = others.find(|other| other.data_type != element) {
             return Err(FilesError::Unfit(format!(
                 "`{}` holds {element} and `{}` holds {}, but all matrices must be of one type, or C of f32 \
                  where A and B are of bf16 or f16; save one of them again, with NumPy's `astype`.",
-                a.path().display(),
-                other.path().display(),
-                other.data_type()
+                a.path.display(),
+                other.path.display(),
+                other.data_type
             )));
         }
-        let size = |file: &NpyFile| format!("{} x {}", file.rows(), file.columns());
-        if a.columns() != b.rows() {
+        let size = |file: &NpyFile| format!("{} x {}", file.rows, file.columns);
+        if a.columns != b.rows {
             return Err(FilesError::Unfit(format!(
                 "{} is {} and {} is {}, but A must have as many columns as B has rows.",
                 a.name(),
@@ -93,11 +93,11 @@ impl Files {
                 size(&b)
             )));
         }
-        let (m, n) = (a.rows(), b.columns());
+        let (m, n) = (a.rows, b.columns);
         match c {
-            Some(c) if (c.rows(), c.columns()) != (m, n) => Err(FilesError::Unfit(format!(
+            Some(c) if (c.rows, c.columns) != (m, n) => Err(FilesError::Unfit(format!(
                 "`{}` is {}, but C must be {m} x {n}: A has {} and B has {}.",
-                c.path().display(),
+                c.path.display(),
                 size(&c),
                 plural(m, "row"),
                 plural(n, "column")
@@ -108,8 +108,8 @@ impl Files {
 
     /// The types of their elements; without a file, C has the type of A and B.
     pub fn data_type(&self) -> DataType {
-        let inputs = self.a.data_type();
-        let c = self.c.as_ref().map_or(inputs, NpyFile::data_type);
+        let inputs = self.a.data_type;
+        let c = self.c.as_ref().map_or(inputs, |c| c.data_type);
         DataType { inputs, c }
     }
 
@@ -122,7 +122,7 @@ impl Files {
 
     /// The dimensions of the problem.
     pub fn shape(&self) -> Shape {
-        Shape::new(self.a.rows(), self.b.columns(), self.a.columns())
+        Shape::new(self.a.rows, self.b.columns, self.a.columns)
     }
 }
 
@@ -130,10 +130,10 @@ impl Files {
 impl fmt::Display for Files {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Files { a, b, c } = self;
-        let (a, b) = (a.path().display(), b.path().display());
+        let (a, b) = (a.path.display(), b.path.display());
         write!(formatter, "A from {a}, B from {b}")?;
         match c {
-            Some(c) => write!(formatter, ", C from {}", c.path().display()),
+            Some(c) => write!(formatter, ", C from {}", c.path.display()),
             None => Ok(()),
         }
     }
@@ -205,7 +205,7 @@ impl Files {
 
 /// The matrix in a file, converted exactly to `T`.
 fn read_as<T: Number>(file: &NpyFile) -> Result<Matrix<T>, ReadError> {
-    match file.data_type() {
+    match file.data_type {
         ElementType::Bf16 if T::TYPE != ElementType::Bf16 => {
             Ok(file.read::<Bf16>()?.converted()?)
         }

@@ -231,8 +231,7 @@ fn a_damaged_file_fails_before_anything_is_run_or_written() {
     folder.matrix("b.npy", (3, 4), |_, _| 1.0f32);
     let whole = fs::read(folder.path("b.npy")).unwrap();
     fs::write(folder.path("a.npy"), &whole[..whole.len() - 1]).unwrap();
-    let why =
-        "is truncated: 3 x 4 elements of f32 take 48 bytes after the header, but there are 47";
+    let why = "3 x 4 elements of f32 take 48 bytes after the header, but there are 47";
     folder.refuses("--a a.npy --b b.npy --out d.npy", 1, why);
     assert_eq!(folder.names(), ["a.npy", "b.npy"]);
 }
@@ -312,7 +311,7 @@ fn a_device_is_written_to_and_what_cannot_be_is_said_before_anything_runs() {
     let report = run_in(folder.0.path(), &format!("{SMALL} --out /dev/full"));
     let why = "error: `/dev/full` cannot be written: no space left on device.\n";
     assert_eq!((report.code, report.err.as_str()), (Some(1), why));
-    for target in ["/dev/stdin", "/dev/fd/99", "none/d.npy", "/proc/d.npy"] {
+    for target in ["/dev/fd/99", "none/d.npy", "/proc/d.npy"] {
         // More than any memory holds: it would fail otherwise if it ran.
         let arguments = format!("--size 1000000000 --kernel naive --out {target}");
         folder.refuses(&arguments, 1, &format!("`{target}` cannot be written: "));
