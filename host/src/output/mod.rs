@@ -78,15 +78,12 @@ impl Output {
             path: path.to_path_buf(),
             reason,
         };
-        let sink = match Place::of(path).map_err(refuse)? {
+        let sink = match place::of(path).map_err(refuse)? {
             Place::File(target) => Sink::replacing(target),
-            stream => stream
-                .stream()
-                .map_err(|error| clause(&error))
-                .map(|stream| {
-                    let held = Vec::new();
-                    Sink::Stream { stream, held }
-                }),
+            Place::Stream(stream) => {
+                let held = Vec::new();
+                Ok(Sink::Stream { stream, held })
+            }
         };
         Ok(Output {
             path: path.to_path_buf(),
@@ -220,10 +217,6 @@ mod tests {
         names
     }
 
-    fn refusal(path: &Path) -> String {
-        Output::open(path).unwrap_err().to_string()
-    }
-
     #[test]
     fn the_target_is_untouched_until_the_commit_and_then_whole() {
         let folder = tempfile::tempdir().unwrap();
@@ -256,26 +249,25 @@ mod tests {
     fn what_cannot_be_written_is_refused_at_once_and_named() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().display();
-        assert_eq!(
-            refusal(folder.path()),
-            format!("`{path}` cannot be written: it is a folder.")
-        );
-        assert_eq!(
-            refusal(&folder.path().join("none/out")),
-            format!("`{path}/none/out` cannot be written: there is no folder `{path}/none`.")
-        );
-        assert_eq!(
-            refusal(&folder.path().join("new/")),
-            format!("`{path}/new/` cannot be written: there is no such folder.")
-        );
-        assert_eq!(
-            refusal(Path::new("/proc/out")),
-            "`/proc/out` cannot be written: no file can be made in `/proc`: no such file or directory."
-        );
-        assert_eq!(
-            refusal(Path::new("")),
-            "`` cannot be written: it names no file."
-        );
+        for (name, why) in [
+            (format!("{path}"), "it is a folder".to_string()),
+            (
+                format!("{path}/none/out"),
+                format!("there is no folder `{path}/none`"),
+            ),
+            (
+                format!("{path}/new/"),
+                "there is no such folder".to_string(),
+            ),
+            (
+                "/proc/out".to_string(),
+                "no file can be made in `/proc`: no such file or directory".to_string(),
+            ),
+            (String::new(), "it names no file".to_string()),
+        ] {
+            let error = Output::open(Path::new(&name)).unwrap_err().to_string();
+            assert_eq!(error, format!("`{name}` cannot be written: {why}."));
+        }
         assert!(names(folder.path()).is_empty());
     }
 
