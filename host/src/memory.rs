@@ -47,16 +47,17 @@ pub fn check(shape: Shape, storage: Storage, element_bytes: usize) -> Result<(),
     check_against(shape, storage, element_bytes, total())
 }
 
-/// This machine's memory in bytes, if the system reports it.
-pub fn total() -> Option<u64> {
-    total_bytes(&std::fs::read_to_string("/proc/meminfo").ok()?)
+/// This machine's memory in bytes.
+pub fn total() -> u64 {
+    let system = rustix::system::sysinfo();
+    system.totalram.saturating_mul(system.mem_unit.into())
 }
 
 fn check_against(
     shape: Shape,
     Storage { padding, batch, .. }: Storage,
     element_bytes: usize,
-    total: Option<u64>,
+    total: u64,
 ) -> Result<(), TooLarge> {
     // Floating-point numbers do not overflow, and a byte more or less decides nothing.
     let [m, n, k] = [shape.m, shape.n, shape.k].map(|extent| extent as f64);
@@ -64,24 +65,15 @@ fn check_against(
     let padding = m * a + k * b + m * c;
     let elements = (m * k + k * n + m * n + padding) * batch as f64;
     let needed_bytes = elements * COPIES * element_bytes as f64;
-    match total {
-        Some(total) if needed_bytes > total as f64 => Err(TooLarge {
+    match needed_bytes > total as f64 {
+        true => Err(TooLarge {
             shape,
             batch,
             needed_bytes,
             total: total >> 30,
         }),
-        _ => Ok(()),
+        false => Ok(()),
     }
-}
-
-/// The machine's memory, from the text of `/proc/meminfo`.
-fn total_bytes(text: &str) -> Option<u64> {
-    let line = text
-        .lines()
-        .find_map(|line| line.strip_prefix("MemTotal:"))?;
-    let kibibytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
-    kibibytes.checked_mul(1024)
 }
 
 #[cfg(test)]
@@ -89,54 +81,30 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_total_is_read_in_bytes() {
-        let text = "MemTotal:       24659152 kB\nMemFree:         1000 kB\n";
-        assert_eq!(total_bytes(text), Some(24_659_152 * 1024));
-        assert_eq!(total_bytes("MemFree: 1 kB\n"), None);
-        assert_eq!(total_bytes("MemTotal: many kB\n"), None);
-    }
-
-    #[test]
     fn what_does_not_fit_is_refused_with_both_sizes() {
         let cube = Shape::cube(1 << 14); // 1 GiB a matrix of f32
-        for (shape, padding, batch, fits, start) in [
-            (
-                cube,
-                0,
-                1,
-                9,
-                "16384 x 16384 x 16384 needs about 9 GiB of memory",
-            ),
+        let of = "(16384 x 16384 x 16384)";
+        for (padding, batch, fits, subject) in [
+            (0, 1, 9, of.trim_matches(['(', ')']).to_string()),
             // Rows that are twice as long.
-            (
-                cube,
-                1 << 14,
-                1,
-                18,
-                "16384 x 16384 x 16384 needs about 18 GiB",
-            ),
-            (
-                cube,
-                0,
-                3,
-                27,
-                "A batch of 3 x (16384 x 16384 x 16384) needs about 27 GiB",
-            ),
+            (1 << 14, 1, 18, of.trim_matches(['(', ')']).to_string()),
+            (0, 3, 27, format!("A batch of 3 x {of}")),
         ] {
             let storage = Storage {
                 padding: [padding; 3],
                 batch,
                 ..Storage::COMPACT
             };
-            let check = |gib: u64| check_against(shape, storage, 4, Some(gib << 30));
+            let check = |gib: u64| check_against(cube, storage, 4, gib << 30);
             assert_eq!(check(fits), Ok(()));
             let text = check(fits - 1).unwrap_err().to_string();
-            assert!(text.starts_with(start), "{text}");
+            let start = format!("{subject} needs about {fits} GiB of memory");
+            assert!(text.starts_with(&start), "{text}");
             assert!(text.contains(&format!("has {} GiB", fits - 1)), "{text}");
         }
         // Sizes beyond any memory do not overflow.
         let most = Shape::cube(usize::MAX);
-        let refused = check_against(most, Storage::COMPACT, 4, Some(u64::MAX));
+        let refused = check_against(most, Storage::COMPACT, 4, u64::MAX);
         let text = refused.unwrap_err().to_string();
         assert!(text.contains(" needs about 1.1e31 GiB of "), "{text}");
     }

@@ -249,7 +249,7 @@ fn predict<T: Element>(
         return PROVEN;
     }
     let on_host = (world.size() / hosts).max(1) as f64;
-    let of_rank = memory::total().map_or(f64::INFINITY, |bytes| bytes as f64 / on_host);
+    let of_rank = memory::total() as f64 / on_host;
     let question = Question {
         shape,
         data_type: request.data_type,
