@@ -259,36 +259,6 @@ impl Split {
             .max()
             .unwrap_or(0)
     }
-
-    /// The bandwidth in bytes a second at which no device that multiplies at `flops_per_s` waits
-    /// for a panel: while it multiplies one panel the next one is in flight. `None` if nothing is
-    /// sent.
-    ///
-    /// A panel of B with `w` columns takes `k * w * bytes / bandwidth` to send, and its product
-    /// with `h` rows of A takes `2 * h * w * k / flops_per_s`.
-    pub fn bandwidth_that_hides(&self, flops_per_s: f64, element_bytes: usize) -> Option<f64> {
-        let needed = (0..self.devices()).flat_map(|device| {
-            let blocks = self.blocks(device);
-            // While a block is computed, the panels of the next one are sent.
-            let mut known = vec![Panel::A(device), Panel::B(device)];
-            let pairs: Vec<f64> = blocks
-                .windows(2)
-                .filter_map(|pair| {
-                    known.extend([Panel::A(pair[0].a), Panel::B(pair[0].b)]);
-                    let next = [Panel::A(pair[1].a), Panel::B(pair[1].b)];
-                    let new = next.into_iter().filter(|panel| !known.contains(panel));
-                    let elements: usize = new.map(|panel| self.elements(panel)).sum();
-                    let shape = Shape::new(pair[0].rows.len(), pair[0].columns.len(), self.shape.k);
-                    let seconds = shape.flops() / flops_per_s;
-                    (elements > 0).then(|| (elements * element_bytes) as f64 / seconds)
-                })
-                .collect();
-            pairs
-        });
-        needed.fold(None, |most: Option<f64>, next| {
-            Some(most.map_or(next, |most| most.max(next)))
-        })
-    }
 }
 
 /// The cuts of `size` lines for `parts` panels: almost even, at multiples of a power of two that
@@ -483,17 +453,5 @@ mod tests {
         assert_eq!(cuts(5, 2), [0, 2, 5]);
         assert_eq!(cuts(1, 3), [0, 0, 0, 1]);
         assert_eq!(cuts(0, 2), [0, 0, 0]);
-    }
-
-    #[test]
-    fn a_panel_is_hidden_if_it_travels_while_as_large_a_one_is_multiplied() {
-        let split = Split::with_grid(Shape::cube(8192), (2, 1));
-        // 4096 columns of B, of 8192 elements of 4 bytes, while 4096 x 4096 x 8192 are multiplied.
-        let seconds = 2.0 * 4096.0 * 4096.0 * 8192.0 / 50e12;
-        let bytes = 4096.0 * 8192.0 * 4.0;
-        let needed = split.bandwidth_that_hides(50e12, 4).unwrap();
-        assert!((needed / (bytes / seconds) - 1.0).abs() < 1e-12);
-        let alone = Split::of(Shape::cube(8192), 1);
-        assert_eq!(alone.bandwidth_that_hides(50e12, 4), None);
     }
 }

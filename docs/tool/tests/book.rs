@@ -296,7 +296,7 @@ fn is_taken(command: &str, arguments: &[&str]) -> Result<(), Failed> {
         .skip_while(|word| !["--kernel", "ptx", "explain"].contains(word))
         .nth(1);
     for name in kernels.iter().flat_map(|names| names.split(',')) {
-        let is_there = |data_type| ask(KERNELS, RUNGS, &[name.to_string()], data_type).is_ok();
+        let is_there = |data_type| ask(&[name.to_string()], data_type).is_ok();
         let is_there = DataType::ALL.into_iter().any(is_there);
         assert!(is_there, "`{command}`: there is no kernel `{name}`");
     }

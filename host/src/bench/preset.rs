@@ -95,8 +95,7 @@ mod tests {
     #[test]
     fn every_row_has_a_kernel_of_the_ladder_with_as_many_threads_a_cta_as_the_reports() {
         let names: Vec<String> = kernels().map(String::from).collect();
-        let variants =
-            select::kernels(gpu_gemm::gpu_kernels::KERNELS, &names, DataType::F32).unwrap();
+        let variants = select::kernels(&names, DataType::F32).unwrap();
         assert_eq!(variants.len(), TABLE.len() - 1);
         for variant in variants {
             assert_eq!(variant.block.threads(), 16 * 16, "{}", variant.name);

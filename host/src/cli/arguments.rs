@@ -1,6 +1,8 @@
 //! The arguments of the program, and its subcommands.
 
-use clap::{Args, Parser, Subcommand};
+use std::io::{self, Write};
+
+use clap::{CommandFactory, Parser, Subcommand};
 use clap_complete::Shell;
 
 use super::matrices::{MatrixArguments, ProblemArguments};
@@ -74,14 +76,16 @@ pub(super) enum Command {
     #[command(name = "opencl")]
     OpenCl(opencl::OpenCl),
     /// Write a script for completions: `rust-gemm completions bash`
-    Completions(Completions),
-    /// Write the man page, as roff
-    Man,
+    Completions {
+        /// The shell
+        shell: Shell,
+    },
 }
 
-/// Which shell the completions are for.
-#[derive(Debug, Args)]
-pub(super) struct Completions {
-    /// The shell
-    pub(super) shell: Shell,
+/// Writes a script that makes the shell complete options and subcommands.
+pub(super) fn completions(shell: Shell, out: &mut dyn Write) -> io::Result<()> {
+    let mut script = Vec::new();
+    // It panics if it cannot write, so it writes to memory.
+    clap_complete::generate(shell, &mut Arguments::command(), "rust-gemm", &mut script);
+    out.write_all(&script)
 }

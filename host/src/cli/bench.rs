@@ -14,12 +14,11 @@ use super::values;
 use crate::bench::export::Exports;
 use crate::bench::table::{self, Tables};
 use crate::bench::{self, Earlier, Plan, Preset, Results, Target, preset, shapes};
-use crate::cpu::RUNGS;
 use crate::measure::Effort;
 use crate::prove::{NATIVE, Request};
 use crate::rung::{AUTO, Asked};
 use crate::select;
-use gpu_gemm::{Chooser, DataType, Device, KERNELS, Shape};
+use gpu_gemm::{Chooser, DataType, Device, Shape};
 
 /// Proves and times kernels at several sizes; on a GPU, their runs alternate with those of cuBLAS.
 #[derive(Debug, Args)]
@@ -88,8 +87,8 @@ pub(super) fn bench(
         (None, []) => vec!["all".to_string()],
         (_, names) => names.to_vec(),
     };
-    let data_type = select::type_for(arguments.dtype, KERNELS, RUNGS, &kernels);
-    let asked = select::ask(KERNELS, RUNGS, &kernels, data_type).map_err(usage)?;
+    let data_type = select::type_for(arguments.dtype, &kernels);
+    let asked = select::ask(&kernels, data_type).map_err(usage)?;
     let asked = running::allowed(asked, &kernels, arguments.running.math, notes)?;
     bench_asked(arguments, (asked, data_type), out, notes)
 }

@@ -12,7 +12,6 @@ mod opencl;
 pub mod operands;
 mod ptx;
 mod running;
-mod shell;
 pub mod sizes;
 mod tune;
 pub mod values;
@@ -71,10 +70,9 @@ pub fn run(
         Some(Command::Doctor) => Ok(finish(doctor::examine(out), notes, PROVEN)),
         Some(Command::Ptx(asked)) => ptx::ptx(asked, out, notes),
         Some(Command::OpenCl(asked)) => opencl::opencl(asked, out, notes),
-        Some(Command::Completions(asked)) => {
-            Ok(finish(shell::completions(asked, out), notes, PROVEN))
+        Some(Command::Completions { shell }) => {
+            Ok(finish(arguments::completions(*shell, out), notes, PROVEN))
         }
-        Some(Command::Man) => Ok(finish(shell::man(out), notes, PROVEN)),
         None if arguments.list => {
             let list = report::List::of(gpu_gemm::KERNELS, cpu::RUNGS);
             let written = list.write(arguments.format, out);

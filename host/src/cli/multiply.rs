@@ -7,7 +7,6 @@ use super::arguments::Arguments;
 use super::exit::{FAILED, PROVEN, Stop, failed, finish, note, noted, usage};
 use super::matrices::{default_size, matrices};
 use super::running::{self, Math};
-use crate::cpu;
 use crate::measure::cublas;
 use crate::output::{self, Output};
 use crate::prove::{self, Baseline, EvaluateError, Request};
@@ -21,15 +20,14 @@ pub(super) fn multiply(
     out: &mut dyn Write,
     notes: &mut dyn Write,
 ) -> Result<u8, Stop> {
-    let (kernels, rungs) = (gpu_gemm::KERNELS, cpu::RUNGS);
-    let of_kernels = select::type_for(None, kernels, rungs, &arguments.kernel);
+    let of_kernels = select::type_for(None, &arguments.kernel);
     let matrices = matrices(&arguments.problem, &arguments.matrices, of_kernels)?;
     let data_type = matrices.data_type;
     let names = match &arguments.kernel[..] {
-        [] => &[select::default_for(kernels, rungs, data_type).to_string()],
+        [] => &[select::default_for(data_type).to_string()],
         names => names,
     };
-    let asked = select::ask(kernels, rungs, names, data_type).map_err(usage)?;
+    let asked = select::ask(names, data_type).map_err(usage)?;
     let math = arguments.running.math;
     let asked = running::allowed(asked, names, math, notes)?;
     let storage = arguments.problem.operands.storage(&asked)?;

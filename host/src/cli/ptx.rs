@@ -4,24 +4,17 @@ use std::error::Error;
 use std::io::{self, Write};
 
 use clap::Args;
-use nvvm::{NvvmArch, Toolkit, nvdisasm, ptxas};
+use nvvm::{NvvmArch, nvdisasm};
 
-use super::exit::{PROVEN, Stop, failed, finish, usage};
-use super::values;
-use crate::listing::{self, ptx, sass, statistics::Statistics};
-use crate::select;
-use gpu_gemm::device::{compiled, driver, ptx as text};
-use gpu_gemm::{DataType, KERNELS};
+use super::exit::{PROVEN, Stop, failed, finish};
+use super::values::KernelArguments;
+use crate::listing::{self, assembled, ptx, sass, statistics::Statistics};
+use gpu_gemm::device::{driver, ptx as text};
 
 #[derive(Debug, Args)]
 pub(super) struct Ptx {
-    /// A kernel or a variant, as `--list` shows them, `all`, or a pattern such as `tiled-*`
-    #[arg(value_name = "KERNEL")]
-    kernel: String,
-
-    /// The type of the elements [default: f32, or the first that the kernels multiply]
-    #[arg(long, value_name = "TYPE", value_parser = values::data_type())]
-    dtype: Option<DataType>,
+    #[command(flatten)]
+    kernels: KernelArguments,
 
     /// Only the PTX, without the lines: a module that ptxas takes
     #[arg(long, conflicts_with = "sass")]
@@ -40,15 +33,11 @@ pub(super) struct Ptx {
     arch: Option<NvvmArch>,
 }
 
-const NO_TOOLKIT: &str = "There is no ptxas here to make machine code from PTX; install a CUDA toolkit or the Python \
-                          package nvidia-cuda-nvcc-cu12.";
 const NO_NVDISASM: &str = "There is no nvdisasm here to write machine code as text; install a CUDA toolkit or the \
                            Python package nvidia-cuda-nvdisasm, or put nvdisasm into PATH.";
 
 pub(super) fn ptx(asked: &Ptx, out: &mut dyn Write, notes: &mut dyn Write) -> Result<u8, Stop> {
-    let names = std::slice::from_ref(&asked.kernel);
-    let data_type = select::type_for(asked.dtype, KERNELS, &[], names);
-    let variants = select::kernels(KERNELS, names, data_type).map_err(usage)?;
+    let variants = asked.kernels.variants()?;
     let listings = variants.iter();
     let listings = listings.map(|variant| listing_of(variant.entry.name, asked));
     let listings: Result<Vec<Vec<u8>>, Box<dyn Error>> = listings.collect();
@@ -57,56 +46,36 @@ pub(super) fn ptx(asked: &Ptx, out: &mut dyn Write, notes: &mut dyn Write) -> Re
 }
 
 fn listing_of(entry: &'static str, asked: &Ptx) -> Result<Vec<u8>, Box<dyn Error>> {
-    if let Some(reason) = compiled::why_absent() {
-        return Err(format!("There is no PTX in this build. {reason}").into());
-    }
     let arch = asked.arch.unwrap_or_else(architecture_here);
-    let number = text::architecture(&arch.sm()).unwrap_or_default();
-    let module = compiled::module_for(number)?.kernel(entry)?;
+    let module = assembled::module(entry, arch)?;
     if asked.raw {
         return Ok(text::without_lines(&module).into_bytes());
     }
-    let lines = match asked.sass {
-        false => ptx::kernel(&module, entry),
-        true => {
-            let (sm, code) = machine_code(&module, entry, arch)?;
-            if asked.statistics {
-                let statistics = Statistics::of(&code);
-                return Ok(format!("{entry} for {sm}\n{statistics}").into_bytes());
-            }
-            sass::listing(&code)
+    let mut lines = ptx::kernel(&module, entry);
+    if asked.sass {
+        let assembled = assembled::of(&module, arch)?;
+        let nvdisasm = nvdisasm::find().ok_or(NO_NVDISASM)?;
+        let text = nvdisasm::disassemble(&nvdisasm, &assembled.cubin)?;
+        let mut code = sass::parse(&text, entry);
+        sass::correct_files(&mut code, &lines);
+        if asked.statistics {
+            let (sm, statistics) = (assembled.sm, Statistics::of(&code));
+            return Ok(format!("{entry} for {sm}\n{statistics}").into_bytes());
         }
-    };
+        lines = sass::listing(&code);
+    }
     let mut text = Vec::new();
     // Writing to memory does not fail.
     let _: io::Result<()> = listing::write(&lines, &mut text);
     Ok(text)
 }
 
-/// The architecture, such as `sm_90`, and a kernel's machine code for it.
-fn machine_code(
-    module: &str,
-    entry: &str,
-    arch: NvvmArch,
-) -> Result<(String, Vec<sass::Item>), Box<dyn Error>> {
-    let toolkit = Toolkit::find().ok_or(NO_TOOLKIT)?;
-    let nvdisasm = nvdisasm::find().ok_or(NO_NVDISASM)?;
-    let assembled = ptxas::assemble(&toolkit, module, arch)?;
-    let text = nvdisasm::disassemble(&nvdisasm, &assembled.cubin)?;
-    let mut code = sass::parse(&text, entry);
-    sass::correct_files(&mut code, &ptx::kernel(module, entry));
-    Ok((assembled.sm, code))
-}
-
 /// Reads `sm_90`.
 fn architecture(name: &str) -> Result<NvvmArch, String> {
-    NvvmArch::ALL
-        .into_iter()
-        .find(|arch| arch.sm() == name)
-        .ok_or_else(|| {
-            let known = NvvmArch::ALL.map(NvvmArch::sm);
-            format!("choose one of {}", known.join(", "))
-        })
+    assembled::architecture(name).ok_or_else(|| {
+        let known = NvvmArch::ALL.map(NvvmArch::sm);
+        format!("choose one of {}", known.join(", "))
+    })
 }
 
 /// The architecture of the first GPU, or the newest known one whose code it runs; without a GPU,

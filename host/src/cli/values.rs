@@ -1,9 +1,42 @@
 //! How the command line spells values, and their descriptions for the help.
 
+use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
-use gpu_gemm::DataType;
+use gpu_gemm::{DataType, Variant};
 
+use super::exit::{Stop, usage};
 use super::sizes::size;
+use crate::rung::Asked;
+use crate::select;
+
+/// The kernels that a subcommand describes.
+#[derive(Debug, Args)]
+pub struct KernelArguments {
+    /// A kernel or a variant, as `--list` shows them, `all`, or a pattern such as `tiled-*`; for
+    /// `explain` also a CPU rung, `cpu`, or `auto` for the kernel that suits the shape
+    kernel: String,
+
+    /// The type of the elements [default: f32, or the first that the kernels multiply]
+    #[arg(long, value_name = "TYPE", value_parser = data_type())]
+    dtype: Option<DataType>,
+}
+
+impl KernelArguments {
+    /// The variants that multiply the type.
+    pub fn variants(&self) -> Result<Vec<&'static Variant>, Stop> {
+        let names = std::slice::from_ref(&self.kernel);
+        let data_type = select::type_for(self.dtype, names);
+        select::kernels(names, data_type).map_err(usage)
+    }
+
+    /// The variants and CPU rungs, or `auto`, and the type.
+    pub fn asked(&self) -> Result<(Vec<Asked>, DataType), Stop> {
+        let names = std::slice::from_ref(&self.kernel);
+        let data_type = select::type_for(self.dtype, names);
+        let asked = select::ask(names, data_type).map_err(usage)?;
+        Ok((asked, data_type))
+    }
+}
 
 /// Parses the name of a data type.
 pub fn data_type() -> impl TypedValueParser<Value = DataType> {

@@ -8,7 +8,6 @@
 use gpu_gemm::gpu::Gpu;
 use gpu_gemm::gpu::occupancy::WARP;
 use gpu_gemm::gpu_kernels::spec::{ElementType, Variant};
-use serde::Serialize;
 
 use super::roofline::Roofline;
 use crate::listing::record::{self, Counts};
@@ -20,7 +19,7 @@ const ISSUED: f64 = 4.0;
 const LOADS: f64 = 1.0;
 
 /// The ceilings set by the instructions of the mainloop.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Ceilings {
     /// The architecture of the counted machine code, such as `sm_90`.
     pub architecture: &'static str,
@@ -29,7 +28,7 @@ pub struct Ceilings {
     pub multiply_adds: usize,
     pub shared_loads: usize,
     pub global_loads: usize,
-    /// The speed if the SM only started those loads, one per clock; null if there are none.
+    /// The speed if the SM only started those loads, one per clock; none without loads.
     pub loads_flops_per_s: Option<f64>,
     /// The speed if it issued four of those instructions in every clock.
     pub issue_flops_per_s: f64,
@@ -167,7 +166,7 @@ mod tests {
         for size in &results.sizes {
             for variant in variants() {
                 // As if every read of global memory hit a cache.
-                let roofline = Roofline::of(&gpu, false, variant, f64::INFINITY);
+                let roofline = Roofline::of(&gpu, variant, f64::INFINITY);
                 let Some(ceilings) = Ceilings::of(variant, &gpu, &roofline) else {
                     continue;
                 };

@@ -3,15 +3,13 @@
 //!
 //! | file | what it does |
 //! | --- | --- |
-//! | `explanation.rs` | the facts, as written to JSON |
-//! | `launched.rs` | its launches, tiles and traffic |
+//! | `explanation.rs` | the facts |
 //! | `auto.rs` | the choice of `auto`, and the reason |
 //! | `cpu.rs` | the explanation of a CPU rung |
 //! | `roofline.rs` | its place under a GPU's roofline |
 //! | `ceilings.rs` | the ceilings of its mainloop's loads and instructions |
 //! | `work.rs` | operand copies, stream-K and the N remainder |
 //! | `resources.rs` | ptxas's report on the kernel, and how many CTAs fit on an SM |
-//! | `split.rs` | the work and the transfers of each of several devices |
 //! | `data_sheets.rs` | GPUs that need not be present |
 //! | `text.rs` | the explanation for people |
 
@@ -20,16 +18,12 @@ mod ceilings;
 mod cpu;
 pub mod data_sheets;
 mod explanation;
-mod launched;
 mod resources;
 mod roofline;
-mod split;
 mod text;
 mod work;
 
-pub use auto::{Auto, Candidate};
-pub use ceilings::Ceilings;
-pub use cpu::CpuExplanation;
+pub use auto::write_choice;
+pub use cpu::write_cpu;
 pub use explanation::{ExplainError, Explanation, Question};
-pub use split::Divided;
 pub use text::write;

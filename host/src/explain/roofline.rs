@@ -2,18 +2,10 @@
 
 use gpu_gemm::Variant;
 use gpu_gemm::gpu::Gpu;
-use serde::Serialize;
 
 /// The position of a kernel in the roofline model of a GPU.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug)]
 pub struct Roofline {
-    pub gpu: String,
-    /// Whether it is present; otherwise its figures come from a data sheet.
-    pub gpu_is_here: bool,
-    pub compute_capability: String,
-    pub sms: u32,
-    pub clock_mhz: u32,
-    pub bandwidth_bytes_per_s: f64,
     /// The peak of the unit on which the kernel multiplies.
     pub peak_flops_per_s: f64,
     /// The intensity above which arithmetic is the limit.
@@ -25,16 +17,10 @@ pub struct Roofline {
 }
 
 impl Roofline {
-    pub(super) fn of(gpu: &Gpu, gpu_is_here: bool, variant: &Variant, intensity: f64) -> Roofline {
+    pub(super) fn of(gpu: &Gpu, variant: &Variant, intensity: f64) -> Roofline {
         let peak = gpu.peak_of(variant);
         let ridge = peak / gpu.bandwidth_bytes_per_s;
         Roofline {
-            gpu: gpu.name.clone(),
-            gpu_is_here,
-            compute_capability: format!("{}.{}", gpu.capability.major, gpu.capability.minor),
-            sms: gpu.sms,
-            clock_mhz: gpu.clock_mhz,
-            bandwidth_bytes_per_s: gpu.bandwidth_bytes_per_s,
             peak_flops_per_s: peak,
             ridge,
             bound: match intensity < ridge {

@@ -3,45 +3,39 @@
 use std::io::{self, Write};
 
 use super::explanation::Explanation;
+use super::resources;
+use super::work::{Copied, Remainder, Work};
 use crate::report::{new_table, speed};
-use crate::traffic::{Access, By, Direction, Space, Traffic};
+use crate::traffic::{self, Access, By, Direction, Space};
+use gpu_gemm::gpu::occupancy::{WARP, Waves};
 use gpu_gemm::gpu_kernels::spec::Unit;
+use gpu_gemm::launch::Waits;
+use gpu_gemm::plan::Panel;
 use gpu_gemm::text::plural;
 use serde::Serialize;
 
 /// Writes the explanation.
 pub fn write(explanation: &Explanation, out: &mut dyn Write) -> io::Result<()> {
-    let Explanation {
-        kernel,
-        idea,
-        source,
-        dtype,
-        cut,
-        ..
-    } = explanation;
-    if let Some(auto) = &explanation.auto {
-        auto.write(&explanation.roofline.gpu, out)?;
-    }
-    if let Some(split) = &explanation.split {
-        split.write(out)?;
-    }
-    writeln!(out, "{kernel}: {idea}")?;
-    let shape = explanation.shape();
-    writeln!(out, "{source}; {shape} of {dtype} (m x n x k)\n")?;
-    let threads = plural(u64::from(cut.threads), "thread");
-    let warps = plural(u64::from(cut.warps()), "warp");
-    let tile = match (cut.tile_m, cut.tile_n, cut.tile_k) {
+    let variant = explanation.variant();
+    let kernel = gpu_gemm::gpu_kernels::kernel_of(variant);
+    let (idea, source) = kernel.map_or(("", ""), |kernel| (kernel.idea, kernel.source));
+    writeln!(out, "{}: {idea}", variant.name)?;
+    let (shape, data_type) = (explanation.question.shape, variant.types.data_type());
+    writeln!(out, "{source}; {shape} of {data_type} (m x n x k)\n")?;
+    let tile = match (variant.tile.m, variant.tile.n, variant.tile.k) {
         (m, n, 1) => format!("{m} x {n}"),
         (m, n, k) => format!("{m} x {n}, {k} of k at a time"),
     };
     writeln!(
         out,
-        "CTA        {threads} in {warps}, for a block tile of {tile}"
+        "CTA        {} in {}, for a block tile of {tile}",
+        plural(u64::from(variant.block.threads()), "thread"),
+        plural(u64::from(warps(explanation)), "warp")
     )?;
-    let (thread_m, thread_n) = (cut.thread_m, cut.thread_n);
+    let (thread_m, thread_n) = variant.thread_tile;
     writeln!(out, "thread     a thread tile of {thread_m} x {thread_n}")?;
-    if let Unit::TensorCores { warp_tile: (m, n) } = explanation.variant.unit {
-        let unit = explanation.unit;
+    if let Unit::TensorCores { warp_tile: (m, n) } = variant.unit {
+        let unit = variant.unit.name();
         writeln!(out, "warp       a warp tile of {m} x {n}, on {unit}")?;
     }
     write_work(explanation, out)?;
@@ -50,6 +44,11 @@ pub fn write(explanation: &Explanation, out: &mut dyn Write) -> io::Result<()> {
     write_roofline(explanation, out)?;
     write_ceilings(explanation, out)?;
     write_resources(explanation, out)
+}
+
+/// Warps of a CTA.
+fn warps(explanation: &Explanation) -> u32 {
+    explanation.variant().block.threads().div_ceil(WARP)
 }
 
 /// The launches, in order.
@@ -64,17 +63,17 @@ fn launches(explanation: &Explanation) -> impl std::fmt::Display {
         "begins",
     ];
     table.set_header(head);
-    for launch in &explanation.launches {
-        let ctas = u128::from(launch.grid_x) * u128::from(launch.grid_y);
-        let begins = match launch.begins_early {
-            true => "early, waits in the kernel",
-            false => "after all earlier work",
+    for launch in explanation.plan.launches() {
+        let ((x, y), (threads_x, threads_y)) = (launch.grid, launch.block);
+        let begins = match launch.waits {
+            Waits::InTheKernel => "early, waits in the kernel",
+            _ => "after all earlier work",
         };
         table.add_row([
-            launch.kernel.to_string(),
-            format!("{} x {}", launch.grid_x, launch.grid_y),
-            grouped(ctas),
-            format!("{} x {}", launch.block_x, launch.block_y),
+            launch.kernel.name.to_string(),
+            format!("{x} x {y}"),
+            grouped(launch.ctas().into()),
+            format!("{threads_x} x {threads_y}"),
             bytes(launch.dynamic_shared_bytes.into()),
             begins.to_string(),
         ]);
@@ -84,14 +83,15 @@ fn launches(explanation: &Explanation) -> impl std::fmt::Display {
 
 /// Operand copies, and each CTA's work if it is not one tile.
 fn write_work(explanation: &Explanation, out: &mut dyn Write) -> io::Result<()> {
-    if explanation.is_transposed {
+    let plan = &explanation.plan;
+    if plan.panels().iter().any(Panel::is_transposed) {
         let meaning = "its rows are columns of C, and its B is A";
         writeln!(
             out,
             "transposed the kernel computes C^T = B^T * A^T: {meaning}"
         )?;
     }
-    for copy in &explanation.copies {
+    for copy in Copied::of(plan) {
         let (matrix, rows, columns) = (copy.matrix, copy.rows, copy.columns);
         let is = if copy.transposed {
             "transposed"
@@ -107,7 +107,7 @@ fn write_work(explanation: &Explanation, out: &mut dyn Write) -> io::Result<()> 
             "copy       {matrix} is {is} to {rows} x {columns}{zeros}"
         )?;
     }
-    if let Some(work) = &explanation.stream_k {
+    if let Some(work) = Work::of(plan) {
         let first = match work.data_parallel_waves {
             0 => String::new(),
             1 => ", the first with a tile each".to_string(),
@@ -132,7 +132,7 @@ fn write_work(explanation: &Explanation, out: &mut dyn Write) -> io::Result<()> 
             )?,
         }
     }
-    let Some(remainder) = &explanation.n_remainder else {
+    let Some(remainder) = Remainder::of(plan) else {
         return Ok(());
     };
     let (columns, kernel) = (plural(remainder.columns as u64, "column"), remainder.kernel);
@@ -145,15 +145,13 @@ fn write_work(explanation: &Explanation, out: &mut dyn Write) -> io::Result<()> 
 
 fn write_traffic(explanation: &Explanation, out: &mut dyn Write) -> io::Result<()> {
     // The launch is named unless the kernel alone moves all elements.
-    let is_alone = explanation
-        .traffic
-        .iter()
-        .all(|moved| moved.by == By::Kernel);
+    let traffic = &explanation.traffic;
+    let is_alone = traffic.accesses.iter().all(|moved| moved.by == By::Kernel);
     let mut table = new_table();
     let by = (!is_alone).then_some("by");
     let head = ["memory", "", "matrix", "formula", "elements", "bytes"];
     table.set_header(by.into_iter().chain(head));
-    for moved in &explanation.traffic {
+    for moved in &traffic.accesses {
         let by = (!is_alone).then(|| spelled(moved.by));
         let row = [
             spelled(moved.space),
@@ -166,9 +164,6 @@ fn write_traffic(explanation: &Explanation, out: &mut dyn Write) -> io::Result<(
         table.add_row(by.into_iter().chain(row));
     }
     writeln!(out, "{table}\n")?;
-    let traffic = Traffic {
-        accesses: explanation.traffic.clone(),
-    };
     for memory in [Space::Global, Space::Shared] {
         let moved = [Direction::Read, Direction::Write].map(|way| traffic.bytes(memory, way));
         if moved != [0, 0] {
@@ -177,36 +172,35 @@ fn write_traffic(explanation: &Explanation, out: &mut dyn Write) -> io::Result<(
         }
     }
     let is_beside_formula = |moved: &Access| moved.is_beside_formula;
-    if explanation.cut.ragged || explanation.traffic.iter().any(is_beside_formula) {
+    if explanation.is_ragged() || traffic.accesses.iter().any(is_beside_formula) {
         let note =
             "Tiles do not divide this shape: those at the edges are staged and computed in full.";
         writeln!(out, "           {note}")?;
     }
+    let (question, types) = (&explanation.question, explanation.variant().types);
+    let compulsory =
+        traffic::compulsory_intensity(question.shape, types.data_type(), question.reads_c);
     writeln!(
         out,
-        "intensity  {:.2} operations a byte of global memory that threads request; {:.1} if every element moved once\n",
-        explanation.intensity, explanation.compulsory_intensity
+        "intensity  {:.2} operations a byte of global memory that threads request; {compulsory:.1} if every element moved once\n",
+        explanation.intensity
     )
 }
 
 fn write_roofline(explanation: &Explanation, out: &mut dyn Write) -> io::Result<()> {
-    let roofline = &explanation.roofline;
-    let (gpu, sms, clock) = (
-        &roofline.gpu,
-        plural(roofline.sms, "SM"),
-        roofline.clock_mhz,
-    );
-    let from = match roofline.gpu_is_here {
+    let (roofline, gpu) = (&explanation.roofline, &explanation.question.gpu);
+    let from = match explanation.question.gpu_is_here {
         true => "",
         false => " (not here: figures from its data sheet)",
     };
-    let (peak, memory) = (
-        speed(roofline.peak_flops_per_s),
-        roofline.bandwidth_bytes_per_s / 1e12,
-    );
     writeln!(
         out,
-        "GPU        {gpu}{from}: {sms} at {clock} MHz, peak {peak}, memory {memory:.2} TB/s"
+        "GPU        {}{from}: {} at {} MHz, peak {}, memory {:.2} TB/s",
+        gpu.name,
+        plural(gpu.sms, "SM"),
+        gpu.clock_mhz,
+        speed(roofline.peak_flops_per_s),
+        gpu.bandwidth_bytes_per_s / 1e12
     )?;
     let (intensity, ridge, bound) = (explanation.intensity, roofline.ridge, roofline.bound);
     let side = if bound == "memory" { "below" } else { "above" };
@@ -265,12 +259,15 @@ fn write_ceilings(explanation: &Explanation, out: &mut dyn Write) -> io::Result<
 }
 
 fn write_resources(explanation: &Explanation, out: &mut dyn Write) -> io::Result<()> {
-    let dynamic = explanation.cut.dynamic_shared_bytes;
-    let Some(resources) = &explanation.resources else {
-        let why = explanation.no_resources.as_deref().unwrap_or_default();
-        let dynamic = plural(dynamic, "byte");
-        writeln!(out, "registers  unknown, and so is occupancy. {why}")?;
-        return writeln!(out, "shared     {dynamic} of dynamic shared memory a CTA");
+    let (question, variant) = (&explanation.question, explanation.variant());
+    let dynamic = variant.dynamic_shared_bytes(question.shape.k);
+    let resources = match &explanation.resources {
+        Ok(resources) => resources,
+        Err(why) => {
+            let dynamic = plural(dynamic, "byte");
+            writeln!(out, "registers  unknown, and so is occupancy. {why}")?;
+            return writeln!(out, "shared     {dynamic} of dynamic shared memory a CTA");
+        }
     };
     let (registers, architecture) = (resources.registers, &resources.architecture);
     let spills = match (resources.spill_store_bytes, resources.spill_load_bytes) {
@@ -290,22 +287,22 @@ fn write_resources(explanation: &Explanation, out: &mut dyn Write) -> io::Result
     }
     let fixed = plural(resources.static_shared_bytes, "byte");
     writeln!(out, "shared     {fixed} static and {dynamic} dynamic a CTA")?;
-    if let Some(occupancy) = &explanation.occupancy {
-        let shared = occupancy.limits.shared_memory;
-        let shared = shared.map_or(String::new(), |limit| format!(", shared memory {limit}"));
-        writeln!(
-            out,
-            "occupancy  {:.0} %: {} of {} an SM, limited by {} (warps allow {}, CTAs {}, registers {}{shared})",
-            occupancy.occupancy * 100.0,
-            plural(occupancy.ctas, "CTA"),
-            plural(explanation.cut.warps(), "warp"),
-            occupancy.limited_by.join(" and "),
-            occupancy.limits.warps,
-            occupancy.limits.ctas,
-            occupancy.limits.registers
-        )?;
-    }
-    if let Some(waves) = &explanation.waves {
+    let gpu = &question.gpu;
+    let occupancy = resources::occupancy(gpu.capability, variant, resources, dynamic);
+    let shared = occupancy.limits.shared_memory;
+    let shared = shared.map_or(String::new(), |limit| format!(", shared memory {limit}"));
+    writeln!(
+        out,
+        "occupancy  {:.0} %: {} of {} an SM, limited by {} (warps allow {}, CTAs {}, registers {}{shared})",
+        occupancy.occupancy * 100.0,
+        plural(occupancy.ctas, "CTA"),
+        plural(warps(explanation), "warp"),
+        occupancy.limited_by.join(" and "),
+        occupancy.limits.warps,
+        occupancy.limits.ctas,
+        occupancy.limits.registers
+    )?;
+    if let Some(waves) = Waves::of(explanation.ctas(), occupancy.ctas, gpu.sms) {
         let (count, at_once) = (waves.waves, plural(waves.ctas_at_once, "CTA"));
         let full = waves.last * 100.0;
         writeln!(
@@ -316,7 +313,7 @@ fn write_resources(explanation: &Explanation, out: &mut dyn Write) -> io::Result
     Ok(())
 }
 
-/// A value as spelled in JSON.
+/// A value as serde spells it.
 fn spelled(value: impl Serialize) -> String {
     let value = serde_json::to_value(value).unwrap_or_default();
     value.as_str().unwrap_or_default().to_string()
@@ -354,29 +351,21 @@ fn bytes(count: u128) -> String {
 mod tests {
     use super::*;
     use crate::explain::explanation::tests::explained;
-    use crate::explain::resources::{self, Resources};
+    use crate::explain::resources::Resources;
     use expect_test::expect_file;
-    use gpu_gemm::gpu::Capability;
-    use gpu_gemm::gpu::occupancy::Waves;
 
     #[test]
     fn the_text_is_as_in_its_golden_file() {
         let mut explanation = explained("conflict-free-sn8");
         // So that the text does not depend on the machine's ptxas.
-        explanation.no_resources = None;
-        let resources = Resources {
+        explanation.resources = Ok(Resources {
             architecture: "sm_90".to_string(),
             registers: 128,
             static_shared_bytes: 8192,
             stack_bytes: 0,
             spill_store_bytes: 0,
             spill_load_bytes: 0,
-        };
-        let capability = Capability::of((9, 0)).unwrap();
-        let occupancy = resources::occupancy(capability, explanation.variant, &resources, 0);
-        explanation.waves = Waves::of(1024, 2, 132);
-        explanation.occupancy = Some(occupancy);
-        explanation.resources = Some(resources);
+        });
         let mut out = Vec::new();
         write(&explanation, &mut out).unwrap();
         expect_file!["golden/conflict-free.txt"].assert_eq(std::str::from_utf8(&out).unwrap());

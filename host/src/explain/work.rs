@@ -2,12 +2,11 @@
 
 use gpu_gemm::plan::{OperandCopy, Panel};
 use gpu_gemm::{Decomposition, Factor, Launch, Plan, Transpose};
-use serde::Serialize;
 
 use crate::traffic::Partials;
 
 /// A copy of an operand, made before the kernel runs.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Copied {
     /// `A` or `B`.
     pub matrix: char,
@@ -21,27 +20,33 @@ pub struct Copied {
 }
 
 impl Copied {
-    pub(super) fn of(panel: &Panel, copy: OperandCopy) -> Copied {
-        let transpose = match copy.transposed {
-            true => Transpose::Yes,
-            false => Transpose::No,
+    /// All copies of a plan.
+    pub(super) fn of(plan: &Plan) -> Vec<Copied> {
+        let panels = plan.panels().iter();
+        let copies = panels.flat_map(|panel| panel.copies().map(move |copy| (panel, copy)));
+        let copied = |(panel, copy): (&Panel, OperandCopy)| {
+            let transpose = match copy.transposed {
+                true => Transpose::Yes,
+                false => Transpose::No,
+            };
+            let (rows, columns) = copy.target;
+            Copied {
+                matrix: match panel.as_called(copy.factor) {
+                    Factor::A => 'A',
+                    Factor::B => 'B',
+                },
+                transposed: copy.transposed,
+                rows,
+                columns,
+                padded: copy.target != transpose.of(copy.source),
+            }
         };
-        let (rows, columns) = copy.target;
-        Copied {
-            matrix: match panel.as_called(copy.factor) {
-                Factor::A => 'A',
-                Factor::B => 'B',
-            },
-            transposed: copy.transposed,
-            rows,
-            columns,
-            padded: copy.target != transpose.of(copy.source),
-        }
+        copies.map(copied).collect()
     }
 }
 
 /// How the CTAs of a stream-K kernel divide the k-iterations.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Work {
     /// CTAs of a wave.
     pub ctas: u32,
@@ -84,7 +89,7 @@ impl Work {
 }
 
 /// The last columns of C, which another kernel computes.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Remainder {
     /// The variant that computes them.
     pub kernel: &'static str,
@@ -133,25 +138,21 @@ mod tests {
     #[test]
     fn every_launch_is_listed_and_a_kernel_that_is_not_stream_k_says_nothing_of_it() {
         let stream_k = explained("async-pipeline");
-        let names: Vec<&str> = stream_k
-            .launches
-            .iter()
-            .map(|launch| launch.kernel)
-            .collect();
+        let launches = stream_k.plan.launches().iter();
+        let names: Vec<&str> = launches.map(|launch| launch.kernel.name).collect();
         assert_eq!(names, ["transpose", "async_pipeline", "fix_up"]);
-        assert_eq!(stream_k.copies.len(), 1);
-        assert!(stream_k.copies[0].transposed && !stream_k.copies[0].padded);
         let mut text = Vec::new();
         crate::explain::write(&stream_k, &mut text).unwrap();
         let text = String::from_utf8(text).unwrap();
         for part in [
+            "\ncopy       A is transposed to 4096 x 4096\n",
             "\n| transpose      | 64 x 64",
             "\nstream-K   ",
             "\n| fix_up | global | read  | P ",
         ] {
             assert!(text.contains(part), "{part} in:\n{text}");
         }
-        let tiled = explained("tiled-32");
-        assert!(tiled.stream_k.is_none() && tiled.copies.is_empty());
+        let tiled = explained("tiled-32").plan;
+        assert!(super::Work::of(&tiled).is_none() && super::Copied::of(&tiled).is_empty());
     }
 }

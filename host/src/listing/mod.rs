@@ -3,6 +3,7 @@
 //!
 //! | file | what it does |
 //! | --- | --- |
+//! | `assembled.rs` | a kernel's PTX, and what `ptxas` makes of it |
 //! | `ptx.rs` | one kernel of a PTX module, and the line of each instruction |
 //! | `opencl.rs` | a kernel in OpenCL C, with the text of its Rust lines |
 //! | `sass.rs` | a kernel's machine code, as `nvdisasm` writes it |
@@ -12,6 +13,7 @@
 //! | `annotated.rs` | instructions with their lines, as text |
 
 mod annotated;
+pub mod assembled;
 pub mod opencl;
 pub mod ptx;
 pub mod record;

@@ -34,11 +34,10 @@ pub enum By {
     Remainder,
 }
 
-/// Accesses of one kind, as they are written to the JSON of `explain`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+/// Accesses of one kind.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Access {
     pub by: By,
-    #[serde(rename = "memory")]
     pub space: Space,
     pub direction: Direction,
     /// `A`, `B` or `C`; `P` for partial sums.
@@ -49,7 +48,6 @@ pub struct Access {
     pub elements: u128,
     pub bytes: u128,
     /// Whether the formula gives another number, because tiles do not divide the shape evenly.
-    #[serde(skip)]
     pub is_beside_formula: bool,
 }
 

@@ -21,7 +21,6 @@ fn main() -> ExitCode {
     let tests = trials!["opencl::":
         a_benchmark_is_compared_with_that_of_another_device,
         a_and_b_of_16_bits_have_a_c_of_16_bits_or_of_f32,
-        a_binary_is_what_the_devices_compiler_made,
     ];
     trials::run(OpenClDevice::open(0).err(), tests)
 }
@@ -58,31 +57,4 @@ fn a_benchmark_is_compared_with_that_of_another_device() {
     assert_eq!(found.machine.backend, "opencl");
     assert_eq!(found.kernels().len(), 3 - usize::from(is_refused));
     assert_eq!(rows, found.kernels().len());
-}
-
-fn a_binary_is_what_the_devices_compiler_made() {
-    let folder = TempDir::new().unwrap();
-    run_in(folder.path(), "opencl tiled-16 --binary tiled.bin").succeeded();
-    assert!(fs::metadata(folder.path().join("tiled.bin")).unwrap().len() > 0);
-    for (arguments, said) in [
-        (
-            "opencl tiled-* --binary b",
-            "--binary takes one kernel, but ",
-        ),
-        (
-            "opencl tiled-16 --binary b --device sim",
-            "`--binary` needs an OpenCL device, and sim is none",
-        ),
-        (
-            "opencl tiled-16 --binary b --device opencl:1000",
-            "There is no OpenCL device 1000: there are ",
-        ),
-    ] {
-        let ended = run_in(folder.path(), arguments);
-        assert!(
-            ended.code > Some(0) && ended.err.contains(said),
-            "{}",
-            ended.err
-        );
-    }
 }

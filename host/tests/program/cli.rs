@@ -197,7 +197,7 @@ fn a_request_that_makes_no_sense_is_a_usage_error_that_says_why() {
             "--kernel naive,tilde",
             "error: There is no kernel `tilde`; did you mean `tiled`? `rust-gemm --list` shows all.\n",
         ),
-        ("--kernel sync*", "No kernel's name matches `sync*`"),
+        ("--kernel sync*", "There is no kernel `sync*`. "),
         ("--kernel warp-tiled --dtype i32", "does not multiply i32"),
         (
             "--dtype i32 --kernel tiled-32 --alpha -1.3",
@@ -461,12 +461,11 @@ fn machine_code_is_shown_or_the_tool_that_is_missing_is_named() {
 }
 
 #[test]
-fn completions_and_the_man_page_name_every_subcommand() {
-    for command in ["completions bash", "completions fish", "man"] {
-        let text = run(command).succeeded();
+fn completions_name_every_subcommand() {
+    for shell in ["bash", "fish"] {
+        let text = run(&format!("completions {shell}")).succeeded();
         for subcommand in ["bench", "explain", "tune", "doctor", "ptx", "completions"] {
-            assert!(text.contains(subcommand), "{command} lacks {subcommand}");
+            assert!(text.contains(subcommand), "{shell} lacks {subcommand}");
         }
-        assert!(text.contains("rust"), "{text}");
     }
 }

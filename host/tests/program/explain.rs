@@ -4,7 +4,6 @@ use std::path::Path;
 
 use crate::common::{Ended, assert_contains, command};
 use gpu_gemm::gpu_kernels::variants;
-use serde_json::Value;
 
 /// Without ptxas, for which the kernels would be compiled.
 fn explain(arguments: &str) -> Ended {
@@ -41,38 +40,20 @@ fn every_kernel_of_every_type_has_an_explanation() {
 }
 
 #[test]
-fn json_has_the_numbers_of_the_requested_shape() {
+fn the_numbers_are_those_of_the_requested_shape() {
     let shape = "--m 64 --n 96 --k 128 --beta 1";
-    let text = explain(&format!("tiled-32 {shape} --gpu a100 --format json")).succeeded();
-    let found: Value = serde_json::from_str(&text).unwrap();
-    assert_eq!(found["launches"][0]["grid_x"], 3);
-    assert_eq!(found["launches"][0]["grid_y"], 2);
-    let moved = found["traffic"].as_array().unwrap().iter();
-    let elements: Vec<(&str, &str, &str, u64)> = moved
-        .map(|moved| {
-            let text = |key: &str| moved[key].as_str().unwrap();
-            let elements = moved["elements"].as_u64().unwrap();
-            (text("memory"), text("direction"), text("matrix"), elements)
-        })
-        .collect();
-    let product = 64 * 96 * 128;
-    let expected = [
-        ("global", "read", "A", product / 32),
-        ("global", "read", "B", product / 32),
-        ("global", "read", "C", 64 * 96),
-        ("global", "write", "C", 64 * 96),
-        ("shared", "write", "A", product / 32),
-        ("shared", "write", "B", product / 32),
-        ("shared", "read", "A", product),
-        ("shared", "read", "B", product),
-    ];
-    assert_eq!(elements, expected);
-    assert_eq!(found["roofline"]["compute_capability"], "8.0");
-    assert_eq!(found["roofline"]["gpu_is_here"], false);
-    // The values from ptxas, or the reason why there are none.
-    let unknown = |key: &str| found[key].is_null();
-    assert_eq!(unknown("resources"), unknown("occupancy"));
-    assert_ne!(unknown("resources"), unknown("no_resources"));
+    let text = explain(&format!("tiled-32 {shape} --gpu a100")).succeeded();
+    assert_contains(
+        &text,
+        &[
+            "| tiled_32 | 3 x 2 | 6 ",
+            "| global | read  | A      | M*N*K / 32 | 24 576 ",
+            "| global | read  | C      | M*N        | 6 144 ",
+            "| shared | write | B      | M*N*K / 32 | 24 576 ",
+            "| shared | read  | A      | M*N*K      | 786 432 ",
+            "NVIDIA A100 80GB SXM (not here: figures from its data sheet): 108 SMs",
+        ],
+    );
 }
 
 /// Only Hopper has wgmma; Ampere and Ada have the tensor cores of a warp, a T4 has none for bf16.
@@ -121,17 +102,8 @@ fn auto_is_explained_by_what_it_chooses_and_why() {
     // The choice depends on the GPU: the T4 has no asynchronous copies.
     let text = explain("auto --gpu t4 --m 100 --n 200 --k 3000").succeeded();
     assert!(!text.contains("async-pipeline"), "{text}");
-    let text = explain("auto --gpu h200 --m 3 --n 4096 --k 4096 --format json").succeeded();
-    let found: Value = serde_json::from_str(&text).unwrap();
-    assert_eq!(found["kernel"], "few-rows-4x32");
-    assert_eq!(found["auto"]["by"], "predicted");
-    let candidates = found["auto"]["candidates"].as_array().unwrap();
-    let times: Vec<f64> = candidates
-        .iter()
-        .map(|candidate| candidate["predicted_s"].as_f64().unwrap())
-        .collect();
-    assert!(times.len() > 5 && times.is_sorted() && times[0] > 0.0);
-    assert_eq!(found["auto"]["chosen"], candidates[0]["plan"]);
+    let text = explain("auto --gpu h200 --m 3 --n 4096 --k 4096").succeeded();
+    assert!(text.starts_with("auto: runs few-rows-4x32 ("), "{text}");
 }
 
 #[test]
@@ -147,10 +119,12 @@ fn a_cpu_rung_is_explained_as_its_file_does() {
     );
     let all = explain("cpu").succeeded();
     assert_eq!(all.matches("\nthreads    ").count(), host::cpu::RUNGS.len());
-    let text = explain("cpu-rows --dtype f64 --format json").succeeded();
-    let found: Value = serde_json::from_str(&text).unwrap();
-    assert_eq!(found["threads"], "--threads, --schedule");
-    assert_eq!(found["operations"], 2.0 * 4096f64.powi(3));
+    let text = explain("cpu-rows --dtype f64").succeeded();
+    let parts = [
+        "4096 x 4096 x 4096 of f64",
+        "\nthreads    --threads, --schedule\n",
+    ];
+    assert_contains(&text, &parts);
 }
 
 #[test]
@@ -164,19 +138,4 @@ fn what_does_not_exist_is_a_usage_error() {
     ] {
         explain(arguments).refused(2);
     }
-}
-
-#[test]
-fn a_product_on_several_devices_is_explained_with_its_split_and_one_of_its_parts() {
-    let text = explain("tiled-32 --size 4096 --devices 4 --gpu h200").succeeded();
-    let parts = [
-        "split      4096 x 4096 x 4096 on 4 devices, 2 x 2: each computes 2048 x 2048 of C in 4 products",
-        "sent       each receives up to 33554432 bytes, M K/p (q-1)/q + K N/q (p-1)/p elements",
-        "hidden     a product takes ",
-        "1024 x 1024 x 4096 of f32",
-    ];
-    assert_contains(&text, &parts);
-    let one = explain("tiled-32 --size 64 --devices 1 --format json").succeeded();
-    assert!(!one.contains("\"split\""), "{one}");
-    explain("tiled-32 --devices 0").refused(2);
 }

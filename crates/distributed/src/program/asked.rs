@@ -73,11 +73,10 @@ pub(super) fn request(
     arguments: &Arguments,
     agreed: &Agreed,
 ) -> Result<Request, Stop> {
-    let (kernels, rungs) = (gpu_gemm::KERNELS, cpu::RUNGS);
     let data_type = agreed.matrices.data_type;
     let operands = &arguments.problem.operands;
     let names = [arguments.kernel.clone()];
-    let found = select::ask(kernels, rungs, &names, of_ranks(data_type));
+    let found = select::ask(&names, of_ranks(data_type));
     let asked = match &found.map_err(|error| no_kernel(error, data_type))?[..] {
         [one] => *one,
         several => {
@@ -178,10 +177,7 @@ fn of_ranks(data_type: DataType) -> DataType {
 /// The error for a name of no kernel that ranks multiply with.
 fn no_kernel(error: SelectError, asked: DataType) -> Stop {
     let of_ranks = of_ranks(asked);
-    let is_of_type = matches!(
-        error,
-        SelectError::WrongType { .. } | SelectError::NoMatchOfType { .. }
-    );
+    let is_of_type = matches!(error, SelectError::WrongType { .. });
     match is_of_type && of_ranks != asked {
         true => usage(format!(
             "{error} Ranks add up products of {asked} in {}, which rank 0 rounds once.",

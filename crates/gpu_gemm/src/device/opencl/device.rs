@@ -335,19 +335,6 @@ impl OpenClDevice {
         }
     }
 
-    /// A kernel's binary from the device's compiler: PTX from NVIDIA's, else machine code.
-    ///
-    /// # Errors
-    ///
-    /// The kernel cannot run on this device.
-    pub fn binary(&self, entry: &'static str) -> Result<Vec<u8>, DeviceError> {
-        let binaries = self.program(entry)?.get_binaries();
-        let doing = "Asking OpenCL for a compiled kernel";
-        let binaries = binaries.map_err(|error| DeviceError::opencl(doing, error))?;
-        // The context has one device.
-        Ok(binaries.into_iter().next().unwrap_or_default())
-    }
-
     /// The program of a kernel, compiled.
     fn program(&self, entry: &'static str) -> Result<Program, DeviceError> {
         if self.is_pocl() && entry == MISCOMPILED_BY_POCL {
