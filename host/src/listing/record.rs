@@ -37,9 +37,9 @@ impl Counts {
             variant: variant.to_string(),
             registers,
             instructions: main_loop.instructions,
-            fmas: main_loop.multiply_adds,
-            shared_loads: main_loop.shared_loads.iter().sum(),
-            global_loads: main_loop.global_loads,
+            fmas: main_loop.count(main_loop.multiply_add),
+            shared_loads: main_loop.count("LDS"),
+            global_loads: main_loop.count("LDG"),
         }
     }
 

@@ -1,6 +1,6 @@
 //! Counts of the instructions in a kernel's mainloop, from its machine code.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 
 use super::sass::{Instruction, Item};
@@ -21,19 +21,8 @@ pub struct MainLoop {
     pub instructions: usize,
     /// `FFMA`, or the opcode of this kernel's multiply-adds.
     pub multiply_add: &'static str,
-    pub multiply_adds: usize,
-    /// Source operands of the multiply-adds that are registers.
-    pub register_operands: usize,
-    /// The operands among them that come from the cache of the last register reads (`.reuse`), and
-    /// so access no register bank.
-    pub reused_operands: usize,
-    /// Loads from shared memory of 32, 64 and 128 bits a thread.
-    pub shared_loads: [usize; 3],
-    pub shared_stores: usize,
-    pub global_loads: usize,
-    /// Copies from global to shared memory that bypass registers.
-    pub asynchronous_copies: usize,
-    pub barriers: usize,
+    /// The number of instructions of each opcode, such as `LDS.128`.
+    pub opcodes: BTreeMap<String, usize>,
 }
 
 /// The counts of a kernel.
@@ -73,15 +62,14 @@ fn instructions(items: &[Item]) -> Vec<&Instruction> {
 }
 
 /// An opcode without its modifiers.
-fn base(instruction: &Instruction) -> &str {
-    let (opcode, _) = instruction.parts();
+fn base(opcode: &str) -> &str {
     opcode.split_once('.').map_or(opcode, |(base, _)| base)
 }
 
 fn count(instructions: &[&Instruction], opcode: &str) -> usize {
     instructions
         .iter()
-        .filter(|instruction| base(instruction) == opcode)
+        .filter(|instruction| base(instruction.parts().0) == opcode)
         .count()
 }
 
@@ -122,7 +110,7 @@ fn loops(items: &[Item]) -> Vec<(usize, usize)> {
         })
         .collect();
     let target = |item: &Item| match item {
-        Item::Instruction(branch) if base(branch) == "BRA" => {
+        Item::Instruction(branch) if base(branch.parts().0) == "BRA" => {
             let (_, name) = branch.parts().1.split_once("`(")?;
             labels.get(name.split(')').next()?).copied()
         }
@@ -138,26 +126,10 @@ fn loops(items: &[Item]) -> Vec<(usize, usize)> {
 
 impl MainLoop {
     fn of(body: &[&Instruction], multiply_add: &'static str) -> MainLoop {
-        let multiply_adds: Vec<&&Instruction> = body
-            .iter()
-            .filter(|instruction| base(instruction) == multiply_add)
-            .collect();
-        // The first operand is the result.
-        let operands: Vec<&str> = multiply_adds
-            .iter()
-            .flat_map(|instruction| instruction.parts().1.split(',').skip(1))
-            .map(|operand| operand.trim_matches(|character: char| " -|~!".contains(character)))
-            .filter(|operand| is_register(operand))
-            .collect();
-        let shared_loads = |width: &str| {
-            let loads = body.iter().filter(|load| base(load) == "LDS");
-            loads
-                .filter(|load| match width {
-                    "" => !load.parts().0.contains(".64") && !load.parts().0.contains(".128"),
-                    width => load.parts().0.contains(width),
-                })
-                .count()
-        };
+        let mut opcodes = BTreeMap::new();
+        for instruction in body {
+            *opcodes.entry(instruction.parts().0.to_owned()).or_default() += 1;
+        }
         let address = |instruction: Option<&&Instruction>| {
             instruction.map_or(0, |instruction| instruction.address)
         };
@@ -165,26 +137,16 @@ impl MainLoop {
             addresses: (address(body.first()), address(body.last())),
             instructions: body.len(),
             multiply_add,
-            multiply_adds: multiply_adds.len(),
-            register_operands: operands.len(),
-            reused_operands: operands
-                .iter()
-                .filter(|operand| operand.ends_with(".reuse"))
-                .count(),
-            shared_loads: ["", ".64", ".128"].map(shared_loads),
-            shared_stores: count(body, "STS"),
-            global_loads: count(body, "LDG"),
-            asynchronous_copies: count(body, "LDGSTS"),
-            barriers: count(body, "BAR"),
+            opcodes,
         }
     }
-}
 
-/// `R32` or `R32.reuse`; not `RZ`, which is zero.
-fn is_register(operand: &str) -> bool {
-    operand
-        .strip_prefix('R')
-        .is_some_and(|rest| rest.starts_with(|character: char| character.is_ascii_digit()))
+    /// Its instructions of an opcode, with any modifiers.
+    pub fn count(&self, opcode: &str) -> usize {
+        let counts = self.opcodes.iter();
+        let of_opcode = counts.filter(|(of, _)| base(of) == opcode);
+        of_opcode.map(|(_, count)| count).sum()
+    }
 }
 
 impl fmt::Display for Statistics {
@@ -199,42 +161,18 @@ impl fmt::Display for Statistics {
         let Some(body) = &self.main_loop else {
             return writeln!(f, "mainloop    none: no loop multiplies and adds");
         };
-        let share = |part: usize, whole: usize| match whole {
-            0 => "-".to_owned(),
-            _ => format!("{:.1} %", 100.0 * part as f64 / whole as f64),
-        };
+        let multiply_adds = body.count(body.multiply_add);
         let (first, last) = body.addresses;
         writeln!(
             f,
-            "mainloop    {} (/*{first:04x}*/ to /*{last:04x}*/)",
-            instructions(body.instructions)
+            "mainloop    {} (/*{first:04x}*/ to /*{last:04x}*/), {:.1} % of them {}",
+            instructions(body.instructions),
+            100.0 * multiply_adds as f64 / body.instructions as f64,
+            body.multiply_add
         )?;
-        writeln!(
-            f,
-            "arithmetic  {} {}: {} of the loop's instructions",
-            body.multiply_adds,
-            body.multiply_add,
-            share(body.multiply_adds, body.instructions)
-        )?;
-        writeln!(
-            f,
-            "operands    {} of their {} register operands are reused (.reuse): {}",
-            body.reused_operands,
-            body.register_operands,
-            share(body.reused_operands, body.register_operands)
-        )?;
-        let [single, double, quadruple] = body.shared_loads;
-        writeln!(
-            f,
-            "shared      {quadruple} LDS.128, {double} LDS.64, {single} LDS, {} STS",
-            body.shared_stores
-        )?;
-        writeln!(
-            f,
-            "global      {} LDG, {} LDGSTS",
-            body.global_loads, body.asynchronous_copies
-        )?;
-        writeln!(f, "barriers    {} BAR", body.barriers)
+        let mut counts: Vec<_> = body.opcodes.iter().collect();
+        counts.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+        (counts.iter()).try_for_each(|(opcode, count)| writeln!(f, "{count:10}  {opcode}"))
     }
 }
 
@@ -250,25 +188,21 @@ mod tests {
         let found = Statistics::of(&parse(DISASSEMBLY, "tiled"));
         // Counted by hand. The loop contains another without multiply-adds; the loop after it has
         // one.
-        let expected = Statistics {
-            instructions: 27,
-            local_loads: 1,
-            local_stores: 1,
-            main_loop: Some(MainLoop {
-                addresses: (0x20, 0x120),
-                instructions: 17,
-                multiply_add: "FFMA",
-                multiply_adds: 4,
-                register_operands: 10,
-                reused_operands: 3,
-                shared_loads: [1, 1, 2],
-                shared_stores: 2,
-                global_loads: 1,
-                asynchronous_copies: 0,
-                barriers: 2,
-            }),
-        };
-        assert_eq!(found, expected);
+        let body = found.main_loop.as_ref().unwrap();
+        assert_eq!((body.addresses, body.instructions), ((0x20, 0x120), 17));
+        assert_eq!(
+            ["FFMA", "LDS", "STS", "LDG"].map(|opcode| body.count(opcode)),
+            [4, 4, 2, 1]
+        );
+        assert_eq!(body.opcodes["LDS.128"], 2);
+        assert_eq!(
+            (found.instructions, found.local_loads, found.local_stores),
+            (27, 1, 1)
+        );
+        let text = found.to_string();
+        let lines =
+            "17 instructions (/*0020*/ to /*0120*/), 23.5 % of them FFMA\n         4  FFMA\n";
+        assert!(text.contains(lines), "{text}");
     }
 
     #[test]
