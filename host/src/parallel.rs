@@ -12,31 +12,14 @@ use rayon::prelude::*;
 /// the same time.
 const TASKS: usize = 1024;
 
-/// Calls `work` with each number below `count`.
-fn each(count: usize, work: &(dyn Fn(usize) + Sync)) {
-    (0..count).into_par_iter().for_each(work);
-}
-
 /// Calls `work` with each number below `count`, and returns the results in order.
 pub fn map<R: Send>(count: usize, work: impl Fn(usize) -> R + Sync) -> Vec<R> {
-    let of_task = count.div_ceil(TASKS).max(1);
-    let tasks = count.div_ceil(of_task);
-    let mut results: Vec<Mutex<Vec<R>>> = Vec::new();
-    results.resize_with(tasks, Mutex::default);
-    each(tasks, &|task| {
-        let first = task * of_task;
-        let mut done = Vec::with_capacity(of_task);
-        for index in first..count.min(first + of_task) {
-            done.push(work(index));
-        }
-        *results[task].lock().unwrap_or_else(PoisonError::into_inner) = done;
+    let mut results = Vec::new();
+    results.resize_with(count, || None);
+    pieces(&mut results, 1, |index, result| {
+        result[0] = Some(work(index))
     });
-    // All results are there: `each` would have passed on a panic in `work`.
-    let mut all = Vec::with_capacity(count);
-    for result in results {
-        all.append(&mut result.into_inner().unwrap_or_else(PoisonError::into_inner));
-    }
-    all
+    results.into_iter().flatten().collect()
 }
 
 /// Calls `work` with each piece of `length` elements and its number. The last may be shorter.
@@ -50,13 +33,15 @@ pub fn pieces<T: Send>(elements: &mut [T], length: usize, work: impl Fn(usize, &
         .chunks_mut(of_task.saturating_mul(length))
         .map(Mutex::new)
         .collect();
-    each(tasks.len(), &|task| {
+    let run = |task: usize| {
         // No other thread takes this task.
         let mut elements = tasks[task].lock().unwrap_or_else(PoisonError::into_inner);
         for (index, piece) in elements.chunks_mut(length).enumerate() {
             work(task * of_task + index, piece);
         }
-    });
+    };
+    let run: &(dyn Fn(usize) + Sync) = &run;
+    (0..tasks.len()).into_par_iter().for_each(run);
 }
 
 #[cfg(test)]
