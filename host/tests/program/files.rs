@@ -134,31 +134,6 @@ fn files_may_hold_the_transposes_of_what_is_multiplied() {
 }
 
 #[test]
-fn special_values_are_multiplied_as_the_reference_does() {
-    fn check<T: Number>() {
-        let folder = Folder::new();
-        let element = |value| T::from_scalar(value).unwrap();
-        let special = |row, column| match (row, column) {
-            (1, 1) => element(f64::NAN),
-            (2, 0) => element(f64::INFINITY),
-            _ => element(1.0),
-        };
-        folder.matrix("a.npy", (4, 3), special);
-        folder.matrix("b.npy", (3, 2), |_, column| element(column as f64));
-        let report = folder.run("--a a.npy --b b.npy --out d.npy --show 4");
-        assert_contains(
-            &report.succeeded(),
-            &["\n  0   3\nNaN NaN\nNaN inf\n  0   3\n"],
-        );
-        let d = folder.read::<T>("d.npy");
-        assert!(d.row(2)[0].to_f64().is_nan(), "0 times infinity");
-        assert_eq!(d.row(2)[1].to_f64(), f64::INFINITY);
-    }
-    check::<f32>();
-    check::<f64>();
-}
-
-#[test]
 fn empty_matrices_have_an_empty_product_or_one_of_zeros() {
     let folder = Folder::new();
     for (name, shape) in [("a.npy", (3, 0)), ("b.npy", (0, 2)), ("e.npy", (2, 5))] {
