@@ -109,39 +109,23 @@ mod tests {
     /// shares of the peak: one load of 32 words per SM and clock, and four instructions.
     #[test]
     fn loads_and_instructions_of_the_mainloop_limit_a_kernel() {
+        let (memory, loads) = (["global memory", "loads"], ["loads"; 2]);
+        let issue = ["instruction issue"; 2];
         for (kernel, loads, by_loads, by_issue, lowest) in [
             // A load of A and one of B for each of 16 FMAs, 0.25 operations a byte: only caches
             // allow more than global memory.
-            (
-                "naive",
-                (0, 32),
-                1.0 / 8.0,
-                16.0 / 93.0,
-                ["global memory", "loads"],
-            ),
+            ("naive", (0, 32), 1.0 / 8.0, 16.0 / 93.0, memory),
             // For 32 values of k: A by float4, B by element; and an element of each one's next
             // tile.
-            (
-                "tiled-32",
-                (8 + 32, 2),
-                32.0 / 42.0 / 4.0,
-                32.0 / 110.0,
-                ["loads"; 2],
-            ),
+            ("tiled-32", (40, 2), 8.0 / 42.0, 32.0 / 110.0, loads),
             // Two float4s of A and two of B for 64 FMAs.
-            (
-                "register-blocked-sn8",
-                (32, 8),
-                3.2,
-                512.0 / 747.0,
-                ["instruction issue"; 2],
-            ),
+            ("register-blocked-sn8", (32, 8), 3.2, 512.0 / 747.0, issue),
             (
                 "double-buffer-sn8",
                 (35, 1),
-                512.0 / 36.0 / 4.0,
+                32.0 / 9.0,
                 512.0 / 582.0,
-                ["instruction issue"; 2],
+                issue,
             ),
         ] {
             let found = ceilings(kernel);
