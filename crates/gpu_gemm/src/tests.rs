@@ -1,13 +1,27 @@
 //! Helpers for the tests of several modules.
 
-use gpu_kernels::spec::Variant;
+use gpu_kernels::spec::{ElementType, Variant};
 use gpu_kernels::variants;
 
+use crate::call::{Call, Shape, Transpose};
 use crate::gpu::{Capability, DeviceFacts, Properties, Speeds};
 
 /// A variant by its name.
 pub(crate) fn variant(name: &str) -> &'static Variant {
     variants().find(|variant| variant.name == name).unwrap()
+}
+
+/// The lines of a table, without its comments.
+pub(crate) fn lines(table: &str) -> impl Iterator<Item = &str> {
+    let is_case = |line: &&str| !line.is_empty() && !line.starts_with('#');
+    table.lines().filter(is_case)
+}
+
+/// The call of m, n and k, and of `nt` if B alone is transposed.
+pub(crate) fn call(sizes: [&str; 3], layout: &str, element: ElementType) -> Call {
+    let [m, n, k] = sizes.map(|size| size.parse().unwrap());
+    let [a, b] = [0, 1].map(|at| Transpose::ALL[usize::from(&layout[at..=at] == "t")]);
+    Call::compact(Shape { m, n, k }, a, b, element)
 }
 
 /// An H200.

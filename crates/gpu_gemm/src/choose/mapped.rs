@@ -215,60 +215,12 @@ fn splitting(copy: &OperandCopy, facts: &DeviceFacts) -> f64 {
 mod tests {
     use super::*;
     use crate::call::Transpose;
-    use crate::choose::candidates::candidates;
-    use crate::choose::{Choice, Variants};
-    use crate::tests::{h200, variant as of_f32};
-    use gpu_kernels::KERNELS;
-    use gpu_kernels::spec::DataType;
+    use crate::choose::Choice;
+    use crate::tests::{h200, variant};
     use gpu_kernels::spec::ElementType;
-
-    /// The fastest kernel for a B stored `n x k`, its CTAs and its data-parallel waves.
-    fn fastest_for(m: usize, n: usize, k: usize) -> (&'static str, u32, u32) {
-        let (shape, types) = (Shape::new(m, n, k), DataType::BF16);
-        let call = Call::compact(shape, Transpose::No, Transpose::Yes, types.inputs);
-        let (plan, _) = candidates(Variants::LIBRARY, types, call, &h200(), &[]).remove(0);
-        let (ctas, waves) = plan
-            .decomposition()
-            .map_or((0, 0), |of| (of.ctas, of.data_parallel_waves));
-        (plan.variant().name, ctas, waves)
-    }
-
-    #[test]
-    fn large_tiles_for_a_large_c_and_few_tiles_are_divided_where_k_is_long() {
-        // 512 tiles: four rounds of 132 CTAs.
-        let (name, ..) = fastest_for(4096, 4096, 4096);
-        assert_eq!(name, "warp-specialized-nt");
-        // Of 15.5 and 6.8 rounds the last is divided, but not where each CTA would read rows and
-        // columns from memory that others have read before.
-        let (name, _, waves) = fastest_for(8192, 8192, 8192);
-        assert_eq!((name, waves), ("persistent-nt", 15));
-        let (name, ..) = fastest_for(4096, 7168, 16_384);
-        assert_eq!(name, "warp-specialized-nt");
-        // Up to 16 rows memory is the limit, and staging tiles only takes longer.
-        let (name, ctas, ..) = fastest_for(16, 4096, 4096);
-        assert_eq!((name, ctas), ("few-rows-8-nt", 256));
-        let (name, ctas, ..) = fastest_for(24, 4096, 4096);
-        assert_eq!((name, ctas), ("persistent-64x64-nt", 64));
-        let (name, ctas, _) = fastest_for(40, 512, 500_000);
-        assert_eq!((name, ctas), ("persistent-64x128-nt", 132));
-        // Each tile has three CTAs, so that those that share columns read them together.
-        let (name, ctas, _) = fastest_for(128, 2112, 7168);
-        assert_eq!((name, ctas), ("persistent-64x128-nt", 102));
-        // So short a K that adding would take longer.
-        let (_, _, waves) = fastest_for(704, 768, 1024);
-        assert_eq!(waves, 1);
-    }
 
     #[test]
     fn what_was_measured_is_predicted() {
-        let variant = |name: &str| {
-            let variants = KERNELS.iter().flat_map(|kernel| kernel.variants);
-            let of_type = |one: &&Variant| one.types.data_type() == DataType::BF16;
-            variants
-                .filter(of_type)
-                .find(|one| one.name == name)
-                .unwrap()
-        };
         // CTAs and data-parallel waves, and microseconds on an H200.
         for (name, (m, n, k), (ctas, waves), measured) in [
             ("persistent-nt", (1408, 3072, 4096), (132, 1), 47.6),
@@ -300,26 +252,19 @@ mod tests {
 
     #[test]
     fn what_split_fp32_was_measured_to_take_is_predicted() {
-        // Microseconds on an H200, splitting included.
-        for (size, measured) in [(1024, 51.9), (2048, 137.1), (4096, 719.0), (8192, 5004.0)] {
-            let no = Transpose::No;
-            let call = Call::compact(Shape::cube(size), no, no, ElementType::F32);
-            let plan = Choice::even(of_f32("split-fp32")).plan(call, &h200());
-            let predicted = seconds(&plan.unwrap().panels()[0], &h200()) * 1e6;
-            let ratio = predicted / measured;
-            assert!((0.95..1.05).contains(&ratio), "{size}: {predicted}");
-        }
-    }
-
-    /// Splitting B by rows, as it is stored then, takes half as long.
-    #[test]
-    fn a_b_that_is_stored_along_k_is_split_faster() {
-        let of = |b| {
-            let call = Call::compact(Shape::cube(2048), Transpose::No, b, ElementType::F32);
-            let plan = Choice::even(of_f32("split-fp32")).plan(call, &h200());
+        let no = Transpose::No;
+        let of = |size, b| {
+            let call = Call::compact(Shape::cube(size), no, b, ElementType::F32);
+            let plan = Choice::even(variant("split-fp32")).plan(call, &h200());
             seconds(&plan.unwrap().panels()[0], &h200()) * 1e6
         };
-        let saved = of(Transpose::No) - of(Transpose::Yes);
+        // Microseconds on an H200, splitting included.
+        for (size, measured) in [(1024, 51.9), (2048, 137.1), (4096, 719.0), (8192, 5004.0)] {
+            let ratio = of(size, no) / measured;
+            assert!((0.95..1.05).contains(&ratio), "{size}: {ratio}");
+        }
+        // Splitting B by rows, as it is stored then, takes half as long.
+        let saved = of(2048, no) - of(2048, Transpose::Yes);
         assert!((20.0..40.0).contains(&saved), "{saved}");
     }
 }

@@ -1,26 +1,11 @@
 //! Tests of plans, with the kernels of the table.
 
-use gpu_kernels::spec::{ElementType, Grid, OperandLayout, Variant};
-use gpu_kernels::variants;
+use gpu_kernels::spec::{ElementType, Variant};
 
-use super::{Decomposition, OperandCopy, Panel, Plan, PlanError};
-use crate::call::{Batch, Call, Factor, Operand, Shape, Transpose};
+use super::{Decomposition, Plan, PlanError};
+use crate::call::{Batch, Call, Shape, Transpose};
 use crate::launch::{Argument, Bindings, Launch, Map, Memory, Parameters, Scalar, Waits};
-use crate::tests::variant;
-
-/// The first stream-K variant with this property.
-fn stream_k(is: impl Fn(&Variant) -> bool) -> &'static Variant {
-    variants()
-        .find(|variant| variant.grid == Grid::StreamK && is(variant))
-        .unwrap()
-}
-
-fn mn_major(exact_tiles: bool) -> &'static Variant {
-    stream_k(|variant| {
-        let layouts = [variant.a, variant.b];
-        variant.exact_tiles == exact_tiles && layouts == [OperandLayout::MN_MAJOR_ALIGNED; 2]
-    })
-}
+use crate::tests::{call, lines, variant};
 
 const SHAPE: Shape = Shape::new(1024, 2048, 512);
 
@@ -32,117 +17,98 @@ fn planned(variant: &'static Variant, call: Call) -> Plan {
     Plan::new(variant, call, Decomposition::DATA_PARALLEL).unwrap()
 }
 
-fn on_100_ctas(variant: &'static Variant, call: Call) -> Plan {
-    Plan::new(variant, call, Decomposition::stream_k(100)).unwrap()
-}
-
-fn only(plan: &Plan) -> &Panel {
-    let [panel] = plan.panels() else {
-        panic!("{} panels", plan.panels().len());
-    };
-    panel
-}
-
-fn names(plan: &Plan) -> Vec<&'static str> {
-    let launches = plan.launches().iter();
-    launches.map(|launch| launch.kernel.name).collect()
-}
-
-#[test]
-fn what_lies_as_the_kernel_requires_is_read_in_place() {
-    let call = compact(SHAPE, Transpose::Yes, Transpose::No);
-    for exact_tiles in [true, false] {
-        let plan = planned(mn_major(exact_tiles), call);
-        assert_eq!(plan.launches().len(), 1);
-        assert_eq!(plan.workspace_bytes(), 0);
-        assert_eq!(plan.launches()[0].waits, Waits::ForTheStream);
+/// The copies of the first panel and of further ones, the launches in order with their grids, and
+/// how many bytes of workspace they need.
+fn described(plan: &Plan) -> String {
+    let mut lines: Vec<String> = Vec::new();
+    for panel in plan.panels() {
+        lines.extend(panel.copies().map(|copy| {
+            let way = ["copied", "transposed"][usize::from(copy.transposed)];
+            let ((rows, columns), (to_rows, to_columns)) = (copy.source, copy.target);
+            let (factor, at) = (copy.factor, copy.offset_bytes);
+            format!("{factor:?} {rows}x{columns} {way} to {to_rows}x{to_columns} at {at}")
+        }));
     }
-    let call = compact(SHAPE, Transpose::No, Transpose::Yes);
-    let k_major = stream_k(|variant| [variant.a, variant.b] == [OperandLayout::K_MAJOR; 2]);
-    assert_eq!(planned(k_major, call).launches().len(), 1);
-    let double = &gpu_kernels::double_buffer::KERNEL.variants[0];
-    let call = compact(SHAPE, Transpose::No, Transpose::No);
-    assert_eq!(planned(double, call).launches().len(), 1);
+    lines.extend(plan.launches().iter().map(|launch| {
+        let early = match launch.waits {
+            Waits::InTheKernel => " early",
+            Waits::ForTheStream => "",
+        };
+        let Launch {
+            kernel,
+            grid: (x, y),
+            ..
+        } = launch;
+        format!("{}{early} {x}x{y}", kernel.name)
+    }));
+    lines.push(format!("{} bytes", plan.workspace_bytes()));
+    lines.join("; ")
 }
 
-#[test]
-fn what_lies_otherwise_is_transposed_one_copy_after_the_other() {
-    let call = compact(SHAPE, Transpose::No, Transpose::Yes);
-    let plan = planned(mn_major(true), call);
-    let copies: Vec<OperandCopy> = only(&plan).copies().collect();
-    let of = |copy: &OperandCopy| (copy.transposed, copy.source, copy.target);
-    assert_eq!(of(&copies[0]), (true, (1024, 512), (512, 1024)));
-    assert_eq!(of(&copies[1]), (true, (2048, 512), (512, 2048)));
-    assert_eq!(copies[1].offset_bytes, 4 * 512 * 1024);
-    assert_eq!(plan.workspace_bytes(), 4 * 512 * (1024 + 2048));
-    let entry = plan.variant().entry.name;
-    assert_eq!(names(&plan), ["transpose", "transpose", entry]);
-    // The kernel begins early, and waits for the copies itself.
-    assert_eq!(plan.launches()[2].waits, Waits::InTheKernel);
-}
+/// A kernel, m x n x k, whether A and B are transposed, and the CTAs if tiles are split; then its
+/// plan, as [`described`].
+const PLANS: &str = "
+# What is stored as the kernel requires is read in place.
+async-pipeline 1024x2048x512 tn 0: async_pipeline 128x1; 0 bytes
+async-pipeline-edges 1024x2048x512 tn 0: async_pipeline_edges 128x1; 0 bytes
+async-pipeline-32x128-nt 1024x2048x512 nt 0: async_pipeline_32x128_nt 512x1; 0 bytes
+double-buffer-sn8 1024x2048x512 nn 0: double_buffer_sn8 16x8; 0 bytes
+# Anything else is transposed, one copy after the other. The kernel begins early, and waits for the
+# copies itself.
+async-pipeline 1024x2048x512 nt 0: A 1024x512 transposed to 512x1024 at 0;
+  B 2048x512 transposed to 512x2048 at 2097152; transpose 16x8; transpose 32x8;
+  async_pipeline early 128x1; 6291456 bytes
+# Rows that are not aligned are copied to aligned ones; for exact tiles, so is a B whose K is no
+# multiple of 8.
+async-pipeline-edges 1001x2048x500 tn 0: A 500x1001 copied to 500x1004 at 0; pad 16x8;
+  async_pipeline_edges early 128x1; 2008064 bytes
+async-pipeline 1001x2048x500 tn 0: A 500x1001 copied to 504x1024 at 0;
+  B 500x2048 copied to 504x2048 at 2064384; pad 16x8; pad 32x8; async_pipeline early 128x1;
+  6193152 bytes
+# Nothing is copied for sums without products or a C without elements.
+async-pipeline 1024x2048x0 nt 0: async_pipeline 128x1; 0 bytes
+async-pipeline 0x2048x512 nt 0: 0 bytes
+async-pipeline 1024x0x512 nt 0: 0 bytes
+# Split tiles have two workspace tiles a CTA, behind the copies.
+async-pipeline 1024x2048x512 nn 100: A 1024x512 transposed to 512x1024 at 0; transpose 16x8;
+  async_pipeline early 100x1; fix_up early 8x128; 15204352 bytes
+# An N remainder uses the copy of A and the same workspace; B has a copy of other columns, in the
+# place of the previous copy.
+wide-thread-tile 1024x2048x512 nt 100: A 1024x512 transposed to 512x1024 at 0;
+  B 1920x512 transposed to 512x1920 at 2097152; B 128x512 transposed to 512x128 at 2097152;
+  transpose 16x8; transpose 30x8; wide_thread_tile early 100x1; fix_up early 12x80; transpose 2x8;
+  async_pipeline early 100x1; fix_up early 64x8; 25690112 bytes
+";
 
 #[test]
-fn misaligned_rows_are_copied_to_aligned_ones() {
-    let at = |transpose, leading| Operand::at(0x1000, leading, ElementType::F32, transpose);
-    let shape = Shape::new(1001, 2048, 500);
-    let call = Call {
-        shape,
-        a: at(Transpose::Yes, 1001),
-        b: at(Transpose::No, 2048),
-        ldc: 2048,
-        batch: Batch::ONE,
-    };
-    let predicated = planned(mn_major(false), call);
-    let copy = only(&predicated).copy_of(Factor::A).unwrap();
-    assert_eq!((copy.transposed, copy.source), (false, (500, 1001)));
-    assert_eq!(copy.target, (500, 1004));
-    assert_eq!(only(&predicated).copy_of(Factor::B), None);
-    // Exact tiles: 500 is not a multiple of 8, so B is copied too.
-    let exact = planned(mn_major(true), call);
-    let target = |factor| only(&exact).copy_of(factor).unwrap().target;
-    assert_eq!(target(Factor::A), (504, 1024));
-    assert_eq!(target(Factor::B), (504, 2048));
-    assert!(!Operand::at(0x1004, 2048, ElementType::F32, Transpose::No).aligned);
-}
-
-#[test]
-fn nothing_is_copied_for_sums_without_products_or_a_c_without_elements() {
-    for shape in [
-        Shape { k: 0, ..SHAPE },
-        Shape { m: 0, ..SHAPE },
-        Shape { n: 0, ..SHAPE },
-    ] {
-        let call = compact(shape, Transpose::No, Transpose::Yes);
-        let plan = planned(mn_major(true), call);
-        assert_eq!(plan.workspace_bytes(), 0);
-        assert_eq!(plan.launches().len(), usize::from(shape.k == 0));
+fn a_plan_has_the_copies_and_the_launches_of_the_table() {
+    for line in lines(&PLANS.replace("\n  ", " ")) {
+        let (question, expected) = line.split_once(": ").unwrap();
+        let fields: Vec<&str> = question.split([' ', 'x']).collect();
+        let [name @ .., m, n, k, layout, ctas] = &fields[..] else {
+            panic!("{line}");
+        };
+        let decomposition = match ctas.parse().unwrap() {
+            0 => Decomposition::DATA_PARALLEL,
+            ctas => Decomposition::stream_k(ctas),
+        };
+        let call = call([m, n, k], layout, ElementType::F32);
+        let plan = Plan::new(variant(&name.join("x")), call, decomposition).unwrap();
+        assert_eq!(described(&plan), expected, "{question}");
     }
-}
-
-#[test]
-fn split_tiles_have_two_workspace_tiles_a_cta_behind_the_copies() {
-    let call = compact(SHAPE, Transpose::No, Transpose::No);
-    let variant = mn_major(true);
-    let plan = on_100_ctas(variant, call);
-    let tile = (variant.tile.m * variant.tile.n) as usize;
-    assert!(only(&plan).is_split());
-    assert_eq!(plan.workspace_bytes(), 4 * (512 * 1024 + 200 * tile));
-    let [_, kernel, fix_up] = plan.launches() else {
-        panic!("{:?}", names(&plan));
-    };
-    assert_eq!(kernel.grid, (100, 1));
-    assert_eq!(fix_up.kernel.name, "fix_up");
-    let tiles = only(&plan).tiles() as u32;
-    assert_eq!(fix_up.grid, (tile as u32 / 2048, tiles));
+    let split = Decomposition::stream_k(100);
+    let call = compact(SHAPE, NO[0], NO[1]);
+    let plan = Plan::new(variant("async-pipeline"), call, split).unwrap();
     // Both expect the partial sums after the copy.
     let partials = Argument::Pointer(Memory::Workspace.start().after(4 * 512 * 1024));
-    assert!(kernel.arguments.contains(&partials));
-    assert!(fix_up.arguments.contains(&partials));
+    for launch in &plan.launches()[1..] {
+        assert!(launch.arguments.contains(&partials));
+    }
 }
 
 #[test]
 fn an_n_remainder_goes_to_another_kernel_in_exact_tiles_of_that_if_possible() {
-    let wide = stream_k(|variant| variant.n_remainder.is_some());
+    let wide = variant("wide-thread-tile");
     assert_eq!((wide.tile.m, wide.tile.n), (128, 192));
     for (n, remainder) in [
         (384, 0),
@@ -175,43 +141,15 @@ fn an_n_remainder_goes_to_another_kernel_in_exact_tiles_of_that_if_possible() {
 }
 
 #[test]
-fn a_remainder_uses_the_copy_of_a_and_the_same_workspace() {
-    let wide = stream_k(|variant| variant.n_remainder.is_some());
-    let call = compact(SHAPE, Transpose::No, Transpose::Yes);
-    let plan = on_100_ctas(wide, call);
-    let [first, second] = plan.panels() else {
-        panic!("one panel");
-    };
-    assert_eq!(second.first_column(), 1920);
-    assert_eq!(first.copy_of(Factor::A), second.copy_of(Factor::A));
-    // B has a copy of other columns, in the place of the previous copy.
-    let made: Vec<OperandCopy> = second.copies().collect();
-    assert_eq!(made.len(), 1);
-    assert_eq!(made[0].source, (128, 512));
-    let offset = |panel: &Panel| panel.copy_of(Factor::B).map(|copy| copy.offset_bytes);
-    assert_eq!(offset(first), offset(second));
-    let larger = first.workspace_bytes().max(second.workspace_bytes());
-    assert_eq!(plan.workspace_bytes(), larger);
-    assert_eq!(
-        names(&plan),
-        [
-            "transpose",
-            "transpose",
-            wide.entry.name,
-            "fix_up",
-            "transpose",
-            "async_pipeline",
-            "fix_up"
-        ]
-    );
-}
-
-#[test]
 fn copies_larger_than_any_memory_have_no_plan() {
     let call = compact(Shape { m: 1, n: 1, k: 512 }, Transpose::No, Transpose::No);
     let shape = Shape::new(usize::MAX / 2, 1, 512);
     let call = Call { shape, ..call };
-    let plan = Plan::new(mn_major(true), call, Decomposition::DATA_PARALLEL);
+    let plan = Plan::new(
+        variant("async-pipeline"),
+        call,
+        Decomposition::DATA_PARALLEL,
+    );
     assert!(matches!(plan, Err(PlanError::CopiesTooLarge { .. })));
 }
 
