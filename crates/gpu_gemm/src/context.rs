@@ -14,7 +14,7 @@ use crate::call::{Batch, Call, Shape, Transpose};
 use crate::choose::{self, Choice, Chooser, Variants};
 use crate::device::{CudaDevice, CudaStream, Device};
 use crate::error::DeviceError;
-use crate::launch::{Element, MultipliesInto, Parameters, Scalar};
+use crate::launch::{Element, MultipliesInto, Parameters};
 use crate::matrix::{GemmError, Input, Output, Span, StoredMatrix};
 use crate::plan::Plan;
 use crate::product::{Fusion, Product, Stored};
@@ -496,24 +496,17 @@ pub unsafe fn gemm_strided_batched<'a, 'b, 'c, T: MultipliesInto<C>, C: Element>
     k: usize,
     batch: usize,
 ) -> Result<(), GemmError> {
-    let (a, b, c) = (a.into(), b.into(), c.into());
     // SAFETY: as the caller vouches.
     unsafe {
-        multiply(
+        multiply::<T, C>(
             context,
-            T::DATA_TYPE,
             None,
-            [alpha.scalar(), beta.scalar()],
-            [
-                (a.span, lda, a.transpose),
-                (b.span, ldb, b.transpose),
-                (c.span, ldc, Transpose::No),
-            ],
+            [alpha, beta],
+            (a.into(), lda, stride_a),
+            (b.into(), ldb, stride_b),
+            (c.into(), ldc, stride_c),
             Shape::new(m, n, k),
-            Batch {
-                count: batch,
-                strides: [stride_a, stride_b, stride_c],
-            },
+            batch,
         )
     }
 }
@@ -577,80 +570,76 @@ where
         variants: kernels.variants,
         parameters: Parameters::of(epilogue),
     };
-    let (a, b, c) = (a.into(), b.into(), c.into());
     // SAFETY: as the caller vouches.
     unsafe {
-        multiply(
+        multiply::<T, C>(
             context,
-            T::DATA_TYPE,
             Some(fusion),
-            [alpha.scalar(), beta.scalar()],
-            [
-                (a.span, lda, a.transpose),
-                (b.span, ldb, b.transpose),
-                (c.span, ldc, Transpose::No),
-            ],
+            [alpha, beta],
+            (a.into(), lda, stride_a),
+            (b.into(), ldb, stride_b),
+            (c.into(), ldc, stride_c),
             Shape::new(m, n, k),
-            Batch {
-                count: batch,
-                strides: [stride_a, stride_b, stride_c],
-            },
+            batch,
         )
     }
 }
 
-/// [`gemm_strided_batched`] and [`gemm_fused`], of matrices of any types. Each has a leading
-/// dimension.
+/// [`gemm_strided_batched`] and [`gemm_fused`]. Each matrix has a leading dimension and a stride.
 ///
 /// # Safety
 ///
 /// As for them.
-unsafe fn multiply(
+#[allow(clippy::too_many_arguments)]
+unsafe fn multiply<T: MultipliesInto<C>, C: Element>(
     context: &Context<'_>,
-    data_type: DataType,
     epilogue: Option<Fusion>,
-    [alpha, beta]: [Scalar; 2],
-    [a, b, c]: [(Span, usize, Transpose); 3],
+    [alpha, beta]: [T::Scalar; 2],
+    (a, lda, stride_a): (Input<'_, T>, usize, usize),
+    (b, ldb, stride_b): (Input<'_, T>, usize, usize),
+    (c, ldc, stride_c): (Output<'_, C>, usize, usize),
     Shape { m, n, k }: Shape,
-    batch: Batch,
+    count: usize,
 ) -> Result<(), GemmError> {
+    let [alpha, beta] = [alpha.scalar(), beta.scalar()];
     let space = context.backend.space();
-    let checked = |name, matrix: (Span, usize, Transpose), size, stride| {
-        let (span, leading, transpose) = matrix;
-        let (rows, columns) = transpose.of(size);
+    let checked = |name, span, (rows, columns), leading, stride| {
         let stored = StoredMatrix {
             name,
             rows,
             columns,
             leading,
-            count: batch.count,
+            count,
             stride,
         };
         let extent = stored.checked_extent(span, space)?;
         Ok::<_, GemmError>((stored, extent))
     };
-    checked('A', a, (m, k), batch.strides[0])?;
-    checked('B', b, (k, n), batch.strides[1])?;
-    let (of_c, c_extent) = checked('C', c, (m, n), batch.strides[2])?;
+    checked('A', a.span, a.transpose.of((m, k)), lda, stride_a)?;
+    checked('B', b.span, b.transpose.of((k, n)), ldb, stride_b)?;
+    let (of_c, c_extent) = checked('C', c.span, (m, n), ldc, stride_c)?;
     of_c.check_overlap()?;
     let changes_nothing = beta.is_one() && (alpha.is_zero() || k == 0) && epilogue.is_none();
     if c_extent == 0 || changes_nothing {
         return Ok(());
     }
-    let stored = |(span, leading, transpose): (Span, usize, Transpose)| Stored {
+    let stored = |span: Span, leading, transpose| Stored {
         start: span.start,
         leading,
         transpose,
     };
     let product = Product {
-        data_type,
+        data_type: T::DATA_TYPE,
         shape: Shape::new(m, n, if alpha.is_zero() { 0 } else { k }),
         alpha,
         beta,
-        a: stored(a),
-        b: stored(b),
-        c: stored(c),
-        batch,
+        a: stored(a.span, lda, a.transpose),
+        b: stored(b.span, ldb, b.transpose),
+        c: stored(c.span, ldc, Transpose::No),
+        batch: Batch {
+            count,
+            strides: [stride_a, stride_b, stride_c],
+        },
         epilogue,
         first: [0; 2],
     };

@@ -140,32 +140,6 @@ pub enum DeviceError {
     )]
     NoSharedAddresses { device: String },
     #[error(
-        "Kernel `{kernel}` computes with f64, which the OpenCL device {device} does not have (cl_khr_fp64). Use a kernel for f32, or another device."
-    )]
-    NoDoubles { kernel: String, device: String },
-    #[error(
-        "Kernel `{kernel}` divides, which the OpenCL device {device} does not round correctly in f32. Use another device."
-    )]
-    NoCorrectDivision { kernel: String, device: String },
-    #[error(
-        "Kernel `{kernel}` needs {needed} bytes of local memory for a work-group, but the OpenCL device {device} has {local_bytes}. Use a kernel with smaller tiles."
-    )]
-    TooLittleLocalMemory {
-        kernel: String,
-        device: String,
-        needed: usize,
-        local_bytes: usize,
-    },
-    #[error(
-        "Kernel `{kernel}` needs {threads} work-items in a work-group, but the OpenCL device {device} runs at most {most} of it. Use a kernel with smaller blocks."
-    )]
-    WorkGroupTooLarge {
-        kernel: String,
-        device: String,
-        threads: usize,
-        most: usize,
-    },
-    #[error(
         "Kernel `{kernel}` needs tensor cores of compute capability {needed}, which this device does not have. Choose another kernel{OR_SIMULATE}."
     )]
     NoTensorCores { kernel: String, needed: String },
@@ -211,6 +185,13 @@ impl DeviceError {
     pub(super) fn of_device(index: usize, name: String, error: DeviceError) -> DeviceError {
         let error = Box::new(error);
         DeviceError::OfDevice { index, name, error }
+    }
+
+    /// The error for a kernel that a device of OpenCL does not run.
+    #[cfg(feature = "opencl")]
+    pub(super) fn not_in_opencl(kernel: &str, reason: impl Into<String>) -> DeviceError {
+        let (kernel, reason) = (kernel.to_owned(), reason.into());
+        DeviceError::NotInOpenCl { kernel, reason }
     }
 
     /// Adds to an error what was being done when OpenCL failed.

@@ -102,33 +102,46 @@ pub(super) struct WorkGroup {
 impl OpenClProperties {
     /// The error for a program on a device without a feature that it needs.
     fn lacks(&self, entry: &str, source: &str) -> Option<DeviceError> {
-        let (kernel, device) = (entry.to_owned(), self.name.clone());
-        if source::needs_doubles(source) && !self.has_doubles {
-            return Some(DeviceError::NoDoubles { kernel, device });
-        }
-        let divides = source::options(source).contains("correctly-rounded");
-        let lacks_division = divides && !self.divides_correctly;
-        lacks_division.then_some(DeviceError::NoCorrectDivision { kernel, device })
+        let needs_division = source::options(source).contains("correctly-rounded");
+        let device = &self.name;
+        let reason = if source::needs_doubles(source) && !self.has_doubles {
+            format!(
+                "it computes with f64, which the OpenCL device {device} does not have \
+                 (cl_khr_fp64). Use a kernel for f32, or another device"
+            )
+        } else if needs_division && !self.divides_correctly {
+            format!(
+                "it divides, which the OpenCL device {device} does not round correctly in f32. \
+                 Use another device"
+            )
+        } else {
+            return None;
+        };
+        Some(DeviceError::not_in_opencl(entry, reason))
     }
 
     /// The error for a kernel on a device without room for one of its work-groups.
     pub(super) fn no_room(&self, entry: &str, group: WorkGroup) -> Option<DeviceError> {
-        let (kernel, device) = (entry.to_owned(), self.name.clone());
-        if group.threads > self.work_group {
-            return Some(DeviceError::WorkGroupTooLarge {
-                kernel,
-                device,
-                threads: group.threads,
-                most: self.work_group,
-            });
-        }
-        let has_no_room = group.local_bytes > self.local_bytes;
-        has_no_room.then_some(DeviceError::TooLittleLocalMemory {
-            kernel,
-            device,
-            needed: group.local_bytes,
-            local_bytes: self.local_bytes,
-        })
+        let device = &self.name;
+        let [needs, has, smaller] = if group.threads > self.work_group {
+            let [needs, has] = [group.threads, self.work_group].map(|count| count.to_string());
+            [
+                needs + " work-items in a work-group",
+                has,
+                "blocks".to_owned(),
+            ]
+        } else if group.local_bytes > self.local_bytes {
+            let [needs, has] = [group.local_bytes, self.local_bytes].map(|bytes| bytes.to_string());
+            let of = " bytes of local memory for a work-group";
+            [needs + of, has, "tiles".to_owned()]
+        } else {
+            return None;
+        };
+        let reason = format!(
+            "it needs {needs}, of which the OpenCL device {device} has at most {has}. Use a kernel \
+             with smaller {smaller}"
+        );
+        Some(DeviceError::not_in_opencl(entry, reason))
     }
 }
 
@@ -320,13 +333,11 @@ impl OpenClDevice {
 
     /// The program of a kernel, if the device has the features that it needs.
     fn source(&self, entry: &str) -> Result<&'static str, DeviceError> {
-        let kernel = || entry.to_owned();
         let source = source::of(entry).map_err(|absent| match absent {
-            Absent::Refused(reason) => DeviceError::NotInOpenCl {
-                kernel: kernel(),
-                reason: reason.to_owned(),
+            Absent::Refused(reason) => DeviceError::not_in_opencl(entry, reason),
+            Absent::NotBuilt => DeviceError::NoSuchEntry {
+                entry: entry.to_owned(),
             },
-            Absent::NotBuilt => DeviceError::NoSuchEntry { entry: kernel() },
             Absent::Failed(error) => error,
         })?;
         match self.properties.lacks(entry, source) {
@@ -338,10 +349,8 @@ impl OpenClDevice {
     /// The program of a kernel, compiled.
     fn program(&self, entry: &'static str) -> Result<Program, DeviceError> {
         if self.is_pocl() && entry == MISCOMPILED_BY_POCL {
-            return Err(DeviceError::NotInOpenCl {
-                kernel: entry.to_owned(),
-                reason: "PoCL miscompiles its barrier, which is inside a branch".to_owned(),
-            });
+            let reason = "PoCL miscompiles its barrier, which is inside a branch";
+            return Err(DeviceError::not_in_opencl(entry, reason));
         }
         let source = self.source(entry)?;
         let options = source::options(source);
@@ -444,20 +453,16 @@ mod tests {
             divides_correctly: false,
             ..able()
         };
-        let lacks = |of: &OpenClProperties, source| of.lacks("k", source);
-        assert!(matches!(
-            lacks(&unable, doubles),
-            Some(DeviceError::NoDoubles { .. })
-        ));
-        assert!(matches!(
-            lacks(&unable, divides),
-            Some(DeviceError::NoCorrectDivision { .. })
-        ));
-        assert!(lacks(&unable, floats).is_none());
-        assert!(
-            [doubles, divides, floats]
-                .iter()
-                .all(|source| lacks(&able(), source).is_none())
+        let lacks = |of: &OpenClProperties, source| {
+            of.lacks("k", source)
+                .map_or(String::new(), |error| error.to_string())
+        };
+        assert!(lacks(&unable, doubles).contains("computes with f64"));
+        assert!(lacks(&unable, divides).contains("divides"));
+        assert_eq!(lacks(&unable, floats), "");
+        assert_eq!(
+            [doubles, divides, floats].map(|source| lacks(&able(), source)),
+            [""; 3]
         );
         let said = |threads, local_bytes| {
             let group = WorkGroup {
@@ -467,11 +472,8 @@ mod tests {
             able().no_room("k", group).map(|error| error.to_string())
         };
         assert_eq!(said(256, 1 << 15), None);
-        assert!(
-            said(256, (1 << 15) + 4)
-                .unwrap()
-                .contains("needs 32772 bytes of local memory")
-        );
+        let local = said(256, (1 << 15) + 4).unwrap();
+        assert!(local.contains("needs 32772 bytes of local memory"));
         assert!(said(257, 0).unwrap().contains("needs 257 work-items"));
     }
 }
