@@ -78,18 +78,10 @@ kernel! {
             shared(a_tile: [f64; 32 * 32], b_tile: [f64; 32 * 32])
             { rate: Some(Rate::h200(4.8, 0.6, 2)) }
             => multiply::<f64, Plain<f64>, 32>(gemm, a_tile, b_tile);
-        "tiled-16" = fn tiled_16_f64(gemm: f64)
-            block(16, 16) tile(16, 16, 16)
-            shared(a_tile: [f64; 16 * 16], b_tile: [f64; 16 * 16])
-            => multiply::<f64, Plain<f64>, 16>(gemm, a_tile, b_tile);
         "tiled-32" = fn tiled_32_i32(gemm: i32)
             block(32, 32) tile(32, 32, 32)
             shared(a_tile: [i32; 32 * 32], b_tile: [i32; 32 * 32])
             { rate: Some(Rate::h200(9.4, 0.6, 2)) }
             => multiply::<i32, Plain<i32>, 32>(gemm, a_tile, b_tile);
-        "tiled-16" = fn tiled_16_i32(gemm: i32)
-            block(16, 16) tile(16, 16, 16)
-            shared(a_tile: [i32; 16 * 16], b_tile: [i32; 16 * 16])
-            => multiply::<i32, Plain<i32>, 16>(gemm, a_tile, b_tile);
     ],
 }

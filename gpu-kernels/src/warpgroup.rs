@@ -228,11 +228,8 @@ macro_rules! table {
 
 table! {
     "warpgroup" warpgroup_bf16 bf16 Bf16 KMajor MnMajor;
-    "warpgroup" warpgroup_f16 f16 F16 KMajor MnMajor;
     "warpgroup-nt" warpgroup_nt_bf16 bf16 Bf16 KMajor KMajor;
     "warpgroup-nt" warpgroup_nt_f16 f16 F16 KMajor KMajor;
     "warpgroup-tn" warpgroup_tn_bf16 bf16 Bf16 MnMajor MnMajor;
-    "warpgroup-tn" warpgroup_tn_f16 f16 F16 MnMajor MnMajor;
     "warpgroup-tt" warpgroup_tt_bf16 bf16 Bf16 MnMajor KMajor;
-    "warpgroup-tt" warpgroup_tt_f16 f16 F16 MnMajor KMajor;
 }

@@ -8,7 +8,7 @@ use super::model;
 use crate::call::{Call, Factor};
 use crate::gpu::DeviceFacts;
 use crate::plan::decomposition::tiles;
-use crate::plan::{Decomposition, Panel, Plan, takes_batch};
+use crate::plan::{Decomposition, Plan, takes_batch};
 
 /// The plans of f32 that round as IEEE 754 says, the fastest first.
 pub fn predictions(call: Call, facts: &DeviceFacts) -> Vec<(Plan, f64)> {
@@ -42,7 +42,6 @@ pub(super) fn candidates(
         _ if is_mapped(one) => reads_in_place(one, &call) && one.block.threads() > WARPGROUP,
         _ => reads_in_place(one, &call) && (!has_mapped || call.batch.count > 1),
     };
-    let is_simulated_f64 = facts.is_simulator() && data_type == DataType::F64;
     for variant in of_type().filter(is_candidate) {
         for decomposition in decompositions(variant, &call, facts) {
             let Ok(plan) = Plan::new(variant, call, decomposition) else {
@@ -56,30 +55,12 @@ pub(super) fn candidates(
             // Kernels without a rate, which no GPU runs fastest.
             // Those for few rows have none for many.
             let is_own = variants != Variants::LIBRARY && !variant.gemv_like;
-            let may_lack_it = is_simulated_f64 || is_own;
-            let seconds = seconds.or(may_lack_it.then_some(f64::INFINITY));
+            let seconds = seconds.or(is_own.then_some(f64::INFINITY));
             plans.extend(seconds.map(|seconds| (plan, seconds)));
         }
     }
-    if is_simulated_f64 {
-        drop_large_tiles(&mut plans);
-    }
     plans.sort_by(|one, other| one.1.total_cmp(&other.1));
     plans
-}
-
-/// The simulator computes what tiles have beyond C like the rest: for one element of C, a tile of
-/// 32 x 64 takes eight times as long as one of 16 x 16. (In f32 there are tiles of one row.)
-fn drop_large_tiles(plans: &mut Vec<(Plan, f64)>) {
-    let elements = |(plan, _): &(Plan, f64)| {
-        let of_panel = |panel: &Panel| {
-            let tile = panel.variant().tile;
-            panel.tiles() as f64 * f64::from(tile.m) * f64::from(tile.n)
-        };
-        plan.panels().iter().map(of_panel).sum::<f64>()
-    };
-    let least = plans.iter().map(elements).fold(f64::INFINITY, f64::min);
-    plans.retain(|plan| elements(plan) < 4.0 * least);
 }
 
 /// Threads of a warpgroup. A kernel of one alone multiplies only while it does not wait for tiles,
@@ -182,21 +163,6 @@ mod tests {
         ctas.dedup();
         assert_eq!(ctas.len(), count);
         assert!(plans.is_sorted_by_key(|(_, seconds)| *seconds));
-    }
-
-    #[test]
-    fn one_element_of_f64_is_no_large_tile_in_the_simulator() {
-        let no = Transpose::No;
-        let chosen = |m, facts: &DeviceFacts| {
-            let call = Call::compact(Shape::new(m, m, 1_000_003), no, no, ElementType::F64);
-            let (plan, _) =
-                candidates(Variants::LIBRARY, DataType::F64, call, facts, &[]).remove(0);
-            plan.variant().name
-        };
-        let simulator = DeviceFacts::simulator();
-        assert_eq!(chosen(1, &simulator), "few-rows-1-nt");
-        assert_eq!(chosen(1, &h200()), "few-rows-1-nt");
-        assert_eq!(chosen(512, &simulator), "warp-specialized-fp64");
     }
 
     #[test]

@@ -65,11 +65,6 @@ impl DeviceFacts {
         }
     }
 
-    /// Whether these are [`DeviceFacts::simulator`].
-    pub fn is_simulator(&self) -> bool {
-        *self == DeviceFacts::simulator()
-    }
-
     /// An OpenCL device. Its kernels are those for the oldest GPUs, with loads and stores as
     /// copies to shared memory. Its speed is not known, and only the plan of `auto` depends on it.
     pub fn opencl(compute_units: u32) -> DeviceFacts {
