@@ -128,8 +128,7 @@ pub struct FileArguments {
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
 
-    /// Write plots to this folder: time by layout, the split of time and strong scaling; or what is
-    /// predicted
+    /// Write plots to this folder: where the time goes, and strong scaling; or what is predicted
     #[arg(long, value_name = "FOLDER")]
     pub plots: Option<PathBuf>,
 }

@@ -69,7 +69,7 @@ pub fn measure<T: Element>(
         found = [short, bytes / (long - short).max(1e-9)];
         // The others may share cores with these two.
         ranks.rest_until_all_are_here();
-        ranks.from_first(&mut found);
+        found = ranks.from_first(found);
     }
     ranks.take_sent();
     Ok(Machine {

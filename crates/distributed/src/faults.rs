@@ -1,7 +1,6 @@
 //! What ends a job: a rank that panics or fails takes all others with it, with one message that
 //! names it. (Of a rank that is killed `mpirun` says so itself, and ends the others.)
 
-use std::hash::{DefaultHasher, Hasher};
 use std::io::{self, Write};
 use std::panic::{self, PanicHookInfo};
 
@@ -45,11 +44,8 @@ pub fn say_line(line: &str) {
 /// ranks must call it, and all get the same answer.
 pub fn disagreement(ranks: &Ranks, command: &[String]) -> Option<String> {
     let command = command.join(" ");
-    let mut hasher = DefaultHasher::new();
-    hasher.write(command.as_bytes());
-    let digests = ranks.all_gather(&[hasher.finish()]);
-    let other = digests.iter().position(|digest| *digest != digests[0])?;
     let commands = ranks.all_texts(&command);
+    let other = commands.iter().position(|other| *other != commands[0])?;
     Some(format!(
         "Rank {other} was started with `{}`, but rank 0 with `{}`. All ranks must multiply the same \
          matrices in the same way: start them with the same options.",

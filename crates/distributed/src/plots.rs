@@ -2,7 +2,6 @@
 //!
 //! | file | shows |
 //! | --- | --- |
-//! | `mpi-times.svg` | time against the number of ranks, a line for each layout (the report's figure 15) |
 //! | `mpi-split.svg` | where that time goes: a bar for each layout and number of ranks |
 //! | `mpi-strong.svg` | speed-up against one rank, at one size |
 //! | `mpi-predicted.svg` | what the model predicts, of `--predict` |
@@ -41,7 +40,6 @@ const PHASES: [(&str, Colour); Times::COUNT] = [
 /// A file cannot be written.
 pub fn write(report: &Report, folder: &Path) -> Result<(), OutputError> {
     for (name, plot) in [
-        ("mpi-times.svg", times(report)),
         ("mpi-split.svg", split(report)),
         ("mpi-strong.svg", strong(report)),
     ] {
@@ -156,7 +154,7 @@ fn extrapolation(question: &Question) -> Option<String> {
         "Dotted: a rank's parts do not fit into its memory. Resident: A and B are where they are needed, and C stays."
             .to_string(),
     ];
-    draw(title, notes.to_vec(), lines, "s (logarithmic)", false, true)
+    draw(title, notes.to_vec(), lines, "s (logarithmic)", true)
 }
 
 fn predicted(
@@ -193,16 +191,6 @@ fn unit(longest: f64) -> (f64, &'static str) {
     }
 }
 
-fn times(report: &Report) -> Option<String> {
-    let records = timed(report);
-    let first = records.first()?;
-    let title = format!("Time of {} against the number of ranks", first.shape());
-    let slowest = records.iter().filter_map(|record| record.whole.median_s);
-    let (unit, name) = unit(slowest.fold(0.0, f64::max));
-    let lines = lines(&records, |record| Some(record.whole.median_s? / unit));
-    draw(title, notes(report, first), lines, name, false, false)
-}
-
 /// Speed-up against one rank, if more were measured.
 fn strong(report: &Report) -> Option<String> {
     let records = timed(report);
@@ -215,18 +203,16 @@ fn strong(report: &Report) -> Option<String> {
         "Strong scaling: speed-up of {} against one rank",
         first.shape()
     );
-    let (notes, unit) = (notes(report, first), "times as fast");
-    draw(title, notes, lines, unit, true, false)
+    draw(title, notes(report, first), lines, "times as fast", false)
 }
 
-/// Draws lines over the numbers of ranks, and a dashed one of as many times as fast; `None` without
-/// lines.
+/// Draws lines over the numbers of ranks, and beside speed-ups, which are not logarithmic, a dashed
+/// one of as many times as fast; `None` without lines.
 fn draw(
     title: String,
     notes: Vec<String>,
     lines: Vec<Line>,
     unit: &str,
-    with_ideal: bool,
     is_logarithmic: bool,
 ) -> Option<String> {
     let points = lines
@@ -235,7 +221,7 @@ fn draw(
     let mut ranks: Vec<f64> = points.map(|point| point.0).collect();
     ranks.sort_by(f64::total_cmp);
     ranks.dedup();
-    let ideal = with_ideal.then(|| Guide {
+    let ideal = (!is_logarithmic).then(|| Guide {
         points: ranks.iter().map(|&ranks| (ranks, ranks)).collect(),
         name: String::new(),
         is_dashed: true,
@@ -344,8 +330,10 @@ mod tests {
         let compared = report(|ranks| Some(ranks as f64));
         assert_eq!(timed(&compared).len(), 6);
         for (plot, parts) in [
-            (times(&compared), ["Time of 100 x 100 x 100", "summa"]),
-            (split(&compared), ["scatter-rows, 4", "collect"]),
+            (
+                split(&compared),
+                ["time of 100 x 100 x 100", "scatter-rows, 4"],
+            ),
             (strong(&compared), ["Strong scaling", "times as fast"]),
         ] {
             let plot = plot.unwrap();
@@ -353,7 +341,7 @@ mod tests {
             assert!(!plot.contains("NaN"), "{plot}");
         }
         assert!(strong(&report(|_| None)).is_none());
-        assert!(times(&Report::default()).is_none());
+        assert!(split(&Report::default()).is_none());
     }
 
     #[test]

@@ -128,36 +128,6 @@ pub fn panels(size: usize, width: usize, parts: &[usize]) -> Vec<Range<usize>> {
         .collect()
 }
 
-/// How a dimension of a matrix is shared by a line of ranks, a row or a column of a grid: the first
-/// `holders` of the ranks have equal shares of it, in order, and the others nothing.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Shares {
-    pub size: usize,
-    /// At least one.
-    pub holders: usize,
-}
-
-impl Shares {
-    /// What a rank of the line has.
-    pub fn held_by(self, rank: usize) -> Range<usize> {
-        match rank < self.holders {
-            true => share(self.size, self.holders, rank),
-            false => self.size..self.size,
-        }
-    }
-
-    /// The rank that has this index.
-    ///
-    /// # Panics
-    ///
-    /// If it is not below the size.
-    pub fn owner(self, index: usize) -> usize {
-        (0..self.holders)
-            .find(|rank| self.held_by(*rank).contains(&index))
-            .expect("every index below the size is in a share")
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -174,16 +144,6 @@ mod tests {
                 assert!(most - least <= 1);
                 assert_eq!((shares[0].len(), most), (most, largest_share(total, parts)));
             }
-        }
-    }
-
-    #[test]
-    fn a_dimension_lies_on_the_first_ranks_of_a_line() {
-        for (size, holders) in [(10, 3), (2, 5), (0, 4), (7, 1)] {
-            let shares = Shares { size, holders };
-            assert!((0..holders).all(|rank| shares.held_by(rank) == share(size, holders, rank)));
-            assert_eq!(shares.held_by(holders), size..size);
-            assert!((0..size).all(|index| shares.held_by(shares.owner(index)).contains(&index)));
         }
     }
 

@@ -315,8 +315,10 @@ impl Ranks {
     }
 
     /// Rank 0's values, on all ranks.
-    pub fn from_first<T: Equivalence>(&self, values: &mut [T]) {
-        self.communicator.process_at_rank(0).broadcast_into(values);
+    pub fn from_first<T: Equivalence, const N: usize>(&self, mut values: [T; N]) -> [T; N] {
+        let first = self.communicator.process_at_rank(0);
+        first.broadcast_into(&mut values[..]);
+        values
     }
 
     /// What each rank says, in the order of ranks. All of them must call it.

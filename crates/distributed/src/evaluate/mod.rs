@@ -70,10 +70,7 @@ pub fn evaluate<T: Element, C: Element<Sum = T::Sum>>(
         let group = world.split(is_in.then_some(0));
         if let Some(group) = &group {
             // As rank 0's memory is.
-            let gathers = request.gathers(task.shape, size_of::<C>());
-            let mut gathers = [u8::from(gathers)];
-            group.from_first(&mut gathers);
-            let gathers = gathers == [1];
+            let [gathers] = group.from_first([request.gathers(task.shape, size_of::<C>())]);
             let is_other = |known: &Known<T, C>| known.shape != task.shape;
             if group.rank() == 0 && known.as_ref().is_none_or(is_other) {
                 drop(known.take());
@@ -198,15 +195,14 @@ impl<T: Element> Evaluation<'_, T> {
             }
             drop(first.take());
             let run = self.run(layout, known.as_ref(), gate);
-            let mut verdict = [1_u8];
+            let mut is_right = true;
             if let Some(judged) = self.judge(layout, known.as_mut(), gate, &run) {
-                verdict = [u8::from(judged.is_ok())];
+                is_right = judged.is_ok();
                 statements.push(judged.unwrap_or_else(|failure| failure));
             }
             // Rank 0 may compare for minutes.
             self.group.rest_until_all_are_here();
-            self.group.from_first(&mut verdict);
-            proven = verdict == [1];
+            [proven] = self.group.from_first([is_right]);
             first = Some(run);
         }
         let mut runs = Vec::new();
@@ -300,12 +296,10 @@ impl<T: Element> Evaluation<'_, T> {
     /// The same on all ranks.
     fn number_of_runs(&self, first_s: f64) -> u32 {
         let affordable = (BUDGET / first_s.max(1e-9)) as u32;
-        let mut runs = [self
-            .request
-            .runs
-            .unwrap_or(RUNS.min(affordable.max(FEWEST_RUNS)))];
-        self.group.from_first(&mut runs);
-        runs[0]
+        let asked = self.request.runs;
+        let runs = asked.unwrap_or(RUNS.min(affordable.max(FEWEST_RUNS)));
+        let [runs] = self.group.from_first([runs]);
+        runs
     }
 
     /// Multiplies once, what a gate is for. `known` is rank 0's.

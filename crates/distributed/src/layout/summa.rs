@@ -32,7 +32,7 @@ use crate::Element;
 use crate::clock::Phase;
 use crate::comm::{Compact, Panel, Ranks, UnderWay};
 use crate::model::{Case, Elements, Machine, Memory, not_hidden};
-use crate::share_out::{Block, Grid, Shares, panels};
+use crate::share_out::{Block, Grid, panels, share};
 use crate::volume::{Bytes, Volume};
 
 /// See the module.
@@ -41,49 +41,25 @@ pub struct Summa;
 /// Panels that travel or are multiplied at a time.
 const STAGES: usize = 2;
 
-/// Who holds which part of A and of B while panels of them are broadcast.
-#[derive(Clone, Copy)]
-struct Distribution {
-    grid: Grid,
-    /// How the columns of A are spread along a row of the grid, and the rows of B along a column.
-    along_row: Shares,
-    along_column: Shares,
+/// Ranges of k, each of which has one owner along a row of the grid, and one along a column: ranks
+/// have equal shares of the columns of A along a row, and of the rows of B along a column.
+fn panels_of(case: &Case, grid: Grid) -> Vec<Range<usize>> {
+    panels(case.shape.k, case.panel, &[grid.columns, grid.rows])
 }
 
-impl Distribution {
-    fn of(case: &Case) -> Distribution {
-        let grid = Grid::of(case.ranks, case.shape);
-        let shares = |holders| Shares {
-            size: case.shape.k,
-            holders,
-        };
-        Distribution {
-            grid,
-            along_row: shares(grid.columns),
-            along_column: shares(grid.rows),
-        }
-    }
-
-    /// Ranges of k, each of which has one owner along a row of the grid, and one along a column.
-    fn panels(&self, case: &Case) -> Vec<Range<usize>> {
-        let holders = [self.grid.columns, self.grid.rows];
-        panels(case.shape.k, case.panel, &holders)
-    }
-
-    /// The blocks of A and of B that a rank holds.
-    fn held(&self, case: &Case, rank: usize) -> (Block, Block) {
-        let (row, column) = self.grid.place(rank);
-        let c = self.grid.block(case.shape, rank);
-        let of_a = Block {
-            rows: c.rows,
-            columns: self.along_row.held_by(column),
-        };
-        let of_b = Block {
-            rows: self.along_column.held_by(row),
-            columns: c.columns,
-        };
-        (of_a, of_b)
-    }
+/// The blocks of A and of B that a rank holds.
+fn held(case: &Case, grid: Grid, rank: usize) -> (Block, Block) {
+    let ((row, column), k) = (grid.place(rank), case.shape.k);
+    let Block { rows, columns } = grid.block(case.shape, rank);
+    let of_a = Block {
+        rows,
+        columns: share(k, grid.columns, column),
+    };
+    let of_b = Block {
+        rows: share(k, grid.rows, row),
+        columns,
+    };
+    (of_a, of_b)
 }
 
 impl Layout for Summa {
@@ -96,37 +72,31 @@ impl Layout for Summa {
     }
 
     fn grid(&self, case: &Case) -> Grid {
-        Distribution::of(case).grid
+        Grid::of(case.ranks, case.shape)
     }
 
     fn inputs_sent(&self, case: &Case, rank: usize) -> (Volume, Volume) {
-        let distribution = Distribution::of(case);
-        let Distribution {
-            grid,
-            along_row,
-            along_column,
-        } = distribution;
+        let grid = self.grid(case);
         let distribute = match rank {
             0 => (1..case.ranks).fold(Volume::default(), |sum, rank| {
-                let (of_a, of_b) = distribution.held(case, rank);
+                let (of_a, of_b) = held(case, grid, rank);
                 sum + Volume::of(1, of_a.elements() + of_b.elements())
             }),
             _ => Volume::default(),
         };
-        let panels = distribution.panels(case);
-        let (of_a, of_b) = distribution.held(case, rank);
-        let (row, column) = grid.place(rank);
-        let of_a = broadcast(&panels, &of_a, &along_row.held_by(column), grid.columns - 1);
-        let of_b = broadcast(&panels, &of_b, &along_column.held_by(row), grid.rows - 1);
+        let panels = panels_of(case, grid);
+        let (of_a, of_b) = held(case, grid, rank);
+        let of_a = broadcast(&panels, &of_a, &of_a.columns, grid.columns - 1);
+        let of_b = broadcast(&panels, &of_b, &of_b.rows, grid.rows - 1);
         (distribute, of_a + of_b)
     }
 
     /// A rank besides rank 0 holds its blocks, and two panels of what others have.
     fn memory(&self, case: &Case) -> Memory {
         let of_rank_1 = || {
-            let distribution = Distribution::of(case);
-            let (of_a, of_b) = distribution.held(case, 1);
-            let c = distribution.grid.block(case.shape, 1);
+            let grid = self.grid(case);
+            let (of_a, of_b) = held(case, grid, 1);
+            let c = grid.block(case.shape, 1);
             let panels = case.panel.min(case.shape.k) * (c.rows.len() + c.columns.len());
             Elements {
                 inputs: of_a.elements() + of_b.elements() + (STAGES * panels) as u64,
@@ -144,15 +114,14 @@ impl Layout for Summa {
 
     /// The first panel, and what the product does not hide of the others.
     fn waiting(&self, case: &Case, machine: &Machine, bytes: Bytes, compute_s: f64) -> f64 {
-        let distribution = Distribution::of(case);
-        let grid = distribution.grid;
+        let grid = self.grid(case);
         let block = grid.block(case.shape, 0);
         let travelling = |panel: &Range<usize>| {
             let of = |side, elements| machine.broadcasting(elements, side, bytes.inputs);
             of(grid.columns, block.rows.len() * panel.len())
                 + of(grid.rows, panel.len() * block.columns.len())
         };
-        let panels = distribution.panels(case);
+        let panels = panels_of(case, grid);
         let first = panels.first().map_or(0.0, travelling);
         let others: f64 = panels.iter().skip(1).map(travelling).sum();
         first + not_hidden(others, compute_s)
@@ -161,11 +130,10 @@ impl Layout for Summa {
 
 impl<T: Element> Multiply<T> for Summa {
     fn multiply(&self, job: &Job<'_, T>) -> Result<Option<Vec<T::Sum>>, LayoutError> {
-        let distribution = Distribution::of(&job.case);
-        let mut product = Product::new(job, distribution.grid)?;
-        let held = distribute(job, |rank| distribution.held(&job.case, rank))?;
-        let (of_a, of_b) = held.views();
-        multiply_panels(job, &distribution, of_a, of_b, &mut product)?;
+        let grid = self.grid(&job.case);
+        let mut product = Product::new(job, grid)?;
+        let held = distribute(job, |rank| held(&job.case, grid, rank))?;
+        multiply_panels(job, grid, held.views(), &mut product)?;
         product.collect(job)
     }
 }
@@ -183,39 +151,16 @@ fn broadcast(panels: &[Range<usize>], block: &Block, own: &Range<usize>, others:
     }
 }
 
-/// Whether panels of a block are slices of its rows, as those of B, or of its columns, as those of
-/// A.
-#[derive(Clone, Copy)]
-enum Cut {
-    Rows,
-    Columns,
-}
+/// The rows and columns of a panel of a block of the given size: of A a slice of its columns, of B
+/// one of its rows.
+type Cut = fn((usize, usize), Range<usize>) -> (Range<usize>, Range<usize>);
 
-impl Cut {
-    /// The rows and columns of a panel of a block of the given size.
-    fn of(
-        self,
-        (rows, columns): (usize, usize),
-        panel: Range<usize>,
-    ) -> (Range<usize>, Range<usize>) {
-        match self {
-            Cut::Rows => (panel, 0..columns),
-            Cut::Columns => (0..rows, panel),
-        }
-    }
-
-    /// How many rows and columns those are.
-    fn size(self, block: (usize, usize), panel: usize) -> (usize, usize) {
-        let (rows, columns) = self.of(block, 0..panel);
-        (rows.len(), columns.len())
-    }
-}
-
-/// One dimension of the grid: the ranks that panels of A, or of B, are broadcast among.
+/// One dimension of the grid: the ranks that panels of A, or of B, are broadcast among. Each has an
+/// equal share of k.
 struct Line<'a, T> {
     ranks: Ranks,
-    /// The dimension along it, and its shares.
-    shares: Shares,
+    /// K.
+    depth: usize,
     /// This rank's block.
     block: View<'a, T>,
     cut: Cut,
@@ -224,26 +169,23 @@ struct Line<'a, T> {
 }
 
 impl<'a, T: Element> Line<'a, T> {
-    /// All ranks of the job call it, those of this line with the same `color`; this is the rank
-    /// with that number of the line. Panels are `widest` rows or columns at most.
+    /// All ranks of the job call it, those of this line with the same `color`. Panels are `widest`
+    /// rows or columns at most.
     fn new(
         job: &Job<'_, T>,
-        (color, number): (usize, usize),
-        shares: Shares,
+        color: usize,
         block: View<'a, T>,
         cut: Cut,
         widest: usize,
     ) -> Result<Self, LayoutError> {
-        let (rows, columns) = cut.size((block.rows(), block.columns()), widest);
+        let ranks = job.ranks.split(Some(color)).expect("a color is given");
+        let (rows, columns) = cut((block.rows(), block.columns()), 0..widest);
         // A rank that has all of it receives nothing.
-        let others = match shares.held_by(number) == (0..shares.size) {
-            true => 0,
-            false => STAGES,
-        };
-        let buffers = (0..others).map(|_| job.zeros(rows * columns));
+        let others = if ranks.size() == 1 { 0 } else { STAGES };
+        let buffers = (0..others).map(|_| job.zeros(rows.len() * columns.len()));
         Ok(Line {
-            ranks: job.ranks.split(Some(color)).expect("a color is given"),
-            shares,
+            ranks,
+            depth: job.case.shape.k,
             block,
             cut,
             free: buffers.collect::<Result<_, LayoutError>>()?,
@@ -253,18 +195,20 @@ impl<'a, T: Element> Line<'a, T> {
     /// Starts the broadcast of a panel.
     fn start(&mut self, panel: &Range<usize>) -> UnderWay<Panel<'a, T>> {
         let block = (self.block.rows(), self.block.columns());
-        let root = self.shares.owner(panel.start);
+        let ranks = self.ranks.size();
+        let share = |rank: &usize| share(self.depth, ranks, *rank);
+        let root = (0..ranks).find(|rank| share(rank).contains(&panel.start));
+        let root = root.expect("each panel is in a share");
         let part = match root == self.ranks.rank() {
             true => {
-                let from = self.shares.held_by(root).start;
-                let own = panel.start - from..panel.end - from;
-                let (rows, columns) = self.cut.of(block, own);
+                let from = share(&root).start;
+                let (rows, columns) = (self.cut)(block, panel.start - from..panel.end - from);
                 Panel::Own(self.block.part(rows, columns))
             }
             false => {
-                let (rows, columns) = self.cut.size(block, panel.len());
+                let (rows, columns) = (self.cut)(block, 0..panel.len());
                 let buffer = self.free.pop().expect("a buffer for each panel under way");
-                Panel::Copy(Compact::new(buffer, rows, columns))
+                Panel::Copy(Compact::new(buffer, rows.len(), columns.len()))
             }
         };
         self.ranks.start_broadcast(root, part)
@@ -274,17 +218,17 @@ impl<'a, T: Element> Line<'a, T> {
 /// Panel after panel: the next one travels while this one is multiplied.
 fn multiply_panels<T: Element>(
     job: &Job<'_, T>,
-    distribution: &Distribution,
-    of_a: View<'_, T>,
-    of_b: View<'_, T>,
+    grid: Grid,
+    (of_a, of_b): (View<'_, T>, View<'_, T>),
     product: &mut Product<T>,
 ) -> Result<(), LayoutError> {
-    let (row, column) = distribution.grid.place(job.ranks.rank());
-    let panels = distribution.panels(&job.case);
+    let (row, column) = grid.place(job.ranks.rank());
+    let panels = panels_of(&job.case, grid);
     let widest = panels.iter().map(Range::len).max().unwrap_or(0);
-    let line = |place, shares, block, cut| Line::new(job, place, shares, block, cut, widest);
-    let mut along_row = line((row, column), distribution.along_row, of_a, Cut::Columns)?;
-    let mut along_column = line((column, row), distribution.along_column, of_b, Cut::Rows)?;
+    let of_columns: Cut = |(rows, _), panel| (0..rows, panel);
+    let of_rows: Cut = |(_, columns), panel| (panel, 0..columns);
+    let mut along_row = Line::new(job, row, of_a, of_columns, widest)?;
+    let mut along_column = Line::new(job, column, of_b, of_rows, widest)?;
     let mut next = None;
     for (index, panel) in panels.iter().enumerate() {
         let mut start = |panel: &Range<usize>| (along_row.start(panel), along_column.start(panel));

@@ -76,27 +76,29 @@ impl<'p, T: Element> OnDevice<'p, T> {
         })
     }
 
-    /// Copies a matrix in the host's memory to, or from, a compact one on the device, and waits for
-    /// it.
+    /// Copies a matrix in the host's memory, whose rows are `leading` elements apart, to a compact
+    /// one on the device, or the other way, and waits for it.
     ///
     /// # Safety
     ///
-    /// The rows exist on the host, and the copy may write them if it goes to the host. `to` has
+    /// The rows exist on the host, and the copy may write them if it goes to the host. `device` has
     /// room for all of them, and nothing that was launched uses it any longer.
-    unsafe fn copy(
+    unsafe fn copy<E>(
         &self,
-        (host, to): (Side, *mut u8),
-        (height, width): (usize, usize),
         way: Way,
+        (host, leading): (*mut E, usize),
+        device: *mut E,
+        (height, columns): (usize, usize),
     ) -> Result<(), DeviceError> {
+        let side = |start: *mut E, columns: usize| Side {
+            start: start.cast(),
+            pitch: columns * size_of::<E>(),
+        };
         let transfer = Transfer {
             way,
-            host,
-            device: Side {
-                start: to,
-                pitch: width.max(1),
-            },
-            width,
+            host: side(host, leading),
+            device: side(device, columns.max(1)),
+            width: columns * size_of::<E>(),
             height,
         };
         // SAFETY: the caller vouches for both sides.
@@ -113,13 +115,9 @@ impl<'p, T: Element> OnDevice<'p, T> {
     ) -> Result<(), DeviceError> {
         let (rows, columns) = (panel.rows(), panel.columns());
         enlarge(context, room, rows * columns)?;
-        let host = Side {
-            start: panel.elements().as_ptr().cast_mut().cast(),
-            pitch: panel.leading() * size_of::<T>(),
-        };
-        let size = (rows, columns * size_of::<T>());
+        let host = (panel.elements().as_ptr().cast_mut(), panel.leading());
         // SAFETY: the view has these rows, which are only read; the room is large enough.
-        unsafe { self.copy((host, room.start().cast()), size, Way::ToDevice) }
+        unsafe { self.copy(Way::ToDevice, host, room.start(), (rows, columns)) }
     }
 }
 
@@ -206,17 +204,11 @@ impl<T: Element> LocalProduct<T> for OnDevice<'_, T> {
         if state.products.is_empty() {
             return Ok(());
         }
-        let (rows, columns) = state.size;
-        assert_eq!((c.rows(), c.columns()), (rows, columns));
-        let host = Side {
-            start: c.as_mut_ptr().cast(),
-            pitch: c.leading() * size_of::<T::Sum>(),
-        };
-        let size = (rows, columns * size_of::<T::Sum>());
-        let from = state.c.start().cast();
+        assert_eq!((c.rows(), c.columns()), state.size);
+        let host = (c.as_mut_ptr(), c.leading());
         // SAFETY: the view has these rows exclusively, and all products are done.
         let copied = clock.time(Phase::Collect, || unsafe {
-            self.copy((host, from), size, Way::ToHost)
+            self.copy(Way::ToHost, host, state.c.start(), state.size)
         });
         Ok(copied?)
     }

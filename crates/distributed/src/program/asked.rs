@@ -40,8 +40,7 @@ pub(super) fn agreed(world: &Ranks, arguments: &Arguments) -> Result<Option<Agre
         let are_files = matches!(found.source, Source::Files(_));
         told = [1, u64::from(are_files), m, n, k, index];
     }
-    world.from_first(&mut told);
-    let [is_right, are_files, m, n, k, index] = told;
+    let [is_right, are_files, m, n, k, index] = world.from_first(told);
     let matrices = match found {
         Some(found) => found?,
         None if is_right == 0 => return Ok(None),

@@ -163,10 +163,9 @@ fn multiply<T: Element, C: Element<Sum = T::Sum>>(
         0 => Files::open(arguments),
         _ => Ok(Files::default()),
     };
-    let mut is_ready = [u8::from(files.is_ok())];
-    world.from_first(&mut is_ready);
+    let [is_ready] = world.from_first([files.is_ok()]);
     let mut files = match files {
-        Ok(files) if is_ready == [1] => files,
+        Ok(files) if is_ready => files,
         Ok(_) => return FAILED,
         Err(stop) => return stop.tell(&mut io::stderr()),
     };

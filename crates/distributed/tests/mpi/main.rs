@@ -25,7 +25,7 @@ macro_rules! trials {
 
 fn main() -> ExitCode {
     let trials = trials![
-        right::every_layout_is_exact_on_any_number_of_ranks_at_any_shape,
+        right::every_layout_is_exact_and_sends_what_its_formulas_say_on_any_number_of_ranks,
         right::the_same_grid_gives_the_same_bits,
         right::users_files_alpha_and_beta_are_multiplied,
         right::a_factor_that_rounds_to_0_is_0,
@@ -35,10 +35,8 @@ fn main() -> ExitCode {
         right::without_mpirun_the_program_is_one_rank_and_says_so,
         right::a_prediction_needs_no_mpirun,
         apart::blocks_are_proven_where_they_lie_and_c_does_not_travel,
-        apart::blocks_of_a_c_of_f32_are_proven_where_they_lie,
         apart::a_wrong_element_in_any_ranks_block_is_noticed,
         apart::what_needs_all_of_c_is_refused_beside_it,
-        sent::the_formulas_are_what_is_counted_for_every_layout_rank_and_phase,
         sent::the_formulas_are_what_mpi_itself_counts,
         faults::a_rank_that_panics_ends_the_job_with_its_name,
         faults::ranks_that_were_started_differently_do_not_start,

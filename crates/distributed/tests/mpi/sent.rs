@@ -2,26 +2,10 @@
 
 use std::fs;
 
+use distributed::layout::{Layout, layouts};
 use serde_json::Value;
 
-use crate::job::{PROGRAM, end, job, mpirun};
-use crate::right::SHAPES;
-
-pub fn the_formulas_are_what_is_counted_for_every_layout_rank_and_phase() {
-    let arguments = format!(
-        "--layout all --scaling 1,2,3,4,6,7 --shapes {SHAPES} --panel 4 --runs 1 --format json"
-    );
-    let report = end(job(7, &arguments)).report();
-    let mut sending = 0;
-    for record in report["records"].as_array().unwrap() {
-        for rank in record["per_rank"].as_array().unwrap() {
-            assert_eq!(rank["sent"], rank["formula"], "{record}");
-            sending += usize::from(rank["sent"]["multiply"]["elements"] != 0);
-        }
-        assert_eq!(record["sent_bytes"], record["formula_bytes"]);
-    }
-    assert!(sending > 0, "panels are sent beside the product");
-}
+use crate::job::{PROGRAM, end, mpirun};
 
 /// Bytes that Open MPI itself counted between all ranks, in all messages of one job, its own
 /// included; and the report.
@@ -70,13 +54,7 @@ fn bytes_of_a_run(ranks: usize, arguments: &str) -> (u64, Value) {
 }
 
 pub fn the_formulas_are_what_mpi_itself_counts() {
-    for layout in [
-        "point-to-point",
-        "scatter-rows",
-        "scatter-blocks",
-        "overlapped",
-        "summa",
-    ] {
+    for layout in layouts::<f32>().map(Layout::name) {
         let arguments = |shape: &str| format!("--layout {layout} --shapes {shape} --panel 16");
         let (bytes, report) = bytes_of_a_run(4, &arguments("70x90x50"));
         let (overhead, nothing) = bytes_of_a_run(4, &arguments("0x0x50"));
