@@ -97,15 +97,10 @@ fn run_tests() -> ExitCode {
         an_error_with_an_untested_rust_names_the_tested_one,
         the_ptx_is_the_same_on_every_host,
         unchanged_kernels_are_not_compiled_again,
-        kernels_with_new_times_and_old_text_are_not_compiled_again,
-        a_change_that_leaves_the_length_is_compiled,
-        a_moved_file_is_compiled_when_it_has_a_new_time,
-        a_lost_or_damaged_output_is_made_again,
-        a_change_during_the_build_is_compiled_by_the_next,
+        each_build_compiles_what_has_changed_and_nothing_else,
         warnings_are_shown_by_every_build,
         a_changed_kernel_replaces_the_old_one,
-        kernels_that_share_nothing_give_the_ptx_of_the_whole_module,
-        kernels_that_share_a_function_or_a_variable_are_compiled_together,
+        kernels_are_compiled_apart_if_they_share_nothing_and_together_otherwise,
         only_the_changed_kernel_is_compiled,
         a_crate_without_kernels_is_an_error,
         a_type_error_is_shown_exactly_once,
@@ -1024,86 +1019,65 @@ fn unchanged_kernels_are_not_compiled_again() -> Result<(), Failed> {
     Ok(())
 }
 
-fn kernels_with_new_times_and_old_text_are_not_compiled_again() -> Result<(), Failed> {
+/// The source of the kernels.
+const SOURCE: &str = "kernels/src/lib.rs";
+
+/// What the next build makes of a change: whether it compiles the kernels, and whether their PTX is
+/// another.
+fn next_build(kernels: &Kernels, variables: &[(&str, &str)]) -> Result<[bool; 2], Failed> {
+    let (times, ptx) = (kernels.ir_times()?, kernels.ptx()?);
+    kernels.build(variables)?;
+    Ok([kernels.ir_times()? != times, kernels.ptx()? != ptx])
+}
+
+fn each_build_compiles_what_has_changed_and_nothing_else() -> Result<(), Failed> {
     let kernels = Kernels::compiled()?;
-    let (first, times) = (kernels.build(&[])?, kernels.ir_times()?);
+    let built = |variables| next_build(&kernels, variables);
+    let change = |from, to, time| {
+        kernels.replace(SOURCE, from, to)?;
+        kernels.set_time(SOURCE, time)
+    };
+    let (nothing, both) = ([false; 2], [true; 2]);
     for file in FILES {
         kernels.set_time(file, SystemTime::now())?;
-        assert_eq!(kernels.build(&[])?, first);
-        assert_eq!(kernels.ir_times()?, times, "{file}");
+        assert_eq!(built(&[])?, nothing, "{file}");
     }
-    // Nor after a change that was undone, though the kernels did not compile in between.
-    let ptx = kernels.ptx()?;
-    kernels.replace("kernels/src/lib.rs", "*y = scaling", "*y = \"a\"; scaling")?;
+    // A change that was undone, though the kernels did not compile in between.
+    kernels.replace(SOURCE, "*y = scaling", "*y = \"a\"; scaling")?;
     kernels.build_to_failure(&[])?;
-    let times = kernels.ir_times()?;
-    kernels.replace("kernels/src/lib.rs", "*y = \"a\"; scaling", "*y = scaling")?;
-    assert_eq!(kernels.build(&[])?, first);
-    assert_eq!(kernels.ir_times()?, times);
-    assert_eq!(kernels.ptx()?, ptx);
-    Ok(())
-}
-
-fn a_change_that_leaves_the_length_is_compiled() -> Result<(), Failed> {
-    let kernels = Kernels::compiled()?;
-    let ptx = kernels.ptx()?;
-    kernels.replace("kernels/src/lib.rs", "(n + 1)", "(n + 2)")?;
-    kernels.set_time("kernels/src/lib.rs", SystemTime::now())?;
+    kernels.replace(SOURCE, "*y = \"a\"; scaling", "*y = scaling")?;
+    assert_eq!(built(&[])?, nothing);
+    // A text that is as long as the old one.
+    change("(n + 1)", "(n + 2)", SystemTime::now())?;
+    assert_eq!(built(&[])?, both);
+    // Cargo goes by times, so it takes an older file for the one that it has compiled. When it gets
+    // a new time, cargo compiles it.
+    let long_ago = SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000_000);
+    change("(n + 2)", "(n + 3)", long_ago)?;
+    assert_eq!(built(&[])?, nothing, "cargo goes by contents now");
+    kernels.set_time(SOURCE, SystemTime::now())?;
+    assert_eq!(built(&[])?, both);
+    // An output that is damaged, or lost.
+    let (ptx, path) = (kernels.ptx()?, "out/kernels.compute_75.ptx");
+    kernels.write(path, "// damaged")?;
     kernels.build(&[])?;
-    let changed = kernels.ptx()?;
-    assert_ne!(changed, ptx);
-    // A variable that the kernels read, and settings of the builder.
-    let times = kernels.ir_times()?;
-    kernels.build(&[("SCALING_VARIABLE", "1")])?;
-    assert_ne!(kernels.ir_times()?, times);
+    assert_eq!(kernels.ptx()?, ptx);
+    fs::remove_file(kernels.path(path))?;
+    kernels.build(&[])?;
+    assert_eq!(kernels.ptx()?, ptx);
+    // A variable that the kernels read, and a setting of the builder.
+    let [compiled, _] = built(&[("SCALING_VARIABLE", "1")])?;
+    assert!(compiled);
     kernels.build(&[("FTZ", "1")])?;
     assert_has(&kernels.ptx()?, &["fma.rn.ftz.f32"]);
-    Ok(())
-}
-
-/// Cargo goes by times, so it takes an older file for the one that it has compiled. When it gets a
-/// new time, cargo would compile it.
-fn a_moved_file_is_compiled_when_it_has_a_new_time() -> Result<(), Failed> {
-    let kernels = Kernels::compiled()?;
-    let ptx = kernels.ptx()?;
-    let long_ago = SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000_000);
-    kernels.replace("kernels/src/lib.rs", "(n + 1)", "(n + 2)")?;
-    kernels.set_time("kernels/src/lib.rs", long_ago)?;
-    kernels.build(&[])?;
-    assert_eq!(kernels.ptx()?, ptx, "cargo goes by contents now");
-    kernels.set_time("kernels/src/lib.rs", SystemTime::now())?;
-    kernels.build(&[])?;
-    assert_ne!(kernels.ptx()?, ptx);
-    Ok(())
-}
-
-fn a_lost_or_damaged_output_is_made_again() -> Result<(), Failed> {
-    let kernels = Kernels::compiled()?;
-    let ptx = kernels.ptx()?;
-    for damaged in [Some("// damaged"), None] {
-        let path = "out/kernels.compute_75.ptx";
-        match damaged {
-            Some(text) => kernels.write(path, text)?,
-            None => fs::remove_file(kernels.path(path))?,
-        }
-        kernels.build(&[])?;
-        assert_eq!(kernels.ptx()?, ptx);
-    }
-    Ok(())
-}
-
-/// The time of a file that changes while it is compiled is not older than the build. So which text
-/// was compiled is not known, and the same text later proves nothing.
-fn a_change_during_the_build_is_compiled_by_the_next() -> Result<(), Failed> {
-    let kernels = Kernels::compiled()?;
+    // The time of a file that changes while it is compiled is not older than the build. So which
+    // text was compiled is not known, and the same text later proves nothing.
     let soon = SystemTime::now() + Duration::from_secs(3600);
-    kernels.replace("kernels/src/lib.rs", "(n + 1)", "(n + 2)")?;
-    kernels.set_time("kernels/src/lib.rs", soon)?;
+    change("(n + 3)", "(n + 4)", soon)?;
     kernels.build(&[])?;
-    let times = kernels.ir_times()?;
-    kernels.set_time("kernels/src/lib.rs", soon + Duration::from_secs(1))?;
-    kernels.build(&[])?;
-    assert_ne!(kernels.ir_times()?, times);
+    kernels.set_time(SOURCE, soon + Duration::from_secs(1))?;
+    let [compiled, _] = built(&[])?;
+    assert!(compiled);
     Ok(())
 }
 
@@ -1211,41 +1185,26 @@ fn is_compiled_apart(source: &str, name: &str, arch: &str, lines: bool) -> Resul
     Ok(!together)
 }
 
-fn kernels_that_share_nothing_give_the_ptx_of_the_whole_module() -> Result<(), Failed> {
-    for (arch, lines) in [
-        ("compute_75", false),
-        ("compute_90", true),
-        ("compute_100", true),
-    ] {
-        let is_apart = is_compiled_apart(APART, "apart", arch, lines)?;
-        assert!(is_apart, "{arch} {lines}");
-    }
-    Ok(())
-}
-
-fn kernels_that_share_a_function_or_a_variable_are_compiled_together() -> Result<(), Failed> {
+fn kernels_are_compiled_apart_if_they_share_nothing_and_together_otherwise() -> Result<(), Failed> {
     let function = APART.replace("unsafe fn sum_of", "#[inline(never)]\nunsafe fn sum_of");
-    assert!(!is_compiled_apart(
-        &function,
-        "function",
-        "compute_75",
-        true
-    )?);
     let own = "let tile = cuda_std::shared_array![f32; 16];";
     let arrays = format!("{own}\n*cuda_std::shared_array![f32; 8].add(x.len()) = 1.0;");
     let arrays = APART.replace(own, &arrays);
-    assert!(is_compiled_apart(&arrays, "arrays", "compute_90", true)?);
-    assert!(!is_compiled_apart(&arrays, "arrays", "compute_100", true)?);
     let table = "static TABLE: [f32; 5] = [1.0, 2.0, 4.0, 8.0, 9.0];\n";
     let from_table = "let mut sum = *TABLE.as_ptr().add(by % 5)";
-    let variable = APART.replace("let mut sum = 0.0", from_table);
-    let variable = format!("{table}{variable}");
-    assert!(!is_compiled_apart(
-        &variable,
-        "variable",
-        "compute_75",
-        true
-    )?);
+    let variable = table.to_owned() + &APART.replace("let mut sum = 0.0", from_table);
+    for (source, name, arch, lines, expected) in [
+        (APART, "apart", "compute_75", false, true),
+        (APART, "apart", "compute_90", true, true),
+        (APART, "apart", "compute_100", true, true),
+        (&function, "function", "compute_75", true, false),
+        (&arrays, "arrays", "compute_90", true, true),
+        (&arrays, "arrays", "compute_100", true, false),
+        (&variable, "variable", "compute_75", true, false),
+    ] {
+        let is_apart = is_compiled_apart(source, name, arch, lines)?;
+        assert_eq!(is_apart, expected, "{name} {arch} {lines}");
+    }
     Ok(())
 }
 
