@@ -4,7 +4,7 @@ use gpu_kernels::spec::{ElementType, Variant};
 use gpu_kernels::variants;
 
 use crate::call::{Call, Shape, Transpose};
-use crate::gpu::{Capability, DeviceFacts, Properties, Speeds};
+use crate::gpu::{Capability, DeviceFacts, Gpu, Properties, Speeds};
 
 /// A variant by its name.
 pub(crate) fn variant(name: &str) -> &'static Variant {
@@ -42,6 +42,17 @@ pub(crate) fn t4() -> DeviceFacts {
         sms: 40,
         sm: Capability::of((7, 5)),
         ..h200()
+    }
+}
+
+/// A GPU by its data sheet: SMs, their clock, and bytes a second from memory.
+pub(crate) fn gpu((capability, sms, clock_mhz): ((i32, i32), u32, u32), bandwidth: f64) -> Gpu {
+    Gpu {
+        name: String::new(),
+        capability: Capability::of(capability).unwrap(),
+        sms,
+        clock_mhz,
+        bandwidth_bytes_per_s: bandwidth,
     }
 }
 

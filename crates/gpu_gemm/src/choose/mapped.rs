@@ -30,9 +30,6 @@ const LAUNCH: f64 = 6300.0;
 const OF_ONE_CONSUMER: (f64, f64) = (282.0, 67.0);
 const OF_TWO_CONSUMERS: (f64, f64) = (66.0, 29.0);
 
-/// By how much longer it takes if all SMs are at work.
-const ALL_SM_PENALTY: f64 = 0.1;
-
 /// Sums of a tile that are stored in a clock.
 const STORED: f64 = 9.0;
 
@@ -90,18 +87,12 @@ pub(super) fn seconds(panel: &Panel, facts: &DeviceFacts) -> f64 {
     let at_once = facts.ctas_at_once(variant);
     let rounds = || Decomposition::rounds(panel.tiles().saturating_mul(products), at_once);
     let decomposition = panel.decomposition().unwrap_or_else(rounds);
-    let clocks = clocks(variant, shape, products, decomposition, at_once);
+    let clocks = clocks(variant, shape, products, decomposition);
     clocks / CLOCK_HZ + copying::copies(panel, facts)
 }
 
 /// The clocks that `products` of one shape take in one launch.
-fn clocks(
-    variant: &Variant,
-    shape: Shape,
-    products: usize,
-    decomposition: Decomposition,
-    at_once: u32,
-) -> f64 {
+fn clocks(variant: &Variant, shape: Shape, products: usize, decomposition: Decomposition) -> f64 {
     let tile = variant.tile;
     let stream_k = decomposition.of(shape, tile);
     let (ctas, waves) = (stream_k.ctas, stream_k.data_parallel_waves);
@@ -111,11 +102,7 @@ fn clocks(
         true => OF_TWO_CONSUMERS,
         false => OF_ONE_CONSUMER,
     };
-    let together = 1.0 + ALL_SM_PENALTY * ctas as f64 / f64::from(at_once);
-    let multiply = |iterations: usize| {
-        let clocks = iteration + sums / of_sums;
-        iterations as f64 * clocks * together
-    };
+    let multiply = |iterations: usize| iterations as f64 * (iteration + sums / of_sums);
     // CTAs that share rows or columns are at the same k if each tile has as many.
     let is_in_step = divided == 0 || ctas.is_multiple_of(divided);
     let memory = memory(variant, shape, products, ctas, is_in_step || waves > 0);
@@ -241,7 +228,7 @@ mod tests {
                 ctas,
                 data_parallel_waves: waves,
             };
-            let clocks = clocks(variant(name), Shape::new(m, n, k), 1, decomposition, 132);
+            let clocks = clocks(variant(name), Shape::new(m, n, k), 1, decomposition);
             let ratio = clocks / CLOCK_HZ * 1e6 / measured;
             assert!(
                 (0.88..1.14).contains(&ratio),

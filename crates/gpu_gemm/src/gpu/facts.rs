@@ -186,37 +186,25 @@ impl Speeds {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tests::{h200, t4, variant};
+    use crate::tests::{gpu, h200, t4, variant};
 
     #[test]
     fn another_gpu_is_as_fast_as_its_lanes_its_clock_and_its_memory() {
-        let gpu = |capability, sms, clock_mhz, bandwidth| Gpu {
-            name: String::new(),
-            capability: Capability::of(capability).unwrap(),
-            sms,
-            clock_mhz,
-            bandwidth_bytes_per_s: bandwidth,
-        };
-        assert_eq!(Speeds::of(&gpu((9, 0), 132, 1980, 4.8e12)), Speeds::H200);
+        let of_h200 = gpu(((9, 0), 132, 1980), 4.8e12);
+        assert_eq!(Speeds::of(&of_h200), Speeds::H200);
         // An A100 has half the lanes.
-        let a100 = Speeds::of(&gpu((8, 0), 108, 1410, 2.4e12));
+        let a100 = Speeds::of(&gpu(((8, 0), 108, 1410), 2.4e12));
         assert!((a100.sm - 0.5 * 1410.0 / 1980.0).abs() < 1e-12);
         assert_eq!(a100.memory_bytes_per_s, 2.0e12);
     }
 
     #[test]
     fn tensor_cores_are_as_busy_a_clock_as_where_they_were_measured_up_to_their_peak() {
-        let flops = |name: &str, (capability, sms, clock_mhz)| {
-            let facts = DeviceFacts::of_gpu(&Gpu {
-                name: String::new(),
-                capability: Capability::of(capability).unwrap(),
-                sms,
-                clock_mhz,
-                bandwidth_bytes_per_s: 1e12,
-            });
+        let flops = |name: &str, of: ((i32, i32), u32, u32)| {
+            let facts = DeviceFacts::of_gpu(&gpu(of, 1e12));
             let variant = variant(name);
             let of_sm = facts.flops_of_sm(variant, &variant.rate.unwrap());
-            (of_sm * f64::from(sms) / 1e12).round()
+            (of_sm * f64::from(facts.sms) / 1e12).round()
         };
         // TFLOP/s. The first variant of this name rounds to tf32; its rate is 150.
         let (h200, a100) = (((9, 0), 132, 1980), ((8, 0), 108, 1410));

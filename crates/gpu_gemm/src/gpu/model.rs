@@ -49,50 +49,33 @@ impl Gpu {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tests::variant;
-
-    /// TFLOP/s.
-    fn peak_of(element: ElementType, capability: (i32, i32), sms: u32, clock_mhz: u32) -> f64 {
-        let gpu = Gpu {
-            name: String::new(),
-            capability: Capability::of(capability).unwrap(),
-            sms,
-            clock_mhz,
-            bandwidth_bytes_per_s: 0.0,
-        };
-        gpu.peak(element) / 1e12
-    }
+    use crate::tests::{gpu, variant};
 
     #[test]
     fn peaks_are_those_of_the_data_sheets() {
-        let peak =
-            |capability, sms, clock_mhz| peak_of(ElementType::F32, capability, sms, clock_mhz);
-        let peak_f64 =
-            |capability, sms, clock_mhz| peak_of(ElementType::F64, capability, sms, clock_mhz);
-        for (name, peak, data_sheet) in [
-            ("T4", peak((7, 5), 40, 1590), 8.1),
-            ("A100", peak((8, 0), 108, 1410), 19.5),
-            ("RTX 3090", peak((8, 6), 82, 1695), 35.6),
-            ("RTX 4070", peak((8, 9), 46, 2475), 29.1),
-            ("RTX 4090", peak((8, 9), 128, 2520), 82.6),
-            ("H100 SXM", peak((9, 0), 132, 1980), 67.0),
-            ("A100, f64", peak_f64((8, 0), 108, 1410), 9.7),
-            ("H100 SXM, f64", peak_f64((9, 0), 132, 1980), 33.5),
+        let (f32, f64) = (ElementType::F32, ElementType::F64);
+        for (name, element, of, data_sheet) in [
+            ("T4", f32, ((7, 5), 40, 1590), 8.1),
+            ("A100", f32, ((8, 0), 108, 1410), 19.5),
+            ("RTX 3090", f32, ((8, 6), 82, 1695), 35.6),
+            ("RTX 4070", f32, ((8, 9), 46, 2475), 29.1),
+            ("RTX 4090", f32, ((8, 9), 128, 2520), 82.6),
+            ("H100 SXM", f32, ((9, 0), 132, 1980), 67.0),
+            ("A100", f64, ((8, 0), 108, 1410), 9.7),
+            ("H100 SXM", f64, ((9, 0), 132, 1980), 33.5),
         ] {
-            assert!((peak - data_sheet).abs() < 0.1, "{name}: {peak}");
+            let peak = gpu(of, 0.0).peak(element) / 1e12;
+            assert!(
+                (peak - data_sheet).abs() < 0.1,
+                "{name} {element:?}: {peak}"
+            );
         }
     }
 
     #[test]
     fn tensor_cores_multiply_f64_twice_as_fast_where_they_do() {
         for (capability, faster) in [((8, 0), 2.0), ((8, 9), 1.0), ((9, 0), 2.0)] {
-            let gpu = Gpu {
-                name: String::new(),
-                capability: Capability::of(capability).unwrap(),
-                sms: 100,
-                clock_mhz: 1000,
-                bandwidth_bytes_per_s: 0.0,
-            };
+            let gpu = gpu((capability, 100, 1000), 0.0);
             let peak = faster * gpu.peak(ElementType::F64);
             assert_eq!(gpu.peak_of(variant("fp64-tensor")), peak);
         }

@@ -133,62 +133,42 @@ impl Waves {
 mod tests {
     use super::*;
 
-    fn occupancy(capability: (i32, i32), threads: u32, registers: u32, shared: u32) -> Occupancy {
-        let needs = Needs {
-            threads,
-            registers,
-            shared_bytes: shared,
-        };
-        Occupancy::of(Capability::of(capability).unwrap(), needs)
-    }
-
-    /// CUDA C++ Best Practices Guide, "Calculating Occupancy": 65536 registers, 64 warps; 37
-    /// registers a thread give 12 blocks of 128 threads (75 %), but only 4 of 320 (63 %).
     #[test]
-    fn the_examples_of_the_best_practices_guide() {
-        for capability in [(8, 0), (9, 0)] {
-            let small = occupancy(capability, 128, 37, 0);
-            assert_eq!((small.ctas, small.occupancy), (12, 0.75));
-            assert_eq!(small.limited_by, ["registers"]);
-            let large = occupancy(capability, 320, 37, 0);
-            assert_eq!((large.ctas, large.occupancy), (4, 0.625));
+    fn ctas_are_as_many_as_the_scarcest_resource_allows() {
+        const KIB: u32 = 1024;
+        for (capability, threads, registers, shared_bytes, ctas, occupancy, limited_by) in [
+            // CUDA C++ Best Practices Guide, "Calculating Occupancy": 65536 registers, 64 warps; 37
+            // registers a thread give 12 blocks of 128 threads (75 %), but only 4 of 320 (63 %).
+            ((8, 0), 128, 37, 0, 12, 0.75, "registers"),
+            ((9, 0), 128, 37, 0, 12, 0.75, "registers"),
+            ((8, 0), 320, 37, 0, 4, 0.625, "registers"),
+            ((9, 0), 320, 37, 0, 4, 0.625, "registers"),
+            // 32 registers are the most for all warps of a large SM.
+            ((9, 0), 256, 32, 0, 8, 1.0, "warps, registers"),
+            ((9, 0), 256, 33, 0, 6, 0.75, "registers"),
+            // A smaller SM, with fewer warps, has enough registers: 40 a thread, in units of 256 a
+            // warp.
+            ((8, 9), 256, 40, 0, 6, 1.0, "warps, registers"),
+            // 100 KiB: four blocks of 24 KiB plus 1 KiB each fit, and no byte more.
+            ((8, 9), 256, 16, 24 * KIB, 4, 2.0 / 3.0, "shared memory"),
+            ((8, 9), 256, 16, 24 * KIB + 1, 3, 0.5, "shared memory"),
+            // All of Turing's 64 KiB are available to blocks, one of which may not fit.
+            ((7, 5), 128, 16, 16 * KIB, 4, 0.5, "shared memory"),
+            ((7, 5), 128, 16, 65 * KIB, 0, 0.0, "shared memory"),
+            // Small blocks run out of blocks, and large ones of warps.
+            ((8, 6), 32, 16, 0, 16, 1.0 / 3.0, "CTAs"),
+            ((8, 6), 1024, 32, 0, 1, 2.0 / 3.0, "warps"),
+        ] {
+            let needs = Needs {
+                threads,
+                registers,
+                shared_bytes,
+            };
+            let found = Occupancy::of(Capability::of(capability).unwrap(), needs);
+            let name = format!("{capability:?} {needs:?}");
+            assert_eq!((found.ctas, found.occupancy), (ctas, occupancy), "{name}");
+            assert_eq!(found.limited_by.join(", "), limited_by, "{name}");
         }
-    }
-
-    #[test]
-    fn thirty_two_registers_are_the_most_for_all_warps_of_a_large_sm() {
-        assert_eq!(occupancy((9, 0), 256, 32, 0).occupancy, 1.0);
-        assert_eq!(occupancy((9, 0), 256, 33, 0).occupancy, 0.75);
-        // A smaller SM, with fewer warps, has enough registers: 40 a thread, in units of 256 a
-        // warp.
-        assert_eq!(occupancy((8, 9), 256, 40, 0).occupancy, 1.0);
-    }
-
-    #[test]
-    fn each_block_takes_a_kibibyte_more_from_8_0_on() {
-        // 100 KiB: four blocks of 24 KiB plus 1 KiB each fit, and no byte more.
-        assert_eq!(occupancy((8, 9), 256, 16, 24 * 1024).ctas, 4);
-        let more = occupancy((8, 9), 256, 16, 24 * 1024 + 1);
-        assert_eq!((more.ctas, more.limited_by), (3, vec!["shared memory"]));
-        // All of Turing's 64 KiB are available to blocks.
-        assert_eq!(
-            occupancy((7, 5), 128, 16, 16 * 1024).limits.shared_memory,
-            Some(4)
-        );
-    }
-
-    #[test]
-    fn a_block_that_does_not_fit_has_no_occupancy() {
-        let large = occupancy((7, 5), 128, 16, 65 * 1024);
-        assert_eq!((large.ctas, large.occupancy), (0, 0.0));
-    }
-
-    #[test]
-    fn small_blocks_run_out_of_blocks_and_large_ones_of_warps() {
-        assert_eq!(occupancy((8, 6), 32, 16, 0).limited_by, ["CTAs"]);
-        assert_eq!(occupancy((8, 6), 32, 16, 0).ctas, 16);
-        let large = occupancy((8, 6), 1024, 32, 0);
-        assert_eq!((large.ctas, large.limited_by), (1, vec!["warps"]));
     }
 
     #[test]
