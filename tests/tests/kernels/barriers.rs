@@ -28,8 +28,15 @@ pub fn trials() -> Vec<Trial> {
         };
         let test = move || by_element!(variant.types.c, every_barrier_and_wait_is_needed(variant));
         let name = format!("barriers::{}", variant.entry.name);
-        tests::is_representative(variant)
-            .then(|| tests::trial(tier, Backend::Simulator, name, test))?
+        // Others have the same barriers, and tiles of other sizes.
+        let code = |of: &Variant| {
+            let layouts = (of.grid, of.a, of.b, of.exact_tiles);
+            (of.types.a.bytes(), layouts, of.k_slices, of.block.threads())
+        };
+        let is_alike =
+            |other: &Variant| tests::is_representative(other) && code(other) == code(variant);
+        let is_tried = tests::is_representative(variant) && tests::is_first(variant, is_alike);
+        is_tried.then(|| tests::trial(tier, Backend::Simulator, name, test))?
     });
     trials.collect()
 }

@@ -178,7 +178,9 @@ fn stays_inside<T: Number + MultipliesInto<C>, C: Number>(
         _ => tier.step(3),
     };
     for (index, (shape, place, transposes)) in cases.enumerate().step_by(step) {
-        let problem = problem::<T, C>(model, shape, place, transposes)?;
+        // With and without a C that is read, in each place.
+        let beta = -(index as i32 / 5 % 2);
+        let problem = problem::<T, C>(model, shape, place, transposes, beta)?;
         let skipped = index / step % tier.step(decompositions.len());
         for &decomposition in decompositions
             .iter()
@@ -208,6 +210,7 @@ fn problem<T: Number + MultipliesInto<C>, C: Number>(
     shape: Shape,
     place: Place,
     transposes: [Transpose; 2],
+    beta: i32,
 ) -> Result<Problem<C>, Failed> {
     let Shape { m, n, k } = shape;
     let of_a = transposes[0].of((m, k)).1 * size_of::<T>();
@@ -229,7 +232,7 @@ fn problem<T: Number + MultipliesInto<C>, C: Number>(
     };
     let (data, scalars) = (
         integers::<C>(T::TYPE, shape, model)?,
-        [2, -1].map(C::from_integer).into(),
+        [2, beta].map(C::from_integer).into(),
     );
     Ok(Problem::random_as(
         T::TYPE,
@@ -344,7 +347,8 @@ fn is_stopped<T: Number + MultipliesInto<C>, C: Number>(
     let model = ErrorModel::of(variant.rounding);
     for aligned in [false, true] {
         let place = place(aligned, Edge::End);
-        let problem = problem::<T, C>(model, Shape::new(m, n, 64), place, [Transpose::No; 2])?;
+        let shape = Shape::new(m, n, 64);
+        let problem = problem::<T, C>(model, shape, place, [Transpose::No; 2], -1)?;
         let mut memory =
             Memory::<T, C>::new(&problem, place, variant, Decomposition::DATA_PARALLEL)?;
         let bindings = memory.bindings();
