@@ -1,7 +1,6 @@
 //! The PTX of the kernels: `ptxas` assembles it for every architecture; nothing spills; it has the
 //! wide accesses for which the kernels are written, and the lines of their source.
 
-use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::ExitCode;
@@ -10,7 +9,7 @@ use std::sync::OnceLock;
 use device_kernels::probe::Probe;
 use gpu_gemm::KERNELS;
 use gpu_gemm::device::compiled;
-use gpu_gemm::device::ptx::{with_one_kernel, without_lines};
+use gpu_gemm::device::ptx::{Kernels, without_lines};
 use gpu_gemm::gpu_kernels::fix_up::{FIX_UP, FIX_UP_F64};
 use gpu_gemm::gpu_kernels::fix_up_half::{FIX_UP_BF16, FIX_UP_F16};
 use gpu_gemm::gpu_kernels::spec::{Grid, Variant};
@@ -88,17 +87,19 @@ const HOPPER_PROBES: Built = Built {
 /// Kernels of the ladder, each with its module.
 struct Ladder {
     arch: NvvmArch,
-    kernels: Vec<(&'static str, Cow<'static, str>)>,
+    kernels: Vec<(&'static str, String)>,
     /// Whether these are all kernels.
     is_whole: bool,
 }
 
 impl Ladder {
     fn of(built: &Built) -> Ladder {
+        let alone = Kernels::of(built.ptx());
         let names = entries_of_variants().chain(helpers());
+        let kernels = names.filter_map(|name| Some((name, alone.alone(name)?)));
         Ladder {
             arch: built.arch,
-            kernels: names.map(|name| (name, built.ptx().into())).collect(),
+            kernels: kernels.collect(),
             is_whole: true,
         }
     }
@@ -115,7 +116,7 @@ fn library() -> Result<Ladder, Failed> {
     module.prepare(&names)?;
     let kernels = names
         .into_iter()
-        .map(|name| Ok((name, module.kernel(name)?.into())));
+        .map(|name| Ok((name, module.kernel(name)?)));
     let arch = module.target().replace("sm_", "compute_").parse()?;
     Ok(Ladder {
         arch,
@@ -166,8 +167,9 @@ fn assembles_alone(built: &Built) -> Result<(), Failed> {
     let is_tuned = built.arch != NvvmArch::Compute100;
     let is_tried = |one: &&Variant| is_tuned || tests::is_representative(one);
     let tried = variants().filter(is_tried).map(|one| one.entry.name);
+    let kernels = Kernels::of(built.ptx());
     for name in tried.chain(helpers()) {
-        let module = with_one_kernel(built.ptx(), name).ok_or(format!("{name} is missing"))?;
+        let module = kernels.alone(name).ok_or(format!("{name} is missing"))?;
         let assembled = ptxas::assemble(toolkit, &module, built.arch)?;
         assert_eq!(assembled.remarks, [""; 0], "{name}");
         let assembled = assembled.kernels;
@@ -188,7 +190,7 @@ fn assembles_alone(built: &Built) -> Result<(), Failed> {
     }
     assert_eq!(unknown, [], "bytes of stack and spills");
     // The output of `rust-gemm ptx --raw` is a complete module, too.
-    let naive = with_one_kernel(built.ptx(), "naive").ok_or("no naive")?;
+    let naive = kernels.alone("naive").ok_or("no naive")?;
     ptxas::assemble(toolkit, &without_lines(&naive), built.arch)?;
     Ok(())
 }

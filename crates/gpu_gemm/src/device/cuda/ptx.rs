@@ -23,25 +23,47 @@ pub fn head(ptx: &str) -> String {
 /// The module with only this kernel, as `ptxas` and drivers accept it. `None` if the module has
 /// no such kernel.
 pub fn with_one_kernel(ptx: &str, entry: &str) -> Option<String> {
-    let mut text = String::with_capacity(ptx.len() / 4);
-    let mut found = false;
-    let mut skipped = None;
-    for line in ptx.lines() {
-        if let Some(name) = entry_name(line) {
-            found |= name == entry;
-            skipped = (name != entry).then(Braces::default);
+    Kernels::of(ptx).alone(entry)
+}
+
+/// The lines of a module with the kernel that each is part of, if it is part of one.
+pub struct Kernels<'a>(Vec<(Option<&'a str>, &'a str)>);
+
+impl<'a> Kernels<'a> {
+    pub fn of(ptx: &'a str) -> Kernels<'a> {
+        let mut inside = None;
+        let mut lines = Vec::new();
+        for line in ptx.lines() {
+            if let Some(name) = entry_name(line) {
+                inside = Some((name, Braces::default()));
+            }
+            // Comments are libNVVM's statements about symbols of all kernels.
+            if !line.trim_start().starts_with("//") {
+                lines.push((inside.as_ref().map(|(name, _)| *name), line));
+            }
+            if inside
+                .as_mut()
+                .is_some_and(|(_, braces)| braces.close(line))
+            {
+                inside = None;
+            }
         }
-        // libNVVM's statements about symbols of all kernels.
-        let is_comment = line.trim_start().starts_with("//");
-        if skipped.is_none() && !is_comment {
-            text.push_str(line);
-            text.push('\n');
-        }
-        if skipped.as_mut().is_some_and(|braces| braces.close(line)) {
-            skipped = None;
-        }
+        Kernels(lines)
     }
-    found.then_some(text)
+
+    /// [`with_one_kernel`].
+    pub fn alone(&self, entry: &str) -> Option<String> {
+        let mut found = false;
+        let mut text = String::new();
+        for (name, line) in &self.0 {
+            if name.is_none_or(|name| name == entry) {
+                found |= name.is_some();
+                text.push_str(line);
+                text.push('\n');
+            }
+        }
+        found.then_some(text)
+    }
 }
 
 /// A module without its line tables and comments.
