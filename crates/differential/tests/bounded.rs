@@ -1,7 +1,11 @@
 //! libNVVM preserves the meaning of Rust: PTX, run on this CPU, returns what the host returns.
 //!
-//! Where no libNVVM is found the tests are shown as ignored.
+//! Where no libNVVM is found, or no GPU, the tests that need it are shown as ignored.
 
+#[path = "bounded/assembled.rs"]
+mod assembled;
+#[path = "bounded/dependencies.rs"]
+mod dependencies;
 #[path = "bounded/halves.rs"]
 mod halves;
 
@@ -21,7 +25,7 @@ use rand_pcg::Pcg64;
 const DIALECTS: [NvvmArch; 2] = [NvvmArch::Compute75, NvvmArch::Compute100];
 
 fn main() -> ExitCode {
-    if let Some(code) = play_build_script() {
+    if let Some(code) = play_build_script().or_else(dependencies::play_build_script) {
         return code;
     }
     let arguments = Arguments::from_args();
@@ -57,7 +61,11 @@ fn main() -> ExitCode {
     let claims = claims().into_iter().map(|claim| {
         Trial::test(claim.name, move || claim.check()).with_ignored_flag(missing.is_some())
     });
-    libtest_mimic::run(&arguments, tests.chain(claims).collect()).exit_code()
+    let tests = tests
+        .chain(claims)
+        .chain(dependencies::trials(missing.is_some()));
+    let tests = tests.chain(assembled::trials());
+    libtest_mimic::run(&arguments, tests.collect()).exit_code()
 }
 
 /// What functions return on some inputs is right in all dialects, optimised and not.
@@ -101,6 +109,7 @@ fn claims() -> Vec<Claim> {
         atomic_nand(),
         comparisons_of_bytes(),
         searches(),
+        assembled::recursion(),
     ]
 }
 

@@ -1,7 +1,5 @@
 //! Kernels may depend on crates from a registry that have code of a CPU, if a `cfg` chooses other
 //! code: their PTX, run on this CPU and on a GPU, returns what the host returns.
-//!
-//! Where no libNVVM is found, or no GPU, the tests that need it are shown as ignored.
 
 use std::env;
 use std::error::Error;
@@ -14,7 +12,7 @@ use cuda_builder::{CudaBuilder, NvvmArch};
 use cust::memory::{CopyDestination, DeviceBuffer};
 use cust::stream::{Stream, StreamFlags};
 use differential::ptx::{Approximate, Module, run};
-use libtest_mimic::{Arguments, Failed, Trial};
+use libtest_mimic::{Failed, Trial};
 
 #[path = "dependencies/functions.rs"]
 mod functions;
@@ -39,33 +37,29 @@ curve25519-dalek = { version = "4.1", default-features = false }
 [workspace]
 "#;
 
-fn main() -> ExitCode {
-    if let Some(optimized) = env::var_os(OPTIMIZED) {
-        return match build(optimized == "true") {
-            Ok(()) => ExitCode::SUCCESS,
-            Err(error) => {
-                eprintln!("{error}");
-                ExitCode::FAILURE
-            }
-        };
-    }
-    let arguments = Arguments::from_args();
-    let missing = nvvm::Toolkit::find_or_fetch().err();
-    if let Some(error) = &missing {
-        eprintln!("The tests are ignored. {error}");
-    }
+/// The exit code of a process that plays a build script.
+pub fn play_build_script() -> Option<ExitCode> {
+    let optimized = env::var_os(OPTIMIZED)?;
+    Some(match build(optimized == "true") {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("{error}");
+            ExitCode::FAILURE
+        }
+    })
+}
+
+pub fn trials(is_missing: bool) -> Vec<Trial> {
     let name = "aes_and_curve25519_dalek_return_what_the_host_returns";
     let no_gpu = cust::quick_init().err();
     if let Some(error) = &no_gpu {
         eprintln!("The test on a GPU is ignored: there is none ({error}).");
     }
-    let is_missing = missing.is_some();
-    let trials = vec![
+    vec![
         Trial::test(name, || compare(on_cpu)).with_ignored_flag(is_missing),
         Trial::test(format!("gpu::{name}"), || compare(on_gpu))
             .with_ignored_flag(is_missing || no_gpu.is_some()),
-    ];
-    libtest_mimic::run(&arguments, trials).exit_code()
+    ]
 }
 
 /// What the build script of a user says. It runs in the folder of the kernels.
@@ -90,7 +84,7 @@ static PTX: LazyLock<Result<[String; 2], String>> = LazyLock::new(|| {
         let own = Path::new(env!("CARGO_MANIFEST_DIR"));
         fs::create_dir(folder.path().join("src"))?;
         fs::copy(
-            own.join("tests/dependencies/functions.rs"),
+            own.join("tests/bounded/dependencies/functions.rs"),
             folder.path().join("src/lib.rs"),
         )?;
         fs::copy(
