@@ -52,17 +52,3 @@ pub(crate) fn append(modules: &mut Vec<Module>) -> Result<()> {
     modules.push(runtime);
     Ok(())
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_list_names_what_the_text_defines() {
-        let module = parser::parse("runtime.ll", TEXT).unwrap();
-        let functions = module.functions.iter();
-        let defined = functions.filter(|(_, function)| !function.is_declaration());
-        let names: Vec<&str> = defined.map(|(name, _)| &**name).collect();
-        assert_eq!(names, FUNCTIONS);
-    }
-}

@@ -1,4 +1,5 @@
-//! Several modules become one: by symbol name, each definition once, local symbols kept apart.
+//! Several modules become one: by symbol name, each definition once, local symbols kept apart, with
+//! the functions that a device lacks and without the code of a CPU.
 
 use device_codegen::{Dialect, Error, KernelEntry, NvvmModule, Source, compile};
 
@@ -221,5 +222,64 @@ fn line_tables_with_the_same_numbers_stay_apart() {
             assert!(node_after(&ir, scope, "file: !").contains(file), "{ir}");
         }
         assert_eq!(ir.matches("distinct !DICompileUnit").count(), 1, "{ir}");
+    }
+}
+
+#[test]
+fn the_list_of_functions_that_a_device_lacks_names_what_their_text_defines() {
+    let (text, list) = (
+        include_str!("../src/runtime.ll"),
+        include_str!("../src/runtime.rs"),
+    );
+    let defined = text.lines().filter(|line| line.starts_with("define "));
+    let defined = defined.filter_map(|line| line.split_once('@')?.1.split_once('('));
+    let mut defined: Vec<&str> = defined.map(|(name, _)| name.trim_matches('"')).collect();
+    defined.sort_unstable();
+    let (_, list) = list.split_once("const FUNCTIONS: ").expect("a list");
+    let (list, _) = list.split_once("];\n").expect("the list ends");
+    let listed: Vec<&str> = list.split('"').skip(1).step_by(2).collect();
+    assert_eq!(listed, defined);
+}
+
+/// Whether assembly is refused as that of a CPU.
+fn is_of_host(text: &str) -> bool {
+    let text = text.replace('\n', "\\0A");
+    let kernel = format!(
+        "define void @kernel() section \".nvvm.kernel\" {{\n  \
+         call void asm sideeffect \"{text}\", \"\"()\n  ret void\n}}\n"
+    );
+    let refused = link(&[&kernel]).err();
+    refused.is_some_and(|error| error.problem().contains("is for x86 or another host"))
+}
+
+#[test]
+fn ptx_is_told_from_x86() {
+    for text in [
+        "",
+        "bar.sync 0;",
+        "pmevent 1;",
+        "cp.async.ca.shared.global [${0:e}], [${1}], 4, ${2:e};",
+        "ld.global.v4.f32 {$0, $1, $2, $3}, [$4];",
+        "{ .reg .pred p; setp.ne.b32 p, $0, 0; @p bra done; trap; done: }",
+        "@!%p1 st.shared.b32 [$0], $1; // a comment\nret;",
+        "{\n.reg .b64 state;\nwait:\nmbarrier.try_wait.parity.shared.b64 p, [$0], $1;\n@p bra.uni end;\nbra.uni wait;\nend:\n}",
+        "/* nothing */ activemask.b32 $0;",
+        "{ .reg .f32 t0, t1;\nld.global.v2.f32 {t0, t1}, [$0];\nst.global.v2.f32 [$0], {t1, t0}; }",
+        "wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16 {$0, $1}, $2, $3, 1, 1, 1, 0, 0;",
+    ] {
+        assert!(!is_of_host(text), "{text}");
+    }
+    for text in [
+        "cpuid",
+        "sqrtss ${0}, ${0}",
+        "mov ${0:r}, rbx\ncpuid\nxchg ${0:r}, rbx",
+        "xchg bx, bx;",
+        "lock; cmpxchg8b [$0];",
+        "2: dec ecx; jnz 2b;",
+        ".byte 0x0f, 0x0b;",
+        "bar.sync 0",
+        "sqrtsd %xmm0, %xmm0",
+    ] {
+        assert!(is_of_host(text), "{text}");
     }
 }

@@ -74,36 +74,3 @@ pub(super) fn integer(width: u32, value: i128) -> String {
         _ => format!("(uchar){digits}"),
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn floats_are_exact() {
-        for (ty, text, expected) in [
-            (Type::Float, "0.000000e+00", "0.0f"),
-            (Type::Float, "-0.000000e+00", "-0.0f"),
-            (Type::Float, "1.500000e+00", "0x1.8p+0f"),
-            (Type::Float, "0x3FB99999A0000000", "0x1.99999ap-4f"),
-            (Type::Float, "0x36A0000000000000", "0x1p-149f"),
-            (Type::Float, "0x7FF8000000000000", "as_float(0x7fc00000u)"),
-            (Type::Float, "0xFFF0000000000000", "as_float(0xff800000u)"),
-            (Type::Float, "0x7FF4000000000000", "as_float(0x7fa00000u)"),
-            (Type::Double, "1.000000e-01", "0x1.999999999999ap-4"),
-            (
-                Type::Double,
-                "0x0000000000000001",
-                "0x0.0000000000001p-1022",
-            ),
-            (
-                Type::Double,
-                "0x7FF8000000000001",
-                "as_double(0x7ff8000000000001ul)",
-            ),
-        ] {
-            assert_eq!(float(&ty, text).as_deref(), Some(expected), "{text}");
-        }
-        assert_eq!(float(&Type::Float, "1.000000e-01"), None, "no float");
-    }
-}

@@ -181,28 +181,3 @@ pub(super) fn of_symbol(symbol: &str) -> String {
 pub(super) fn is_identifier(symbol: &str) -> bool {
     identifier(symbol) == symbol && !TAKEN.contains(&symbol)
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn names_of_the_source_stay_and_are_unique() {
-        let mut names = Names::default();
-        for (given, expected) in [
-            (Some("k0.i.sroa.0.032"), "k0"),
-            (Some("k0"), "k0_2"),
-            (Some("_14.i.i"), "t"),
-            (Some("32"), "t_2"),
-            (Some("local"), "local_2"),
-            (Some(".idx439.6"), "idx439"),
-            (None, "t_3"),
-        ] {
-            assert_eq!(names.unique(given), expected);
-        }
-        assert_eq!(
-            of_symbol("_ZN11gpu_kernels5tiled8tiled_165ARRAY17hce1d6413496f3277E"),
-            "array"
-        );
-    }
-}
