@@ -1,4 +1,4 @@
-//! What is sent is what the formulas say.
+//! What MPI sends is what the formulas say. (`right.rs` compares them with what the program counts.)
 
 use std::fs;
 
