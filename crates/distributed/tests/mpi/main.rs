@@ -1,7 +1,7 @@
 //! The real program under a real `mpirun`, with more ranks than this machine has cores.
 
 mod apart;
-#[path = "../../../../host/tests/fake_gpu/built.rs"]
+#[path = "../../../../host/tests/devices/built.rs"]
 mod fake_gpu;
 mod faults;
 mod job;

@@ -1,4 +1,4 @@
-//! Ranks with a GPU, without a GPU: on the fake driver of `host/tests/fake_gpu/library`. All ranks
+//! Ranks with a GPU, without a GPU: on the fake driver of `host/tests/devices/library`. All ranks
 //! share its one GPU, in processes of their own.
 
 use std::path::PathBuf;
@@ -16,7 +16,7 @@ pub fn why_not() -> Option<&'static str> {
 }
 
 static FOLDER: LazyLock<PathBuf> =
-    LazyLock::new(|| fake_gpu::folder("../../host/tests/fake_gpu/library"));
+    LazyLock::new(|| fake_gpu::folder("../../host/tests/devices/library"));
 
 /// Runs the program on `with` ranks that have a GPU and `without` ranks that find no driver.
 /// `settings` are those of the fake (`library/gpu.rs`).

@@ -1,19 +1,8 @@
 //! The whole path through a GPU, without one: the program runs on a fake driver and a fake cuBLAS
 //! (`library/`) with an exactly known clock and a log of all launches.
 
-mod built;
-#[allow(dead_code)] // this test does not need all of it
-#[path = "../program/common/mod.rs"]
-mod common;
-mod fake;
-mod several;
-#[macro_use]
-#[path = "../program/common/trials.rs"]
-mod trials;
-
 use std::collections::HashSet;
 use std::fs;
-use std::process::ExitCode;
 
 use gpu_gemm::device::compiled;
 use gpu_gemm::gpu_kernels::naive;
@@ -26,12 +15,30 @@ use host::measure::gpu::{Contender, measure};
 use host::measure::nvml::GpuState;
 use host::run::Resident;
 use host::verify::{self, Coverage};
+use libtest_mimic::Trial;
 use serde_json::Value;
 
-use common::assert_contains;
-use fake::{Line, Ran, host, spans};
+use crate::common::assert_contains;
+use crate::fake::{Line, Ran, again, host, is_loaded, spans};
+use crate::{several, trials};
 
-fn main() -> ExitCode {
+/// What the programs run.
+const KERNELS: [&str; 9] = [
+    "few_rows_1",
+    "naive",
+    "pad",
+    "pitched",
+    "tiled_16",
+    "tiled_32",
+    "tiled_32_f64",
+    "tiled_32_i32",
+    "transpose",
+];
+
+pub fn trials(prepares: bool) -> Vec<Trial> {
+    if prepares {
+        let _ = compiled::module_for(90).and_then(|module| module.prepare(&KERNELS));
+    }
     let tests = trials!["":
         times_speeds_and_ratios_are_those_of_the_clock,
         the_faster_of_cublas_and_cublaslt_counts_and_each_can_be_named,
@@ -61,10 +68,10 @@ fn main() -> ExitCode {
         several::matrices_in_host_memory_are_multiplied_while_they_arrive,
         several::each_row_arrives_though_the_buffers_owner_is_gone_and_nothing_between_rows_is_touched,
     ];
-    trials::run(compiled::why_absent(), tests)
+    trials::ignored_if(compiled::why_absent(), tests)
 }
 
-const SHAPE: &str = "--m 33 --n 70 --k 19";
+pub const SHAPE: &str = "--m 33 --n 70 --k 19";
 const FLOPS: f64 = 2.0 * 33.0 * 70.0 * 19.0;
 
 /// Runs a fixed product with `naive`, unless `more` names other kernels.
@@ -98,7 +105,7 @@ fn failure(settings: &str, more: &str) -> String {
 }
 
 /// Times that are exact in every unit: 1/8 ms for a kernel, half of that for cuBLAS.
-const EXACT: &str = "kernel_ns=125000 cublas_ns=62500";
+pub const EXACT: &str = "kernel_ns=125000 cublas_ns=62500";
 
 fn times_speeds_and_ratios_are_those_of_the_clock() {
     let (report, _) = report(EXACT, "--baseline cublas");
@@ -356,8 +363,8 @@ fn a_batch_is_one_launch_of_a_kernel_and_one_call_of_cublas() {
 }
 
 fn cublas_multiplies_all_inputs_in_every_layout_one_product_or_a_batch() {
-    if !fake::is_loaded() {
-        let log = fake::again(
+    if !is_loaded() {
+        let log = again(
             &format!("{EXACT} l2_bytes=1000"),
             "cublas_multiplies_all_inputs_in_every_layout_one_product_or_a_batch",
         );

@@ -11,7 +11,7 @@ use tempfile::TempDir;
 use crate::built;
 use crate::common::{self, Ended};
 
-static FOLDER: LazyLock<PathBuf> = LazyLock::new(|| built::folder("tests/fake_gpu/library"));
+static FOLDER: LazyLock<PathBuf> = LazyLock::new(|| built::folder("tests/devices/library"));
 
 /// A run of the program on the fake GPU.
 pub struct Ran {

@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::common::assert_contains;
 use crate::fake::{Line, again, host, is_loaded};
-use crate::{EXACT, SHAPE};
+use crate::fake_gpu::{EXACT, SHAPE};
 
 /// Streams run at once; or as late as possible, streams of kernels before those of copies or after
 /// them; or kernels early and copies late.

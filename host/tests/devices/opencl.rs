@@ -1,28 +1,36 @@
 //! The program on an OpenCL device, compared with the simulator, and the binaries of its compiler.
-//! Without such a device, each test is reported as ignored.
-
-#[allow(dead_code)] // this test does not need all of it
-#[path = "../program/common/mod.rs"]
-mod common;
-#[macro_use]
-#[path = "../program/common/trials.rs"]
-mod trials;
 
 use std::fs;
-use std::process::ExitCode;
 
 use gpu_gemm::OpenClDevice;
+use gpu_gemm::device::compiled;
 use host::bench::Results;
+use libtest_mimic::Trial;
 use tempfile::TempDir;
 
-use common::run_in;
+use crate::common::run_in;
+use crate::trials;
 
-fn main() -> ExitCode {
+/// What the programs run.
+const KERNELS: [&str; 6] = [
+    "double_buffer_sn8_block8",
+    "few_rows_1_bf16",
+    "few_rows_1_bf16_f32",
+    "naive",
+    "pad_16",
+    "tiled_16",
+];
+
+pub fn trials(prepares: bool) -> Vec<Trial> {
+    let why_not = OpenClDevice::open(0).err();
+    if prepares && why_not.is_none() {
+        let _ = compiled::prepare_opencl(&KERNELS);
+    }
     let tests = trials!["opencl::":
         a_benchmark_is_compared_with_that_of_another_device,
         a_and_b_of_16_bits_have_a_c_of_16_bits_or_of_f32,
     ];
-    trials::run(OpenClDevice::open(0).err(), tests)
+    trials::ignored_if(why_not, tests)
 }
 
 fn a_and_b_of_16_bits_have_a_c_of_16_bits_or_of_f32() {
