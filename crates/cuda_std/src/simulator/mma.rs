@@ -42,10 +42,11 @@ impl Multiplication {
                 fused_sum(&a[row][..depth], &b[col][..depth], c)
             });
         }
-        let (a, b) = self.matrices(lanes, |bits| self.products.number(bits));
+        let (a, b) = self.matrices(lanes, |bits| bits);
+        let factors = |bits: &[u64; 16]| self.products.factors(&bits[..depth]);
+        let (a, b) = (a.each_ref().map(factors), b.each_ref().map(factors));
         self.replace_sums(lanes, |row, col, c| {
-            let sum = truncated_sum(&a[row][..depth], &b[col][..depth], c as u32);
-            sum.into()
+            truncated_sum(&a[row], &b[col], c as u32).into()
         });
     }
 
@@ -92,9 +93,23 @@ impl Multiplication {
 }
 
 impl Products {
+    /// The numbers of 16 or 19 bits in registers, at most 16.
+    pub(super) fn factors(self, registers: &[u64]) -> Factors {
+        let mut factors = Factors {
+            values: [0.0; 16],
+            exponents: [0; 16],
+            depth: registers.len(),
+        };
+        for (k, register) in registers.iter().enumerate() {
+            let number = self.number(*register);
+            (factors.values[k], factors.exponents[k]) = (number.value, number.exponent);
+        }
+        factors
+    }
+
     /// The number of 16 or 19 bits in a register.
     #[inline]
-    pub(super) fn number(self, register: u64) -> Number {
+    fn number(self, register: u64) -> Number {
         let bits = register as u32;
         match self {
             Self::Tf32 => Number::new(f32::from_bits(bits & !0x1FFF), -126),
@@ -114,9 +129,27 @@ fn fused_sum(a: &[f64], b: &[f64], c: u64) -> u64 {
 
 /// A number, and the exponent by which it is aligned.
 #[derive(Clone, Copy)]
-pub(super) struct Number {
+struct Number {
     value: f64,
     exponent: i32,
+}
+
+/// The numbers of a row of A or a column of B, apart from their exponents, and in fours, so that
+/// the compiler makes vectors of them.
+pub(super) struct Factors {
+    values: [f64; 16],
+    exponents: [i32; 16],
+    depth: usize,
+}
+
+impl Factors {
+    fn values(&self) -> &[[f64; 4]] {
+        self.values[..self.depth].as_chunks().0
+    }
+
+    fn exponents(&self) -> &[[i32; 4]] {
+        self.exponents[..self.depth].as_chunks().0
+    }
 }
 
 /// The exponent of zero: far below that of any product.
@@ -148,17 +181,22 @@ const NAN: u32 = 0x7FFF_FFFF;
 
 /// The sum of `c` and of the products of a row of A and a column of B, at most 16: each term is cut
 /// off below the last bit that is kept of the largest one, and so is the f32 that comes of it. `c`
-/// and the sum are bits of an f32.
-pub(super) fn truncated_sum(a: &[Number], b: &[Number], c: u32) -> u32 {
+/// and the sum are bits of an f32. No sum of integers here overflows; a dev build's checks would
+/// keep the compiler from making vectors.
+pub(super) fn truncated_sum(a: &Factors, b: &Factors, c: u32) -> u32 {
     let c = Number::new(f32::from_bits(c), -126);
-    let factors = a.iter().zip(b);
-    let exponents = factors.clone().map(|(a, b)| a.exponent + b.exponent);
-    let largest = exponents.fold(c.exponent, i32::max);
-    // The f64 of a product is exact.
-    let products = factors.map(|(a, b)| a.value * b.value);
+    let mut largest = [c.exponent; 4];
+    for (a, b) in a.exponents().iter().zip(b.exponents()) {
+        for i in 0..4 {
+            largest[i] = largest[i].max(a[i].wrapping_add(b[i]));
+        }
+    }
+    let largest = largest.into_iter().fold(c.exponent, i32::max);
+    let factors = a.values().iter().zip(b.values());
     if !(OF_ZERO / 2..OF_SPECIAL / 2).contains(&largest) {
         // All terms are zero, or one is infinite or NaN.
-        let sum = products.fold(c.value, |sum, product| sum + product);
+        let factors = factors.flat_map(|(a, b)| a.iter().zip(b));
+        let sum = factors.fold(c.value, |sum, (a, b)| sum + a * b);
         return match sum.is_nan() {
             true => NAN,
             false => (sum as f32).to_bits(),
@@ -169,10 +207,15 @@ pub(super) fn truncated_sum(a: &[Number], b: &[Number], c: u32) -> u32 {
     // SAFETY: its magnitude is less than 2^(KEPT_BITS + 2), as that of a product is less than
     // 2^(largest + 2).
     let truncated = |term: f64| unsafe { (term * scale).to_int_unchecked::<i32>() };
-    let sum = products.fold(i64::from(truncated(c.value)), |sum, product| {
-        sum + i64::from(truncated(product))
-    });
-    truncated_to_f32(sum, largest - KEPT_BITS)
+    let mut sums = [0_i32; 4];
+    for (a, b) in factors {
+        for i in 0..4 {
+            // The f64 of a product is exact.
+            sums[i] = sums[i].wrapping_add(truncated(a[i] * b[i]));
+        }
+    }
+    let sums = sums.map(i64::from).into_iter().sum::<i64>();
+    truncated_to_f32(sums + i64::from(truncated(c.value)), largest - KEPT_BITS)
 }
 
 /// `sum * 2^unit` as the bits of an f32: what does not fit into its fraction is cut off, and what

@@ -208,16 +208,17 @@ fn perform(
     for (index, multiplication) in issued[0].iter().enumerate() {
         let fragments = issued.iter().map(|of_thread| of_thread[index].a);
         let products = multiplication.products;
-        let [a, b] = operands(multiplication, fragments, &read)
-            .map(|bits| -> Vec<_> { bits.into_iter().map(|bits| products.number(bits)).collect() });
         let depth = multiplication.shape.1 as usize;
+        let [a, b] = operands(multiplication, fragments, &read).map(|bits| -> Vec<_> {
+            let rows = bits.chunks(depth);
+            rows.map(|row| products.factors(row)).collect()
+        });
         for (number, thread) in (0..).zip(warpgroup) {
             let mut pending = thread.extensions.get::<PendingProducts>();
             let sums = &mut pending.sums[multiplication.slot].values;
             for (i, sum) in (0..).zip(sums) {
                 let (row, col) = sum_place(number, i);
-                let a = &a[row as usize * depth..][..depth];
-                let b = &b[col as usize * depth..][..depth];
+                let (a, b) = (&a[row as usize], &b[col as usize]);
                 let c = match multiplication.adds {
                     true => *sum,
                     false => 0.0,
