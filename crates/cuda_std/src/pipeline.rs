@@ -197,7 +197,11 @@ macro_rules! prefetches {
             #[cfg(cuda_device)]
             // SAFETY: the caller vouches for the pointer; nothing is written.
             unsafe {
-                asm!(concat!($instruction, " [{}];"), in(reg) global, options(nostack, preserves_flags));
+                core::arch::asm!(
+                    concat!($instruction, " [{}];"),
+                    in(reg) global,
+                    options(nostack, preserves_flags)
+                );
             }
             #[cfg(not(cuda_device))]
             let _ = global;
