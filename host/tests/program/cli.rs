@@ -268,7 +268,7 @@ fn a_problem_too_large_for_memory_is_an_error_and_not_a_crash() {
 
 #[test]
 fn every_product_of_a_batch_is_proven_and_counts() {
-    let what = "--kernel tiled-32,tiled-16,auto,cpu-ikj --m 9 --n 12 --k 20 --batch 7 --device sim";
+    let what = "--kernel tiled-32,auto,cpu-ikj --m 9 --n 12 --k 20 --batch 7 --device sim";
     for more in [
         "--beta 2 --alpha -1 --padding 3",
         "--dtype f64 --data index-sum",
@@ -293,7 +293,7 @@ fn every_product_of_a_batch_is_proven_and_counts() {
             let flops = figure("flops_per_s") * figure("time_median_s");
             approx::assert_relative_eq!(flops, 7.0 * 2.0 * 9.0 * 12.0 * 20.0, max_relative = 1e-9);
             // One launch for all.
-            if index < 2 {
+            if index == 0 {
                 assert_eq!([&record["grid_z"], &record["launches"]], [7, 1]);
             }
         }
