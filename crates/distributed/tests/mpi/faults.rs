@@ -69,7 +69,7 @@ pub fn what_does_not_exist_is_refused_once_with_the_exit_code_for_usage() {
         ),
         (
             "--dtype bf16 --kernel warpgroup*",
-            "multiplies bf16-f32. Ranks add up products of bf16 in f32",
+            "but bf16 and f16. `rust-gemm --list` shows what each kernel multiplies. Ranks add up products of bf16 in f32",
         ),
         (
             "--dtype bf16-f32",
