@@ -9,9 +9,7 @@
 //! value in the source, and kernels for rust-cuda write zeros; another value is an error.
 
 use crate::error::{Error, Result};
-use crate::ir::{
-    CastOperation, Constant, Global, Module, Symbol, Type, TypedConstant, visit_constants_mut,
-};
+use crate::ir::{CastOperation, Constant, Global, Module, Symbol, Type, TypedConstant};
 
 const SECTION_PREFIX: &str = ".nvvm.addrspace.";
 
@@ -32,23 +30,13 @@ pub(crate) fn assign(module: &mut Module) -> Result<()> {
         .iter()
         .map(|(symbol, global)| (symbol.clone(), global.address_space))
         .collect();
-    let mut rewrite = |constant: &mut Constant| {
-        constant.walk_mut(&mut |constant| {
-            if let Constant::Symbol(symbol) = constant
-                && let Ok(found) = spaces.binary_search_by(|(known, _)| known.cmp(symbol))
-            {
-                *constant = to_generic(symbol.clone(), spaces[found].1);
-            }
-        });
-    };
-    for global in module.globals.values_mut() {
-        if let Some(initializer) = &mut global.initializer {
-            rewrite(initializer);
+    module.visit_constants_mut(&mut |constant| {
+        if let Constant::Symbol(symbol) = constant
+            && let Ok(found) = spaces.binary_search_by(|(known, _)| known.cmp(symbol))
+        {
+            *constant = to_generic(symbol.clone(), spaces[found].1);
         }
-    }
-    for function in module.functions.values_mut() {
-        visit_constants_mut(function, &mut rewrite);
-    }
+    });
     Ok(())
 }
 

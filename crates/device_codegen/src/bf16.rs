@@ -126,12 +126,12 @@ impl<'f> Reader<'f> {
     fn of(function: &'f Function) -> Self {
         let mut definitions = vec![None; function.locals.len()];
         let mut entries = vec![0; function.blocks.len()];
-        for block in &function.blocks {
-            for instruction in &block.instructions {
-                if let Some(LocalId(id)) = instruction.result {
-                    definitions[id as usize] = Some(&instruction.operation);
-                }
+        for instruction in function.instructions() {
+            if let Some(LocalId(id)) = instruction.result {
+                definitions[id as usize] = Some(&instruction.operation);
             }
+        }
+        for block in &function.blocks {
             for BlockId(next) in block.terminator.kind.successors() {
                 entries[next as usize] += 1;
             }

@@ -23,7 +23,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::error::{Error, Result, demangle};
 use crate::intrinsics;
-use crate::ir::{Call, Callee, Function, LineTables, Module, Operation, Scope, Symbol};
+use crate::ir::{Call, Callee, Function, LineTables, Module, Scope, Symbol};
 use crate::loops::Ways;
 
 /// A place in the source and the calls that lead there, innermost first: line, column, scope.
@@ -45,7 +45,7 @@ pub(crate) fn check(module: &Module) -> Result<()> {
         let mut groups: BTreeMap<(String, Chain), Vec<Site>> = BTreeMap::new();
         for (block, instructions) in function.blocks.iter().enumerate() {
             for instruction in &instructions.instructions {
-                if let Operation::Call(call) = &instruction.operation
+                if let Some(call) = instruction.operation.call()
                     && let Some(name) = convergent_name(call, &convergent)
                     && let Some(source) = instruction.source
                     && let Some(chain) = chain(&module.lines, source)
@@ -117,12 +117,8 @@ fn convergent_functions(module: &Module) -> BTreeSet<Symbol> {
     loop {
         let before = found.len();
         for (symbol, function) in &module.functions {
-            let mut instructions = function.blocks.iter().flat_map(|block| &block.instructions);
-            let is_convergent = instructions.any(|instruction| match &instruction.operation {
-                Operation::Call(call) => convergent_name(call, &found).is_some(),
-                _ => false,
-            });
-            if is_convergent {
+            let mut calls = function.instructions().filter_map(|it| it.operation.call());
+            if calls.any(|call| convergent_name(call, &found).is_some()) {
                 found.insert(symbol.clone());
             }
         }

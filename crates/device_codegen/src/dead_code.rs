@@ -25,15 +25,9 @@ pub(crate) fn remove_dead_code(module: &mut Module) {
 /// that a chain is removed in one pass.
 fn remove_unused_values(function: &mut Function) -> bool {
     let mut uses = vec![0_u32; function.locals.len()];
-    for block in &function.blocks {
-        let operands = block
-            .instructions
-            .iter()
-            .flat_map(|instruction| instruction.operation.values());
-        for value in operands.chain(block.terminator.kind.values()) {
-            if let Value::Local(id) = value {
-                uses[id.0 as usize] += 1;
-            }
+    for value in function.values() {
+        if let Value::Local(id) = value {
+            uses[id.0 as usize] += 1;
         }
     }
     let mut removed = false;
@@ -131,7 +125,7 @@ fn unread_slots(function: &Function) -> HashMap<LocalId, LocalId> {
     let mut slot_of: HashMap<LocalId, LocalId> = HashMap::new();
     loop {
         let before = slot_of.len();
-        for instruction in function.blocks.iter().flat_map(|block| &block.instructions) {
+        for instruction in function.instructions() {
             let Some(result) = instruction.result else {
                 continue;
             };

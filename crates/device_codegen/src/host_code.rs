@@ -5,7 +5,7 @@
 //! opcode has a dot and a type, but for a few (`ret;`). No instruction of x86 has a dot.
 
 use crate::error::{Error, Result};
-use crate::ir::{Call, Callee, Function, Module, Operation};
+use crate::ir::{Call, Callee, Function, Module};
 use crate::source_place::function_of;
 
 /// Instructions of PTX that need no type.
@@ -35,8 +35,8 @@ const TRANSLATED: [&str; 2] = ["llvm.x86.sse2.pause", "llvm.x86.vcvtps2ph."];
 /// line tables.
 pub(crate) fn check(module: &Module) -> Result<()> {
     for function in module.functions.values() {
-        for instruction in function.blocks.iter().flat_map(|block| &block.instructions) {
-            if let Operation::Call(call) = &instruction.operation
+        for instruction in function.instructions() {
+            if let Some(call) = instruction.operation.call()
                 && let Some(what) = host_code(call)
             {
                 return Err(refused(

@@ -8,7 +8,6 @@ use crate::error::{Error, Result};
 use crate::ir::{
     Attribute, Call, Callee, CastOperation, Constant, Function, FunctionType, Global,
     InlineAssembly, Instruction, Linkage, Module, Operand, Operation, Symbol, Type, Value,
-    visit_symbols,
 };
 use crate::kernel_properties::{self, Property};
 
@@ -266,17 +265,12 @@ pub(crate) fn lower_intrinsics(module: &mut Module) -> Result<()> {
 }
 
 fn called_row(instruction: &Instruction) -> Option<&'static Row> {
-    match &instruction.operation {
-        Operation::Call(call) => row(call.symbol()?),
-        _ => None,
-    }
+    row(instruction.operation.call()?.symbol()?)
 }
 
 fn arguments(instruction: &Instruction) -> &[Value] {
-    match &instruction.operation {
-        Operation::Call(call) => &call.arguments,
-        _ => &[],
-    }
+    let call = instruction.operation.call();
+    call.map_or(&[], |call| &call.arguments)
 }
 
 fn check_signature(function: &Function, instruction: &Instruction, row: &Row) -> Result<()> {
@@ -454,13 +448,9 @@ fn declare_dynamic_shared(module: &mut Module, align: u64) -> Result<()> {
 /// The functions of the table have no address.
 fn check_not_taken(module: &Module) -> Result<()> {
     for function in module.functions.values() {
-        let mut taken = None;
-        visit_symbols(function, &mut |symbol, line| {
-            if taken.is_none() && row(symbol).is_some() && **symbol != *UNROLL {
-                taken = Some((symbol, line));
-            }
-        });
-        if let Some((symbol, line)) = taken {
+        let is_own = |symbol: &Symbol| row(symbol).is_some() && **symbol != *UNROLL;
+        let mut symbols = function.symbols().into_iter();
+        if let Some((symbol, line)) = symbols.find(|(symbol, _)| is_own(symbol)) {
             return Err(Error::new(
                 &function.location_of(line),
                 format!("`{symbol}` has no address; call it, or wrap it in a function of your own"),

@@ -11,7 +11,7 @@
 //! CPU. Size and alignment are all that the launch knows of it, and all that PTX says.
 
 use crate::error::{Error, Result, demangle};
-use crate::ir::{ByValue, Function, Kernel, Module, Symbol, Value, visit_symbols};
+use crate::ir::{ByValue, Function, Kernel, Module, Symbol, Value};
 
 /// What a call says.
 #[derive(Clone, Copy)]
@@ -137,13 +137,8 @@ pub(crate) fn check_calls(module: &Module) -> Result<()> {
         kernel.is_some_and(|kernel| !kernel.by_value.is_empty())
     };
     for function in module.functions.values() {
-        let mut called = None;
-        visit_symbols(function, &mut |symbol, line| {
-            if called.is_none() && takes_values(symbol) {
-                called = Some((symbol, line));
-            }
-        });
-        if let Some((symbol, line)) = called {
+        let mut symbols = function.symbols().into_iter();
+        if let Some((symbol, line)) = symbols.find(|(symbol, _)| takes_values(symbol)) {
             let problem = format!(
                 "it calls the kernel `{}`, which has a parameter by value: only a launch can pass it",
                 demangle(symbol)

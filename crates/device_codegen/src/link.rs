@@ -5,10 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use crate::address_space::SHARED;
 use crate::error::{Error, Location, Result, demangle};
 use crate::intrinsics;
-use crate::ir::{
-    Attachments, Constant, Function, Global, Kernel, Linkage, MetadataItem, Module, Symbol, Type,
-    visit_symbols,
-};
+use crate::ir::{Constant, Function, Global, Kernel, Linkage, MetadataItem, Module, Symbol, Type};
 
 /// The section that `#[kernel]` puts a function into.
 const KERNEL_SECTION: &str = ".nvvm.kernel";
@@ -110,17 +107,11 @@ fn shift_metadata(module: &mut Module, offset: u32) {
             (number.saturating_add(offset), node)
         })
         .collect();
-    let shift_attached = |metadata: &mut Attachments, source: &mut Option<u32>| {
-        metadata.iter_mut().for_each(|(_, number)| shift(number));
-        source.iter_mut().for_each(shift);
-    };
     for function in module.functions.values_mut() {
         function.scope.iter_mut().for_each(shift);
-        for block in &mut function.blocks {
-            for instruction in &mut block.instructions {
-                shift_attached(&mut instruction.metadata, &mut instruction.source);
-            }
-            shift_attached(&mut block.terminator.metadata, &mut block.terminator.source);
+        for (metadata, source) in function.attachments_mut() {
+            metadata.iter_mut().for_each(|(_, number)| shift(number));
+            source.iter_mut().for_each(shift);
         }
     }
 }
@@ -208,18 +199,15 @@ pub(crate) fn keep_reachable(module: &mut Module) {
             continue;
         }
         if let Some(function) = module.functions.get(&symbol) {
-            visit_symbols(function, &mut |symbol, _| waiting.push(symbol.clone()));
+            let symbols = function.symbols().into_iter();
+            waiting.extend(symbols.map(|(symbol, _)| symbol.clone()));
         }
         if let Some(initializer) = module
             .globals
             .get(&symbol)
             .and_then(|g| g.initializer.as_ref())
         {
-            initializer.walk(&mut |constant| {
-                if let Constant::Symbol(symbol) = constant {
-                    waiting.push(symbol.clone());
-                }
-            });
+            waiting.extend(initializer.symbols().into_iter().cloned());
         }
     }
     module
@@ -246,29 +234,15 @@ pub(crate) fn check_defined(module: &Module) -> Result<()> {
         Error::new(location, problem)
     };
     for (name, function) in &module.functions {
-        let mut missing = None;
-        visit_symbols(function, &mut |symbol, line| {
-            if missing.is_none() && is_missing(symbol) {
-                missing = Some((symbol, line));
-            }
-        });
-        if let Some((symbol, line)) = missing {
+        let mut symbols = function.symbols().into_iter();
+        if let Some((symbol, line)) = symbols.find(|(symbol, _)| is_missing(symbol)) {
             let error = undefined(&function.location_of(line), "it uses", symbol);
             return Err(error.with_calls(calls_of(module, name)));
         }
     }
     for (name, global) in &module.globals {
-        let mut missing = None;
-        if let Some(initializer) = &global.initializer {
-            initializer.walk(&mut |constant| {
-                if let Constant::Symbol(symbol) = constant
-                    && is_missing(symbol)
-                {
-                    missing.get_or_insert(symbol);
-                }
-            });
-        }
-        if let Some(symbol) = missing {
+        let mut symbols = global.initializer.iter().flat_map(Constant::symbols);
+        if let Some(symbol) = symbols.find(|symbol| is_missing(symbol)) {
             let verb = format!("the static `{}` refers to", demangle(name));
             let error = undefined(&global.location, &verb, symbol);
             return Err(error.with_calls(calls_of(module, name)));
@@ -334,17 +308,15 @@ fn calls_of(module: &Module, symbol: &Symbol) -> Vec<Location> {
             });
         };
         if let Some(function) = module.functions.get(name) {
-            visit_symbols(function, &mut |called, line| {
+            for (called, line) in function.symbols() {
                 reach(called, Some(function.location_of(line)));
-            });
+            }
         }
         let global = module.globals.get(name);
         if let Some(initializer) = global.and_then(|global| global.initializer.as_ref()) {
-            initializer.walk(&mut |constant| {
-                if let Constant::Symbol(called) = constant {
-                    reach(called, None);
-                }
-            });
+            for called in initializer.symbols() {
+                reach(called, None);
+            }
         }
     }
     let caller_of = |name: &Symbol| callers.get(name)?.as_ref();

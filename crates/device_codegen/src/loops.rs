@@ -13,7 +13,7 @@ pub(crate) struct NaturalLoop {
 }
 
 /// The blocks that jump to each block.
-fn predecessors(function: &Function) -> Vec<Vec<usize>> {
+pub(crate) fn predecessors(function: &Function) -> Vec<Vec<usize>> {
     let mut predecessors = vec![Vec::new(); function.blocks.len()];
     for (index, block) in function.blocks.iter().enumerate() {
         for successor in block.terminator.kind.successors() {

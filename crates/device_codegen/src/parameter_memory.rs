@@ -19,8 +19,7 @@ fn in_function(function: &mut Function) {
     let parameters = kernel.by_value.keys();
     let parameters = parameters.filter_map(|position| function.parameters.get(*position));
     let inside = pointers::computed_from(function, parameters.copied().collect());
-    let blocks = function.blocks.iter_mut();
-    for instruction in blocks.flat_map(|block| &mut block.instructions) {
+    for instruction in function.instructions_mut() {
         if let Operation::Load {
             pointer, volatile, ..
         } = &mut instruction.operation

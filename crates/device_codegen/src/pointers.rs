@@ -9,17 +9,18 @@ pub(crate) fn computed_from(function: &Function, roots: HashSet<LocalId>) -> Has
     if roots.is_empty() {
         return roots;
     }
-    let instructions = || function.blocks.iter().flat_map(|block| &block.instructions);
     // A phi may depend on itself, so assume all and take away those with another origin.
     let mut pointers = roots;
     pointers.extend(
-        instructions()
+        function
+            .instructions()
             .filter(|instruction| !origins(&instruction.operation).is_empty())
             .filter_map(|instruction| instruction.result),
     );
     loop {
         let is_known = |value: &&Value| matches!(value, Value::Local(id) if pointers.contains(id));
-        let others: Vec<LocalId> = instructions()
+        let others: Vec<LocalId> = function
+            .instructions()
             .filter(|instruction| !origins(&instruction.operation).iter().all(is_known))
             .filter_map(|instruction| instruction.result)
             .filter(|id| pointers.contains(id))

@@ -28,8 +28,7 @@ pub(crate) fn mark_loads(module: &mut Module) {
     let mut is_used = false;
     for function in module.functions.values_mut() {
         let pointers = read_only_pointers(function);
-        let blocks = function.blocks.iter_mut();
-        for instruction in blocks.flat_map(|block| &mut block.instructions) {
+        for instruction in function.instructions_mut() {
             is_used |= mark(instruction, &pointers, node);
         }
     }
@@ -63,35 +62,30 @@ fn mark(instruction: &mut Instruction, pointers: &HashSet<LocalId>, node: u32) -
 
 /// The pointers into read-only memory: results of the calls, and what is computed from them alone.
 fn read_only_pointers(function: &Function) -> HashSet<LocalId> {
-    let instructions = function.blocks.iter().flat_map(|block| &block.instructions);
-    let calls = instructions
-        .filter(|instruction| is_call(&instruction.operation))
-        .filter_map(|instruction| instruction.result);
-    pointers::computed_from(function, calls.collect())
+    let calls = function
+        .calls()
+        .filter(|(.., symbol)| ***symbol == *READ_ONLY);
+    let results = calls.filter_map(|(instruction, ..)| instruction.result);
+    pointers::computed_from(function, results.collect())
 }
 
 /// Whether all that is done with a pointer is to read memory that nothing writes.
 pub(crate) fn is_read_only(function: &Function, pointer: LocalId) -> bool {
     let pointers = pointers::computed_from(function, HashSet::from([pointer]));
     let is_one = |value: &Value| matches!(value, Value::Local(id) if pointers.contains(id));
-    let mut instructions = function.blocks.iter().flat_map(|block| &block.instructions);
-    instructions.all(|instruction| match &instruction.operation {
-        Operation::Load { pointer, .. } if is_one(&pointer.value) => {
-            let mut kinds = instruction.metadata.iter().map(|(kind, _)| kind);
-            kinds.any(|kind| kind == INVARIANT)
-        }
-        Operation::Store { pointer, value, .. } => !is_one(&pointer.value) && !is_one(&value.value),
-        Operation::Call(call) => !call.arguments.iter().any(is_one),
-        Operation::AtomicUpdate { pointer, .. } | Operation::CompareExchange { pointer, .. } => {
-            !is_one(&pointer.value)
-        }
-        _ => true,
-    })
-}
-
-fn is_call(operation: &Operation) -> bool {
-    match operation {
-        Operation::Call(call) => call.symbol().is_some_and(|symbol| **symbol == *READ_ONLY),
-        _ => false,
-    }
+    function
+        .instructions()
+        .all(|instruction| match &instruction.operation {
+            Operation::Load { pointer, .. } if is_one(&pointer.value) => {
+                let mut kinds = instruction.metadata.iter().map(|(kind, _)| kind);
+                kinds.any(|kind| kind == INVARIANT)
+            }
+            Operation::Store { pointer, value, .. } => {
+                !is_one(&pointer.value) && !is_one(&value.value)
+            }
+            Operation::Call(call) => !call.arguments.iter().any(is_one),
+            Operation::AtomicUpdate { pointer, .. }
+            | Operation::CompareExchange { pointer, .. } => !is_one(&pointer.value),
+            _ => true,
+        })
 }

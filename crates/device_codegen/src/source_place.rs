@@ -50,7 +50,7 @@ fn attached_node(text: &str, line: u32) -> Option<u32> {
 /// The place of most instructions of a function, and how many they are.
 pub(crate) fn most_copied(lines: &LineTables, function: &Function) -> Option<(String, usize)> {
     let mut counts = BTreeMap::new();
-    for instruction in function.blocks.iter().flat_map(|block| &block.instructions) {
+    for instruction in function.instructions() {
         if let Some(location) = instruction.source {
             *counts.entry(location).or_insert(0) += 1;
         }

@@ -58,6 +58,17 @@ impl Constant {
         }
     }
 
+    /// The symbols that it names.
+    pub(crate) fn symbols(&self) -> Vec<&Symbol> {
+        let mut symbols = Vec::new();
+        self.walk(&mut |constant| {
+            if let Constant::Symbol(symbol) = constant {
+                symbols.push(symbol);
+            }
+        });
+        symbols
+    }
+
     /// Calls `visit` on every nested constant, itself first.
     pub(crate) fn walk<'c>(&'c self, visit: &mut dyn FnMut(&'c Constant)) {
         visit(self);

@@ -23,7 +23,7 @@ pub(crate) use instruction::{
 };
 pub(crate) use lines::{LineTables, Scope, SourceFile, SourceFunction, SourceLocation};
 pub(crate) use types::{FunctionType, Type};
-pub(crate) use visit::{element_type, visit_constants_mut, visit_symbols};
+pub(crate) use visit::element_type;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -176,6 +176,14 @@ impl Function {
         &self.locals[id.0 as usize].ty
     }
 
+    /// Drops all that names line tables.
+    pub(crate) fn forget_lines(&mut self) {
+        self.scope = None;
+        for (_, source) in self.attachments_mut() {
+            *source = None;
+        }
+    }
+
     /// A new unnamed value of type `ty`; the caller gives it its definition.
     pub(crate) fn fresh(&mut self, ty: Type) -> LocalId {
         // The parser refuses functions of more than `u32::MAX` values, and a pass adds a few to
@@ -190,15 +198,7 @@ impl Module {
     /// Drops the line tables and all that names them.
     pub(crate) fn forget_lines(&mut self) {
         self.lines = LineTables::default();
-        for function in self.functions.values_mut() {
-            function.scope = None;
-            for block in &mut function.blocks {
-                block.terminator.source = None;
-                for instruction in &mut block.instructions {
-                    instruction.source = None;
-                }
-            }
-        }
+        self.functions.values_mut().for_each(Function::forget_lines);
     }
 
     /// A metadata number that no node has.

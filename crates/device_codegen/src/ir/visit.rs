@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, HashMap};
 
 use super::{
-    BlockId, Callee, Constant, Function, LocalId, Module, Operation, Symbol, TerminatorKind, Type,
-    Value,
+    Attachments, BlockId, Call, Callee, Constant, Function, Instruction, LocalId, Module,
+    Operation, Symbol, TerminatorKind, Type, Value,
 };
 
 /// The same list by shared and by exclusive reference.
@@ -108,6 +108,14 @@ operand_lists!(values);
 operand_lists!(values_mut mut);
 
 impl Operation {
+    /// The call, if it is one.
+    pub(crate) fn call(&self) -> Option<&Call> {
+        match self {
+            Operation::Call(call) => Some(call),
+            _ => None,
+        }
+    }
+
     /// The type of what it computes; [`Type::Void`] if nothing. `None` if its operands do not fit
     /// together.
     pub(crate) fn result_type(&self) -> Option<Type> {
@@ -148,84 +156,55 @@ impl Operation {
     }
 }
 
+/// The symbols that values name, each with this line.
+fn named(values: Vec<&Value>, line: u32) -> impl Iterator<Item = (&Symbol, u32)> {
+    let symbols = values.into_iter().flat_map(|value| match value {
+        Value::Constant(constant) => constant.symbols(),
+        _ => Vec::new(),
+    });
+    symbols.map(move |symbol| (symbol, line))
+}
+
 /// The type at the end of a path of indices.
 pub(crate) fn element_type<'t>(ty: &'t Type, indices: &[u64]) -> Option<&'t Type> {
     indices.iter().try_fold(ty, |ty, index| ty.element(*index))
 }
 
-/// Calls `visit` on each symbol that a function names, with the line that names it.
-pub(crate) fn visit_symbols<'f>(function: &'f Function, visit: &mut dyn FnMut(&'f Symbol, u32)) {
-    for block in &function.blocks {
-        for instruction in &block.instructions {
-            if let Operation::Call(call) = &instruction.operation
-                && let Some(symbol) = call.symbol()
-            {
-                visit(symbol, instruction.line);
-            }
-            for value in instruction.operation.values() {
-                value_symbols(value, instruction.line, visit);
-            }
-        }
-        for value in block.terminator.kind.values() {
-            value_symbols(value, block.terminator.line, visit);
-        }
-    }
-}
-
-fn value_symbols<'f>(value: &'f Value, line: u32, visit: &mut dyn FnMut(&'f Symbol, u32)) {
-    if let Value::Constant(constant) = value {
-        constant.walk(&mut |constant| {
-            if let Constant::Symbol(symbol) = constant {
-                visit(symbol, line);
-            }
-        });
-    }
-}
-
-/// Calls `visit` on each constant operand of a function, to be replaced; callees are not visited.
-pub(crate) fn visit_constants_mut(function: &mut Function, visit: &mut dyn FnMut(&mut Constant)) {
-    for block in &mut function.blocks {
-        let instructions = block
-            .instructions
-            .iter_mut()
-            .flat_map(|instruction| instruction.operation.values_mut());
-        for value in instructions.chain(block.terminator.kind.values_mut()) {
-            if let Value::Constant(constant) = value {
-                visit(constant);
-            }
-        }
-    }
-}
-
 impl Module {
+    /// Calls `visit` on each constant and on those inside it, the innermost first, to be replaced;
+    /// callees are not visited.
+    pub(crate) fn visit_constants_mut(&mut self, visit: &mut dyn FnMut(&mut Constant)) {
+        let globals = self.globals.values_mut();
+        for initializer in globals.filter_map(|global| global.initializer.as_mut()) {
+            initializer.walk_mut(visit);
+        }
+        for value in self.functions.values_mut().flat_map(Function::values_mut) {
+            if let Value::Constant(constant) = value {
+                constant.walk_mut(visit);
+            }
+        }
+    }
+
     /// Renames symbols everywhere.
     pub(crate) fn rename(&mut self, names: &BTreeMap<Symbol, Symbol>) {
         if names.is_empty() {
             return;
         }
         let new_name = |symbol: &Symbol| names.get(symbol).unwrap_or(symbol).clone();
-        let mut rename = |constant: &mut Constant| {
-            constant.walk_mut(&mut |constant| {
-                if let Constant::Symbol(symbol) = constant {
-                    *symbol = new_name(symbol);
-                }
-            });
-        };
-        for global in self.globals.values_mut() {
-            if let Some(initializer) = &mut global.initializer {
-                rename(initializer);
+        self.visit_constants_mut(&mut |constant| {
+            if let Constant::Symbol(symbol) = constant {
+                *symbol = new_name(symbol);
             }
-        }
-        for function in self.functions.values_mut() {
-            visit_constants_mut(function, &mut rename);
-            for block in &mut function.blocks {
-                for instruction in &mut block.instructions {
-                    if let Operation::Call(call) = &mut instruction.operation
-                        && let Callee::Symbol(symbol) = &mut call.callee
-                    {
-                        *symbol = new_name(symbol);
-                    }
-                }
+        });
+        for instruction in self
+            .functions
+            .values_mut()
+            .flat_map(Function::instructions_mut)
+        {
+            if let Operation::Call(call) = &mut instruction.operation
+                && let Callee::Symbol(symbol) = &mut call.callee
+            {
+                *symbol = new_name(symbol);
             }
         }
         self.globals = std::mem::take(&mut self.globals)
@@ -240,6 +219,87 @@ impl Module {
 }
 
 impl Function {
+    /// All instructions, block by block.
+    pub(crate) fn instructions(&self) -> impl Iterator<Item = &Instruction> {
+        self.blocks.iter().flat_map(|block| &block.instructions)
+    }
+
+    pub(crate) fn instructions_mut(&mut self) -> impl Iterator<Item = &mut Instruction> {
+        let blocks = self.blocks.iter_mut();
+        blocks.flat_map(|block| &mut block.instructions)
+    }
+
+    /// The instruction that defines a value; `None` if it is a parameter.
+    pub(crate) fn definition(&self, id: LocalId) -> Option<&Instruction> {
+        self.instructions()
+            .find(|instruction| instruction.result == Some(id))
+    }
+
+    /// All calls of symbols.
+    pub(crate) fn calls(&self) -> impl Iterator<Item = (&Instruction, &Call, &Symbol)> {
+        self.instructions().filter_map(|instruction| {
+            let call = instruction.operation.call()?;
+            Some((instruction, call, call.symbol()?))
+        })
+    }
+
+    /// What instructions and terminators read.
+    pub(crate) fn values(&self) -> impl Iterator<Item = &Value> {
+        self.blocks.iter().flat_map(|block| {
+            let instructions = block.instructions.iter();
+            let values = instructions.flat_map(|instruction| instruction.operation.values());
+            values.chain(block.terminator.kind.values())
+        })
+    }
+
+    pub(crate) fn values_mut(&mut self) -> impl Iterator<Item = &mut Value> {
+        self.blocks.iter_mut().flat_map(|block| {
+            let instructions = block.instructions.iter_mut();
+            let values = instructions.flat_map(|instruction| instruction.operation.values_mut());
+            values.chain(block.terminator.kind.values_mut())
+        })
+    }
+
+    /// Metadata, source and line of instructions and terminators.
+    pub(crate) fn attachments(&self) -> impl Iterator<Item = (&Attachments, Option<u32>, u32)> {
+        self.blocks.iter().flat_map(|block| {
+            let last = &block.terminator;
+            let instructions = block.instructions.iter();
+            instructions
+                .map(|it| (&it.metadata, it.source, it.line))
+                .chain([(&last.metadata, last.source, last.line)])
+        })
+    }
+
+    /// Metadata and source of each.
+    pub(crate) fn attachments_mut(
+        &mut self,
+    ) -> impl Iterator<Item = (&mut Attachments, &mut Option<u32>)> {
+        self.blocks.iter_mut().flat_map(|block| {
+            let last = &mut block.terminator;
+            let instructions = block.instructions.iter_mut();
+            let of_instructions = instructions.map(|it| (&mut it.metadata, &mut it.source));
+            of_instructions.chain([(&mut last.metadata, &mut last.source)])
+        })
+    }
+
+    /// The symbols that it names, each with the line that names it.
+    pub(crate) fn symbols(&self) -> Vec<(&Symbol, u32)> {
+        let mut symbols = Vec::new();
+        for block in &self.blocks {
+            for Instruction {
+                operation, line, ..
+            } in &block.instructions
+            {
+                let called = operation.call().and_then(Call::symbol);
+                symbols.extend(called.map(|symbol| (symbol, *line)));
+                symbols.extend(named(operation.values(), *line));
+            }
+            symbols.extend(named(block.terminator.kind.values(), block.terminator.line));
+        }
+        symbols
+    }
+
     /// Replaces each use of a local value by its substitute. A substitute may itself have one.
     pub(crate) fn substitute(&mut self, substitutes: &[(LocalId, Value)]) {
         if substitutes.is_empty() {
@@ -262,17 +322,11 @@ impl Function {
             }
             found
         };
-        for block in &mut self.blocks {
-            let operands = block
-                .instructions
-                .iter_mut()
-                .flat_map(|instruction| instruction.operation.values_mut());
-            for value in operands.chain(block.terminator.kind.values_mut()) {
-                if let Value::Local(id) = value
-                    && let Some(other) = resolve(*id)
-                {
-                    *value = other;
-                }
+        for value in self.values_mut() {
+            if let Value::Local(id) = value
+                && let Some(other) = resolve(*id)
+            {
+                *value = other;
             }
         }
     }

@@ -36,7 +36,7 @@ const MOST_DIVISIONS: u32 = 256;
 pub(super) fn ends_of_chains(function: &Function) -> HashSet<LocalId> {
     let mut divisions = vec![0_u32; function.locals.len()];
     let mut ends = HashSet::new();
-    for instruction in function.blocks.iter().flat_map(|block| &block.instructions) {
+    for instruction in function.instructions() {
         let Some(result) = instruction.result else {
             continue;
         };

@@ -116,20 +116,11 @@ pub(crate) fn legalize(module: &mut Module, dialect: Dialect) -> Result<()> {
 
 /// Defines the functions of this module's parts that are called.
 fn define_helpers(module: &mut Module) -> Result<()> {
-    let blocks = module
-        .functions
-        .values()
-        .flat_map(|function| &function.blocks);
-    let called: BTreeMap<Symbol, String> = blocks
-        .flat_map(|block| &block.instructions)
-        .filter_map(|instruction| match &instruction.operation {
-            Operation::Call(call) => {
-                let symbol = call.symbol()?;
-                let text =
-                    atomic_loops::definition(symbol).or_else(|| copies::definition(symbol))?;
-                Some((symbol.clone(), text))
-            }
-            _ => None,
+    let calls = module.functions.values().flat_map(Function::calls);
+    let called: BTreeMap<Symbol, String> = calls
+        .filter_map(|(.., symbol)| {
+            let text = atomic_loops::definition(symbol).or_else(|| copies::definition(symbol))?;
+            Some((symbol.clone(), text))
         })
         .collect();
     for (symbol, text) in called {
@@ -143,12 +134,8 @@ fn define_helpers(module: &mut Module) -> Result<()> {
 fn declare_libdevice(module: &mut Module) {
     let mut missing = BTreeMap::new();
     for function in module.functions.values() {
-        for instruction in function.blocks.iter().flat_map(|block| &block.instructions) {
-            if let Operation::Call(call) = &instruction.operation
-                && let Some(symbol) = call.symbol()
-                && intrinsics::is_libdevice(symbol)
-                && !module.functions.contains_key(symbol)
-            {
+        for (_, call, symbol) in function.calls() {
+            if intrinsics::is_libdevice(symbol) && !module.functions.contains_key(symbol) {
                 let FunctionType { result, parameters } = call.ty.clone();
                 missing.entry(symbol.clone()).or_insert_with(|| {
                     Function::declaration(function.location.clone(), parameters, result)

@@ -189,13 +189,11 @@ impl Body<'_, '_> {
             CastOperation::AddressSpaceCast,
         ] {
             let Value::Local(id) = value else { break };
-            let mut instructions = self
+            match self
                 .function
-                .blocks
-                .iter()
-                .flat_map(|block| &block.instructions);
-            let made = instructions.find(|instruction| instruction.result == Some(id));
-            match made.map(|instruction| &instruction.operation) {
+                .definition(id)
+                .map(|instruction| &instruction.operation)
+            {
                 Some(Operation::Cast {
                     operation, from, ..
                 }) if *operation == kind => {

@@ -265,12 +265,7 @@ impl<'p, 'm> Body<'p, 'm> {
     /// Notes where memory is accessed as elements of several types.
     pub(super) fn find_mixed(&mut self) {
         let mut seen: BTreeMap<Space, BTreeSet<Element>> = BTreeMap::new();
-        let instructions = self
-            .function
-            .blocks
-            .iter()
-            .flat_map(|block| &block.instructions);
-        for instruction in instructions {
+        for instruction in self.function.instructions() {
             let (pointer, ty) = match &instruction.operation {
                 Operation::Load { pointer, ty, .. } => (pointer, ty),
                 Operation::Store { pointer, value, .. } => (pointer, &value.ty),

@@ -37,13 +37,12 @@ pub(crate) fn become_parameters(module: &mut Module) {
 /// The pointers into a parameter, and the byte that each leads to. `None` if anything but loads at
 /// constant places is done with one.
 fn places_in(function: &Function, parameter: LocalId) -> Option<HashMap<LocalId, u64>> {
-    let instructions = || function.blocks.iter().flat_map(|block| &block.instructions);
     let mut places = HashMap::from([(parameter, 0_u64)]);
     // A block may come before one that it depends on.
     let mut known = 0;
     while known < places.len() {
         known = places.len();
-        for instruction in instructions() {
+        for instruction in function.instructions() {
             if let Some((base, bytes)) = moved(&instruction.operation)
                 && let Some(place) = places.get(&base)
             {
@@ -53,7 +52,9 @@ fn places_in(function: &Function, parameter: LocalId) -> Option<HashMap<LocalId,
         }
     }
     let leads_into = |value: &Value| matches!(value, Value::Local(id) if places.contains_key(id));
-    let mut operations = instructions().map(|instruction| &instruction.operation);
+    let mut operations = function
+        .instructions()
+        .map(|instruction| &instruction.operation);
     let only_loads = operations.all(|operation| match operation {
         Operation::Load { order: None, .. } => true,
         _ if moved(operation).is_some_and(|(base, _)| places.contains_key(&base)) => true,

@@ -23,7 +23,7 @@
 use super::body::Body;
 use super::expression::Expression;
 use crate::error::Result;
-use crate::ir::{BlockId, Function, Operation, TerminatorKind, Type};
+use crate::ir::{BlockId, Call, Function, Operation, TerminatorKind, Type};
 use crate::loops::{self, Dominators, NaturalLoop};
 
 /// The place of each block in the text.
@@ -362,10 +362,6 @@ fn is_jump(line: &str) -> bool {
 
 /// Whether nothing behind the operation runs.
 fn ends_work_item(operation: &Operation) -> bool {
-    match operation {
-        Operation::Call(call) => call.symbol().is_some_and(|symbol| {
-            **symbol == *crate::panics::TRAP || **symbol == *crate::panics::PANIC
-        }),
-        _ => false,
-    }
+    let symbol = operation.call().and_then(Call::symbol);
+    symbol.is_some_and(|it| **it == *crate::panics::TRAP || **it == *crate::panics::PANIC)
 }

@@ -212,7 +212,6 @@ impl Printer<'_> {
 fn panics_of(function: &Function, needs: &Needs, known: usize) -> BTreeSet<usize> {
     // Those that stop without a panic are the kernel's own.
     let mut found: BTreeSet<usize> = (known..needs.panics.len()).collect();
-    let instructions = || function.blocks.iter().flat_map(|block| &block.instructions);
     let mut note = |value: &Value| {
         found.extend(
             value
@@ -220,19 +219,11 @@ fn panics_of(function: &Function, needs: &Needs, known: usize) -> BTreeSet<usize
                 .and_then(|number| usize::try_from(number).ok()),
         );
     };
-    for instruction in instructions() {
-        let Operation::Call(call) = &instruction.operation else {
-            continue;
-        };
-        if call
-            .symbol()
-            .is_none_or(|symbol| **symbol != *crate::panics::PANIC)
-        {
-            continue;
-        }
+    let calls = function.calls();
+    for (_, call, _) in calls.filter(|(.., symbol)| ***symbol == *crate::panics::PANIC) {
         match call.arguments.first() {
             Some(Value::Local(id)) => {
-                let made = instructions().find(|instruction| instruction.result == Some(*id));
+                let made = function.definition(*id);
                 if let Some(Operation::Phi { incoming, .. }) = made.map(|made| &made.operation) {
                     incoming.iter().for_each(|(value, _)| note(value));
                 }

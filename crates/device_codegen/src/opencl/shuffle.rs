@@ -1,7 +1,7 @@
 //! Shuffles of a warp. OpenCL C 1.2 has none, so that only the one that moves nothing is written:
 //! kernels read a value from their own lane to keep it in a register.
 
-use crate::ir::{Call, Function, Operation, Value};
+use crate::ir::{Call, Function, Value};
 
 /// What a shuffle gives in which each lane reads its own value. Nothing else of it is used.
 pub(super) fn own_value<'c>(function: &Function, call: &'c Call) -> Option<&'c Value> {
@@ -12,10 +12,6 @@ pub(super) fn own_value<'c>(function: &Function, call: &'c Call) -> Option<&'c V
     if **symbol != *"llvm.nvvm.shfl.sync.idx.i32" {
         return None;
     }
-    let mut instructions = function.blocks.iter().flat_map(|block| &block.instructions);
-    let made = instructions.find(|instruction| instruction.result == Some(*lane))?;
-    let Operation::Call(made) = &made.operation else {
-        return None;
-    };
+    let made = function.definition(*lane)?.operation.call()?;
     (**made.symbol()? == *"llvm.nvvm.read.ptx.sreg.laneid").then_some(value)
 }

@@ -64,8 +64,7 @@ impl Spaces {
             let node = spaces.part((*id, 0));
             spaces.classes[node].space = *space;
         }
-        let instructions = function.blocks.iter().flat_map(|block| &block.instructions);
-        for instruction in instructions {
+        for instruction in function.instructions() {
             let unified = spaces.visit(module, function, instruction);
             if let Err(Conflict(one, other)) = unified {
                 let problem = format!(

@@ -60,21 +60,17 @@ pub(crate) fn lower(module: &mut Module, messages: bool) -> Result<Vec<String>> 
 }
 
 fn is_panicking(instruction: &Instruction, panics: &[Symbol]) -> bool {
-    match &instruction.operation {
-        Operation::Call(call) => {
-            instruction.result.is_none()
-                && call
-                    .symbol()
-                    .is_some_and(|symbol| panics.binary_search(symbol).is_ok())
-        }
-        _ => false,
-    }
+    let symbol = instruction.operation.call().and_then(Call::symbol);
+    instruction.result.is_none() && symbol.is_some_and(|it| panics.binary_search(it).is_ok())
 }
 
 /// Makes traps of all calls that are left.
 fn trap_calls(module: &mut Module, panics: &[Symbol]) {
-    let blocks = module.functions.values_mut().flat_map(|f| &mut f.blocks);
-    for instruction in blocks.flat_map(|block| &mut block.instructions) {
+    for instruction in module
+        .functions
+        .values_mut()
+        .flat_map(Function::instructions_mut)
+    {
         if is_panicking(instruction, panics) {
             instruction.operation = Operation::Call(Box::new(trap()));
         }

@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use super::Parser;
 use super::metadata::Attached;
-use super::{Parser, lines};
 use crate::error::Result;
 use crate::ir::{
     Attribute, Block, BlockId, Function, FunctionType, Local, LocalId, Module, Operand, Terminator,
@@ -193,7 +193,8 @@ impl<'a> Parser<'a> {
         self.check_all_defined(&names, &blocks)?;
         function.blocks = in_order_of_definition(blocks);
         if function.scope.is_none() {
-            lines::forget_locations(&mut function.blocks);
+            // LLVM ignores the locations of what was inlined into code without line tables.
+            function.forget_lines();
         }
         function.locals = names.locals;
         Ok(())

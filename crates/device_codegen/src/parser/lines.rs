@@ -6,7 +6,7 @@
 
 use super::Parser;
 use crate::error::Result;
-use crate::ir::{Block, Module, Scope, SourceFile, SourceFunction, SourceLocation};
+use crate::ir::{Module, Scope, SourceFile, SourceFunction, SourceLocation};
 use crate::lexer::Token;
 
 /// What rustc writes beside line tables. Nothing of the compile units is kept either: libNVVM
@@ -251,15 +251,4 @@ fn value<'f>(fields: &'f Fields, name: &str) -> Option<&'f FieldValue> {
         .iter()
         .find(|(known, _)| known == name)
         .map(|(_, value)| value)
-}
-
-/// A function that has no scope, because it was compiled without line tables, may still hold
-/// inlined instructions that have locations. LLVM ignores them.
-pub(super) fn forget_locations(blocks: &mut [Block]) {
-    for block in blocks {
-        for instruction in &mut block.instructions {
-            instruction.source = None;
-        }
-        block.terminator.source = None;
-    }
 }

@@ -17,9 +17,7 @@ mod printer;
 use std::collections::BTreeMap;
 
 use crate::Dialect;
-use crate::ir::{
-    AttributesExt, Function, FunctionType, Global, Linkage, Module, Operation, Symbol,
-};
+use crate::ir::{AttributesExt, Function, FunctionType, Global, Linkage, Module, Symbol};
 use names::quoted;
 use numbers::MetadataNumbers;
 use pointers::{OpaquePointers, Pointers, TypedPointers};
@@ -107,28 +105,14 @@ impl Printer<'_> {
     /// Declares what is called and not defined here: intrinsics, libdevice, `vprintf`.
     fn declarations(&self) -> String {
         let mut declared: BTreeMap<&Symbol, Declaration<'_>> = BTreeMap::new();
-        let blocks = self
-            .module
-            .functions
-            .values()
-            .flat_map(|function| &function.blocks);
-        for instruction in blocks.flat_map(|block| &block.instructions) {
-            if let Operation::Call(call) = &instruction.operation
-                && let Some(symbol) = call.symbol()
-                && self
-                    .module
-                    .functions
-                    .get(symbol)
-                    .is_none_or(Function::is_declaration)
-            {
-                let convergent = call.attributes.has("convergent");
-                declared.insert(
-                    symbol,
-                    Declaration {
-                        ty: &call.ty,
-                        convergent,
-                    },
-                );
+        let functions = &self.module.functions;
+        for (_, call, symbol) in functions.values().flat_map(Function::calls) {
+            if functions.get(symbol).is_none_or(Function::is_declaration) {
+                let declaration = Declaration {
+                    ty: &call.ty,
+                    convergent: call.attributes.has("convergent"),
+                };
+                declared.insert(symbol, declaration);
             }
         }
         // Functions whose address is taken and that are never called.

@@ -20,11 +20,8 @@ impl MetadataNumbers {
         };
         for function in module.functions.values() {
             found.add_all(module, &[], function.scope);
-            for block in &function.blocks {
-                for instruction in &block.instructions {
-                    found.add_all(module, &instruction.metadata, instruction.source);
-                }
-                found.add_all(module, &block.terminator.metadata, block.terminator.source);
+            for (metadata, source, _) in function.attachments() {
+                found.add_all(module, metadata, source);
             }
         }
         let next = found.order.len() as u32;

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use crate::error::{Error, Result, demangle};
-use crate::ir::{Function, LineTables, Module, Operation, Scope};
+use crate::ir::{Function, LineTables, Module, Scope};
 
 /// Checks that no two functions have the same scope in the source.
 pub(super) fn verify_scopes(module: &Module) -> Result<()> {
@@ -46,11 +46,8 @@ pub(super) fn verify_locations(module: &Module, function: &Function) -> Result<(
         let problem = format!("the metadata `!{location}` {problem}");
         Err(Error::new(&function.location_of(line), problem))
     };
-    for block in &function.blocks {
-        for instruction in &block.instructions {
-            check(instruction.source, instruction.line)?;
-        }
-        check(block.terminator.source, block.terminator.line)?;
+    for (_, source, line) in function.attachments() {
+        check(source, line)?;
     }
     verify_located_calls(module, function)
 }
@@ -61,15 +58,9 @@ fn verify_located_calls(module: &Module, function: &Function) -> Result<()> {
     if function.scope.is_none() {
         return Ok(());
     }
-    for instruction in function.blocks.iter().flat_map(|block| &block.instructions) {
-        if let Operation::Call(call) = &instruction.operation
-            && instruction.source.is_none()
-            && let Some(symbol) = call.symbol()
-            && module
-                .functions
-                .get(symbol)
-                .is_some_and(|callee| callee.scope.is_some())
-        {
+    for (instruction, _, symbol) in function.calls() {
+        let callee = module.functions.get(symbol);
+        if instruction.source.is_none() && callee.is_some_and(|callee| callee.scope.is_some()) {
             return Err(Error::new(
                 &function.location_of(instruction.line),
                 format!("the call of `{}` has no source line", demangle(symbol)),

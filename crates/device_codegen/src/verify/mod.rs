@@ -25,9 +25,8 @@ use crate::error::{Error, Result, demangle};
 use crate::intrinsics;
 use crate::ir::{
     Function, LocalId, MetadataItem, Module, Operation, Symbol, TerminatorKind, Type, Value,
-    visit_symbols,
 };
-use crate::loops::Dominators;
+use crate::loops::{Dominators, predecessors};
 
 /// Checks all functions of a module.
 pub(crate) fn verify(module: &Module) -> Result<()> {
@@ -52,12 +51,7 @@ enum Definition {
 }
 
 fn verify_body(function: &Function) -> Result<()> {
-    let mut predecessors = vec![Vec::new(); function.blocks.len()];
-    for (index, block) in function.blocks.iter().enumerate() {
-        for successor in block.terminator.kind.successors() {
-            predecessors[successor.0 as usize].push(index);
-        }
-    }
+    let predecessors = predecessors(function);
     let fail = |line: u32, problem: String| Err(Error::new(&function.location_of(line), problem));
     if predecessors.first().is_some_and(|list| !list.is_empty()) {
         return fail(
@@ -166,10 +160,8 @@ fn local_name(function: &Function, id: LocalId) -> String {
 }
 
 fn verify_calls(module: &Module, function: &Function) -> Result<()> {
-    for instruction in function.blocks.iter().flat_map(|block| &block.instructions) {
-        if let Operation::Call(call) = &instruction.operation
-            && let Some(symbol) = call.symbol()
-            && let Some(callee) = module.functions.get(symbol)
+    for (instruction, call, symbol) in function.calls() {
+        if let Some(callee) = module.functions.get(symbol)
             && call.ty != callee.ty
         {
             return Err(Error::new(
@@ -186,13 +178,8 @@ fn verify_calls(module: &Module, function: &Function) -> Result<()> {
             || module.globals.contains_key(symbol)
             || intrinsics::is_offered(symbol)
     };
-    let mut missing = None;
-    visit_symbols(function, &mut |symbol, line| {
-        if missing.is_none() && !exists(symbol) {
-            missing = Some((symbol, line));
-        }
-    });
-    match missing {
+    let mut symbols = function.symbols().into_iter();
+    match symbols.find(|(symbol, _)| !exists(symbol)) {
         Some((symbol, line)) => Err(Error::new(
             &function.location_of(line),
             format!("`{}` does not exist", demangle(symbol)),
@@ -210,22 +197,8 @@ fn verify_metadata(module: &Module, function: &Function) -> Result<()> {
     };
     let mut seen = BTreeSet::new();
     let mut waiting = Vec::new();
-    for block in &function.blocks {
-        for instruction in &block.instructions {
-            waiting.extend(
-                instruction
-                    .metadata
-                    .iter()
-                    .map(|(_, number)| (*number, instruction.line)),
-            );
-        }
-        let terminator = &block.terminator;
-        waiting.extend(
-            terminator
-                .metadata
-                .iter()
-                .map(|(_, number)| (*number, terminator.line)),
-        );
+    for (metadata, _, line) in function.attachments() {
+        waiting.extend(metadata.iter().map(|(_, number)| (*number, line)));
     }
     while let Some((number, line)) = waiting.pop() {
         if !seen.insert(number) {
