@@ -78,145 +78,94 @@ pub unsafe fn prefetch(map: &TensorMap) {
     let _ = map;
 }
 
-/// Starts to copy the box whose first element is at column `x` of row `y` to shared memory; its
-/// bytes, those out of bounds included, arrive at `barrier`.
-///
-/// # Safety
-///
-/// `shared` has room for the box in this block's shared memory, at a multiple of 128 bytes (of 1024
-/// if the map has a swizzle of 128), and no thread reads or writes there until it has waited for
-/// the barrier's phase. The map describes memory that nobody writes meanwhile. `barrier` was
-/// initialized, and its phase announces these bytes.
-#[inline(always)]
-#[cfg_attr(not(cuda_device), track_caller)]
-pub unsafe fn load_2d<T>(shared: *mut T, map: &TensorMap, x: u32, y: u32, barrier: *mut Mbarrier) {
-    from_compute_90! {
-        "TMA needs compute_90", (shared, map, x, y, barrier),
-        asm(
-            "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes \
-             [{:e}], [{}, {{{:e}, {:e}}}], [{:e}];",
-            in(reg) shared_address(shared),
-            in(reg) map,
-            in(reg) x,
-            in(reg) y,
-            in(reg) shared_address(barrier)
-        ),
-        crate::simulator::tma_load(shared.cast(), map, &[x, y], barrier.addr()),
-    }
+/// Functions that copy a box: arguments, instruction, its operands, and what the simulator does.
+macro_rules! copies {
+    ($(
+        $(#[$doc:meta])*
+        $name:ident($($argument:ident: $ty:ty),*):
+        $text:literal, ($($operand:expr),*), $simulated:expr;
+    )*) => {$(
+        $(#[$doc])*
+        #[inline(always)]
+        #[cfg_attr(not(cuda_device), track_caller)]
+        pub unsafe fn $name<T>($($argument: $ty),*) {
+            from_compute_90! {
+                "TMA needs compute_90", ($($argument),*),
+                asm($text, $(in(reg) $operand),*),
+                $simulated,
+            }
+        }
+    )*};
 }
 
-/// Starts to copy a box of the matrix `z` as [`load_2d`] does, of a map of several matrices.
-///
-/// # Safety
-///
-/// As for [`load_2d`]; the map has [`Tiles::planes`].
-#[inline(always)]
-#[cfg_attr(not(cuda_device), track_caller)]
-pub unsafe fn load_3d<T>(
-    shared: *mut T,
-    map: &TensorMap,
-    x: u32,
-    y: u32,
-    z: u32,
-    barrier: *mut Mbarrier,
-) {
-    from_compute_90! {
-        "TMA needs compute_90", (shared, map, x, y, z, barrier),
-        asm(
-            "cp.async.bulk.tensor.3d.shared::cluster.global.tile.mbarrier::complete_tx::bytes \
-             [{:e}], [{}, {{{:e}, {:e}, {:e}}}], [{:e}];",
-            in(reg) shared_address(shared),
-            in(reg) map,
-            in(reg) x,
-            in(reg) y,
-            in(reg) z,
-            in(reg) shared_address(barrier)
-        ),
-        crate::simulator::tma_load(shared.cast(), map, &[x, y, z], barrier.addr()),
-    }
-}
+copies! {
+    /// Starts to copy the box whose first element is at column `x` of row `y` to shared memory; its
+    /// bytes, those out of bounds included, arrive at `barrier`.
+    ///
+    /// # Safety
+    ///
+    /// `shared` has room for the box in this block's shared memory, at a multiple of 128 bytes (of
+    /// 1024 if the map has a swizzle of 128), and no thread reads or writes there until it has
+    /// waited for the barrier's phase. The map describes memory that nobody writes meanwhile.
+    /// `barrier` was initialized, and its phase announces these bytes.
+    load_2d(shared: *mut T, map: &TensorMap, x: u32, y: u32, barrier: *mut Mbarrier):
+        "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes \
+         [{:e}], [{}, {{{:e}, {:e}}}], [{:e}];",
+        (shared_address(shared), map, x, y, shared_address(barrier)),
+        crate::simulator::tma_load(shared.cast(), map, &[x, y], barrier.addr());
 
-/// Starts to copy a box as [`load_2d`] does, to each block of the cluster whose bit is set in
-/// `ranks`, at the same place of its shared memory; its bytes arrive at the barrier that the block
-/// has at the same place. The matrix is read once.
-///
-/// # Safety
-///
-/// As for [`load_2d`], in each of those blocks, whose threads have not ended.
-#[inline(always)]
-#[cfg_attr(not(cuda_device), track_caller)]
-pub unsafe fn load_2d_multicast<T>(
-    shared: *mut T,
-    map: &TensorMap,
-    x: u32,
-    y: u32,
-    barrier: *mut Mbarrier,
-    ranks: u16,
-) {
-    from_compute_90! {
-        "TMA needs compute_90", (shared, map, x, y, barrier, ranks),
-        asm(
-            "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.multicast::cluster \
-             [{:e}], [{}, {{{:e}, {:e}}}], [{:e}], {:x};",
-            in(reg) shared_address(shared),
-            in(reg) map,
-            in(reg) x,
-            in(reg) y,
-            in(reg) shared_address(barrier),
-            in(reg) ranks
-        ),
-        crate::simulator::tma_load_multicast(shared.cast(), map, &[x, y], barrier.addr(), ranks),
-    }
-}
+    /// Starts to copy a box of the matrix `z` as [`load_2d`] does, of a map of several matrices.
+    ///
+    /// # Safety
+    ///
+    /// As for [`load_2d`]; the map has [`Tiles::planes`].
+    load_3d(shared: *mut T, map: &TensorMap, x: u32, y: u32, z: u32, barrier: *mut Mbarrier):
+        "cp.async.bulk.tensor.3d.shared::cluster.global.tile.mbarrier::complete_tx::bytes \
+         [{:e}], [{}, {{{:e}, {:e}, {:e}}}], [{:e}];",
+        (shared_address(shared), map, x, y, z, shared_address(barrier)),
+        crate::simulator::tma_load(shared.cast(), map, &[x, y, z], barrier.addr());
 
-/// Starts to copy a box from shared memory to column `x` of row `y`, in the group that the next
-/// [`commit_group`] closes.
-///
-/// # Safety
-///
-/// `shared` holds the box, in this block's shared memory and aligned as for [`load_2d`]; the
-/// threads that wrote it have called [`fence_shared`] since, and there is a barrier between that
-/// and this. No thread writes there, and this thread does not end, until it has waited with
-/// [`wait_group_read`]. The map describes memory that nobody else reads or writes. Rows of the
-/// matrix end at multiples of 16 bytes, or boxes end before rows do: an H200 writes pieces of 16
-/// bytes, and so also past a row that ends within one.
-#[inline(always)]
-#[cfg_attr(not(cuda_device), track_caller)]
-pub unsafe fn store_2d<T>(map: &TensorMap, x: u32, y: u32, shared: *const T) {
-    from_compute_90! {
-        "TMA needs compute_90", (map, x, y, shared),
-        asm(
-            "cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group [{}, {{{:e}, {:e}}}], [{:e}];",
-            in(reg) map,
-            in(reg) x,
-            in(reg) y,
-            in(reg) shared_address(shared)
-        ),
-        crate::simulator::tma_store(map, &[x, y], shared.cast()),
-    }
-}
+    /// Starts to copy a box as [`load_2d`] does, to each block of the cluster whose bit is set in
+    /// `ranks`, at the same place of its shared memory; its bytes arrive at the barrier that the
+    /// block has at the same place. The matrix is read once.
+    ///
+    /// # Safety
+    ///
+    /// As for [`load_2d`], in each of those blocks, whose threads have not ended.
+    load_2d_multicast(
+        shared: *mut T, map: &TensorMap, x: u32, y: u32, barrier: *mut Mbarrier, ranks: u16
+    ):
+        "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.multicast::cluster \
+         [{:e}], [{}, {{{:e}, {:e}}}], [{:e}], {:x};",
+        (shared_address(shared), map, x, y, shared_address(barrier), ranks),
+        crate::simulator::tma_load_multicast(shared.cast(), map, &[x, y], barrier.addr(), ranks);
 
-/// Starts to copy a box to the matrix `z` as [`store_2d`] does, of a map of several matrices.
-///
-/// # Safety
-///
-/// As for [`store_2d`]; the map has [`Tiles::planes`].
-#[inline(always)]
-#[cfg_attr(not(cuda_device), track_caller)]
-pub unsafe fn store_3d<T>(map: &TensorMap, x: u32, y: u32, z: u32, shared: *const T) {
-    from_compute_90! {
-        "TMA needs compute_90", (map, x, y, z, shared),
-        asm(
-            "cp.async.bulk.tensor.3d.global.shared::cta.tile.bulk_group \
-             [{}, {{{:e}, {:e}, {:e}}}], [{:e}];",
-            in(reg) map,
-            in(reg) x,
-            in(reg) y,
-            in(reg) z,
-            in(reg) shared_address(shared)
-        ),
-        crate::simulator::tma_store(map, &[x, y, z], shared.cast()),
-    }
+    /// Starts to copy a box from shared memory to column `x` of row `y`, in the group that the next
+    /// [`commit_group`] closes.
+    ///
+    /// # Safety
+    ///
+    /// `shared` holds the box, in this block's shared memory and aligned as for [`load_2d`]; the
+    /// threads that wrote it have called [`fence_shared`] since, and there is a barrier between
+    /// that and this. No thread writes there, and this thread does not end, until it has waited
+    /// with [`wait_group_read`]. The map describes memory that nobody else reads or writes. Rows of
+    /// the matrix end at multiples of 16 bytes, or boxes end before rows do: an H200 writes pieces
+    /// of 16 bytes, and so also past a row that ends within one.
+    store_2d(map: &TensorMap, x: u32, y: u32, shared: *const T):
+        "cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group [{}, {{{:e}, {:e}}}], [{:e}];",
+        (map, x, y, shared_address(shared)),
+        crate::simulator::tma_store(map, &[x, y], shared.cast());
+
+    /// Starts to copy a box to the matrix `z` as [`store_2d`] does, of a map of several matrices.
+    ///
+    /// # Safety
+    ///
+    /// As for [`store_2d`]; the map has [`Tiles::planes`].
+    store_3d(map: &TensorMap, x: u32, y: u32, z: u32, shared: *const T):
+        "cp.async.bulk.tensor.3d.global.shared::cta.tile.bulk_group \
+         [{}, {{{:e}, {:e}, {:e}}}], [{:e}];",
+        (map, x, y, z, shared_address(shared)),
+        crate::simulator::tma_store(map, &[x, y, z], shared.cast());
 }
 
 /// Puts the stores that this thread has issued since its last `commit_group` into a group.
