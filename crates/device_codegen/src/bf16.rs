@@ -74,24 +74,18 @@ fn replace(function: &mut Function, rounding: &Rounding) {
     begin.terminator.metadata.clear();
     let mut push = |result: &Value, operation| {
         let Value::Local(result) = result else { return };
-        begin.instructions.push(Instruction {
-            result: Some(*result),
-            operation,
-            metadata: Vec::new(),
-            source: begin.terminator.source,
-            line: begin.terminator.line,
-        });
+        let end = &begin.terminator;
+        let instruction = Instruction::new(Some(*result), operation, end.source, end.line);
+        begin.instructions.push(instruction);
     };
     let mut number = rounding.number.value.clone();
     if rounding.number.ty != Type::Float {
         number = Value::Local(bits);
-        let cast = Operation::Cast {
-            operation: CastOperation::Bitcast,
-            flags: Vec::new(),
-            from: rounding.number.clone(),
-            to: Type::Float,
-        };
-        push(&number, cast);
+        let bits = rounding.number.clone();
+        push(
+            &number,
+            Operation::cast(CastOperation::Bitcast, bits, Type::Float),
+        );
     }
     let assembly = InlineAssembly {
         side_effect: false,
@@ -105,13 +99,11 @@ fn replace(function: &mut Function, rounding: &Rounding) {
     let mut call = Call::plain(Callee::Assembly(assembly), ty, vec![number]);
     call.attributes = ["nounwind", "readnone"].map(Attribute::flag).to_vec();
     push(&rounded, Operation::Call(Box::new(call)));
-    let extended = Operation::Cast {
-        operation: CastOperation::ZeroExtend,
-        flags: Vec::new(),
-        from: Operand::new(I16, rounded.clone()),
-        to: I32,
-    };
-    push(&wide, extended);
+    let narrow = Operand::new(I16, rounded);
+    push(
+        &wide,
+        Operation::cast(CastOperation::ZeroExtend, narrow, I32),
+    );
 }
 
 /// Finds what a value is computed from.

@@ -6,7 +6,7 @@
 
 use crate::error::{Error, Result};
 use crate::ir::{
-    Attribute, Call, Callee, CastOperation, Constant, Function, FunctionType, Global,
+    Attribute, Call, Callee, CastOperation, Constant, Editor, Function, FunctionType, Global,
     InlineAssembly, Instruction, Linkage, Module, Operand, Operation, Symbol, Type, Value,
 };
 use crate::kernel_properties::{self, Property};
@@ -213,46 +213,51 @@ pub(crate) fn lower_intrinsics(module: &mut Module) -> Result<()> {
         let mut opaque = Vec::new();
         for block in 0..function.blocks.len() {
             let instructions = std::mem::take(&mut function.blocks[block].instructions);
-            let mut lowered = Vec::with_capacity(instructions.len());
+            let mut editor = Editor::new(function);
             for mut instruction in instructions {
                 let Some(row) = called_row(&instruction) else {
-                    lowered.push(instruction);
+                    editor.push(instruction);
                     continue;
                 };
-                check_signature(function, &instruction, row)?;
+                check_signature(editor.function, &instruction, row)?;
+                (editor.line, editor.source) = (instruction.line, instruction.source);
                 match row.3 {
-                    Intrinsic(name) => {
-                        rename(&mut instruction, name, false);
-                        lowered.push(instruction);
-                    }
-                    Convergent(name) => {
-                        rename(&mut instruction, name, true);
-                        lowered.push(instruction);
-                    }
-                    Vote(name) => vote(function, instruction, name, &mut lowered),
+                    Intrinsic(name) => rename(&mut instruction, name, false),
+                    Convergent(name) => rename(&mut instruction, name, true),
                     Assembly(text, constraints) | ConvergentAssembly(text, constraints) => {
                         assemble(&mut instruction, text, constraints);
-                        lowered.push(instruction);
+                    }
+                    Unroll => {}
+                    Vote(name) => {
+                        vote(&mut editor, instruction, name);
+                        continue;
+                    }
+                    SharedAddress => {
+                        shared_address(&mut editor, &instruction);
+                        continue;
                     }
                     DynamicShared => {
-                        let align = dynamic_shared_alignment(function, &instruction)?;
+                        let align = dynamic_shared_alignment(editor.function, &instruction)?;
                         dynamic_shared = dynamic_shared.max(Some(align));
                         let start = Constant::Symbol(DYNAMIC_SHARED.into());
                         opaque.extend(instruction.result.map(|id| (id, Value::Constant(start))));
+                        continue;
                     }
-                    SharedAddress => shared_address(function, instruction, &mut lowered),
                     Opaque => {
                         let argument = arguments(&instruction).first().cloned();
                         opaque.extend(instruction.result.zip(argument));
+                        continue;
                     }
-                    Nothing => {}
+                    Nothing => continue,
                     Lowering::Kernel(property) => {
                         let (arguments, line) = (arguments(&instruction), instruction.line);
-                        kernel_properties::set(function, property, arguments, line)?;
+                        kernel_properties::set(editor.function, property, arguments, line)?;
+                        continue;
                     }
-                    Unroll => lowered.push(instruction),
                 }
+                editor.push(instruction);
             }
+            let lowered = editor.finish();
             function.blocks[block].instructions = lowered;
         }
         function.substitute(&opaque);
@@ -322,34 +327,12 @@ fn assemble(instruction: &mut Instruction, text: &str, constraints: &str) {
 
 /// `vote(mask, predicate)` as LLVM has it: the predicate is an `i1`, and so is what `all` and
 /// `any` return.
-fn vote(function: &mut Function, instruction: Instruction, name: &str, out: &mut Vec<Instruction>) {
+fn vote(editor: &mut Editor<'_>, instruction: Instruction, name: &str) {
     let Operation::Call(mut call) = instruction.operation else {
         return;
     };
-    let (line, source) = (instruction.line, instruction.source);
-    let mut push = |result, operation| {
-        out.push(Instruction {
-            result,
-            operation,
-            metadata: Vec::new(),
-            source,
-            line,
-        });
-    };
-    let predicate = function.fresh(Type::BOOL);
-    if let [_, argument] = call.arguments.as_mut_slice() {
-        let truth = std::mem::replace(argument, Value::Local(predicate));
-        push(
-            Some(predicate),
-            Operation::Compare {
-                float: false,
-                flags: Vec::new(),
-                predicate: "ne".to_owned(),
-                ty: I32,
-                left: truth,
-                right: Value::integer(0),
-            },
-        );
+    if let [_, truth] = call.arguments.as_mut_slice() {
+        *truth = editor.compare("ne", &I32, truth, &Value::integer(0));
     }
     forget_attributes(&mut call);
     call.attributes.push(Attribute::flag("convergent"));
@@ -359,51 +342,29 @@ fn vote(function: &mut Function, instruction: Instruction, name: &str, out: &mut
         result: if returns_mask { I32 } else { Type::BOOL },
         parameters: vec![I32, Type::BOOL],
     };
-    if returns_mask {
-        push(instruction.result, Operation::Call(call));
-        return;
-    }
-    let truth = function.fresh(Type::BOOL);
-    push(Some(truth), Operation::Call(call));
-    push(
-        instruction.result,
-        Operation::Cast {
-            operation: CastOperation::ZeroExtend,
-            flags: Vec::new(),
-            from: Operand::new(Type::BOOL, Value::Local(truth)),
-            to: I32,
-        },
-    );
+    let call = Operation::Call(call);
+    let voted = match returns_mask {
+        true => call,
+        false => {
+            let truth = Operand::new(Type::BOOL, editor.value(Type::BOOL, call));
+            Operation::cast(CastOperation::ZeroExtend, truth, I32)
+        }
+    };
+    editor.define(instruction.result, voted);
 }
 
 /// A generic pointer's address in shared memory, as 32 bits. It is written as casts, which
 /// libNVVM traces back to the array that the pointer came from: only the array's address and an
 /// offset remain.
-fn shared_address(function: &mut Function, instruction: Instruction, out: &mut Vec<Instruction>) {
-    let Some(pointer) = arguments(&instruction).first().cloned() else {
+fn shared_address(editor: &mut Editor<'_>, instruction: &Instruction) {
+    let Some(pointer) = arguments(instruction).first() else {
         return;
     };
-    let in_shared = Type::Pointer(crate::address_space::SHARED);
-    let (mut from, mut value) = (POINTER, pointer);
-    let narrowed = function.fresh(in_shared.clone());
-    for (result, operation, to) in [
-        (Some(narrowed), CastOperation::AddressSpaceCast, in_shared),
-        (instruction.result, CastOperation::PointerToInteger, I32),
-    ] {
-        out.push(Instruction {
-            result,
-            operation: Operation::Cast {
-                operation,
-                flags: Vec::new(),
-                from: Operand::new(from, value),
-                to: to.clone(),
-            },
-            metadata: Vec::new(),
-            source: instruction.source,
-            line: instruction.line,
-        });
-        (from, value) = (to, Value::Local(narrowed));
-    }
+    let shared = Type::Pointer(crate::address_space::SHARED);
+    let narrowed = editor.cast(CastOperation::AddressSpaceCast, &POINTER, pointer, &shared);
+    let address = Operand::new(shared, narrowed);
+    let cast = Operation::cast(CastOperation::PointerToInteger, address, I32);
+    editor.define(instruction.result, cast);
 }
 
 fn dynamic_shared_alignment(function: &Function, instruction: &Instruction) -> Result<u64> {

@@ -265,6 +265,57 @@ impl Operand {
     }
 }
 
+impl Instruction {
+    /// An instruction without metadata.
+    pub(crate) fn new(
+        result: Option<LocalId>,
+        operation: Operation,
+        source: Option<u32>,
+        line: u32,
+    ) -> Self {
+        Self {
+            result,
+            operation,
+            metadata: Vec::new(),
+            source,
+            line,
+        }
+    }
+}
+
+impl Terminator {
+    pub(crate) fn unreachable(line: u32) -> Self {
+        Self {
+            kind: TerminatorKind::Unreachable,
+            metadata: Vec::new(),
+            source: None,
+            line,
+        }
+    }
+}
+
+impl Operation {
+    pub(crate) fn cast(operation: CastOperation, from: Operand, to: Type) -> Self {
+        Operation::Cast {
+            operation,
+            flags: Vec::new(),
+            from,
+            to,
+        }
+    }
+
+    /// A call of a function by its name.
+    pub(crate) fn intrinsic(name: &str, result: &Type, arguments: &[(&Type, &Value)]) -> Self {
+        let ty = FunctionType {
+            result: result.clone(),
+            parameters: arguments.iter().map(|(ty, _)| (*ty).clone()).collect(),
+        };
+        let values = arguments.iter().map(|(_, value)| (*value).clone());
+        let callee = Callee::Symbol(name.into());
+        Operation::Call(Box::new(Call::plain(callee, ty, values.collect())))
+    }
+}
+
 impl Call {
     /// A call without attributes or flags.
     pub(crate) fn plain(callee: Callee, ty: FunctionType, arguments: Vec<Value>) -> Self {

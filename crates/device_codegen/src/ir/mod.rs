@@ -7,6 +7,7 @@
 mod attribute;
 mod cast;
 mod constant;
+mod editor;
 mod identifiers;
 mod instruction;
 mod lines;
@@ -16,6 +17,7 @@ mod visit;
 pub(crate) use attribute::{Attribute, AttributeArgument, AttributesExt};
 pub(crate) use cast::CastOperation;
 pub(crate) use constant::{Aggregate, Constant, TypedConstant};
+pub(crate) use editor::{Editor, float_constant};
 pub(crate) use identifiers::{Attachments, BlockId, LocalId, Symbol};
 pub(crate) use instruction::{
     Call, Callee, InlineAssembly, Instruction, MemoryOrder, Operand, Operation, Terminator,

@@ -12,8 +12,7 @@
 //!
 //! The memory order is the caller's: see `atomics.rs`.
 
-use super::editor::Editor;
-use crate::ir::{Call, Callee, FunctionType, Operand, Operation, Type, Value};
+use crate::ir::{Call, Callee, Editor, FunctionType, Operand, Operation, Type, Value};
 
 /// What the functions are called: `__nvvm_atomic_add_i8`.
 const PREFIX: &str = "__nvvm_atomic_";

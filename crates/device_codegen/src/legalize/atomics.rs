@@ -6,11 +6,11 @@
 //! load or store is a volatile one, as PTX defines `ld.volatile`. Pointers are exchanged as the
 //! integers that they are; what no GPU has becomes a loop (see `atomic_loops.rs`).
 
+use super::Outcome;
 use super::atomic_loops;
-use super::editor::{Editor, Outcome};
 use crate::error::Result;
 use crate::ir::{
-    Call, Callee, CastOperation, Constant, FunctionType, InlineAssembly, Instruction, MemoryOrder,
+    Call, Callee, CastOperation, Editor, FunctionType, InlineAssembly, Instruction, MemoryOrder,
     Operand, Operation, Type, Value,
 };
 
@@ -158,17 +158,7 @@ fn exchange_addresses(editor: &mut Editor<'_>, operation: &mut Operation) -> Opt
                 &address,
                 &pointer,
             );
-            let result = Type::tuple([pointer.clone(), Type::BOOL]);
-            let mut aggregate = Value::Constant(Constant::Undef);
-            for (index, ty, element) in [(0, pointer, old), (1, Type::BOOL, success)] {
-                let operation = Operation::InsertValue {
-                    aggregate: Operand::new(result.clone(), aggregate),
-                    element: Operand::new(ty, element),
-                    indices: vec![index],
-                };
-                aggregate = editor.value(result.clone(), operation);
-            }
-            Some(aggregate)
+            Some(editor.pair((&pointer, old), (&Type::BOOL, success)))
         }
         _ => None,
     }

@@ -1,11 +1,11 @@
 //! Calls: LLVM's intrinsics by name, and the attributes that a dialect knows.
 
-use super::editor::{Editor, Outcome};
+use super::Outcome;
 use super::{copies, floats, halves, integers, overflow};
 use crate::Dialect;
 use crate::error::Result;
 use crate::intrinsics;
-use crate::ir::{Attribute, AttributesExt, Call, Callee, Type, Value};
+use crate::ir::{Attribute, AttributesExt, Call, Callee, Editor, Type, Value};
 use crate::libdevice;
 
 /// What becomes of an intrinsic of LLVM.

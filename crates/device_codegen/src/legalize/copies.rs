@@ -14,9 +14,9 @@
 //! is not known, a function copies from the last to the first if the target begins within the
 //! source; what is left to libNVVM is forward, and of a length that it does not see.
 
+use super::Outcome;
 use super::division::moved;
-use super::editor::{Editor, Outcome};
-use crate::ir::{Call, Callee, FunctionType, Operand, Operation, Type, Value};
+use crate::ir::{Call, Callee, Editor, FunctionType, Operand, Operation, Type, Value};
 
 /// The most bytes that are loaded before the first is stored.
 const FEW: u64 = 64;

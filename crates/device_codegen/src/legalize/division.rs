@@ -19,11 +19,11 @@
 
 use std::collections::HashSet;
 
-use super::editor::{Editor, Outcome};
+use super::Outcome;
 use crate::Dialect;
 use crate::ir::{
-    Attribute, Call, Callee, CastOperation, Constant, Function, FunctionType, InlineAssembly,
-    LocalId, Operation, Type, Value,
+    Attribute, Call, Callee, CastOperation, Constant, Editor, Function, FunctionType,
+    InlineAssembly, LocalId, Operation, Type, Value,
 };
 
 /// Divisions of integers.

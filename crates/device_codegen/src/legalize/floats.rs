@@ -1,9 +1,9 @@
 //! Float operations that a dialect lacks.
 
-use super::editor::{Editor, Outcome, float_constant};
+use super::Outcome;
 use super::integers::{two, wrong_arguments};
 use crate::error::Result;
-use crate::ir::{Call, CastOperation, Constant, Operand, Type, Value};
+use crate::ir::{Call, CastOperation, Constant, Editor, Operand, Type, Value, float_constant};
 
 /// `fneg x` becomes `-0.0 - x`, as LLVM 7 says it.
 pub(super) fn negate(editor: &mut Editor<'_>, operand: &Operand) -> Outcome {

@@ -4,12 +4,12 @@
 //! as for one that has, so that its conversions are `fpext` and this intrinsic of x86, of vectors.
 //! Each element is converted by itself, from and to the scalar type `half`.
 
+use super::Outcome;
 use super::division::moved;
-use super::editor::{Editor, Outcome};
 use super::integers::two;
 use crate::Dialect;
 use crate::error::Result;
-use crate::ir::{Call, CastOperation, Constant, Operand, Operation, Type, Value};
+use crate::ir::{Call, CastOperation, Constant, Editor, Operand, Operation, Type, Value};
 
 /// `x86.vcvtps2ph`: each `float` rounded to the nearest half, ties to even, as the bits of the
 /// half. The result has eight elements, and zeros behind those that are converted.

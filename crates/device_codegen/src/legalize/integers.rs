@@ -1,8 +1,7 @@
 //! Integer intrinsics that LLVM 7 does not have, as comparisons and selections.
 
-use super::editor::Editor;
 use crate::error::{Error, Result};
-use crate::ir::{Call, CastOperation, Type, Value};
+use crate::ir::{Call, CastOperation, Editor, Type, Value};
 
 /// Half of the widest integers.
 const HALF: Type = Type::Integer(64);
@@ -127,33 +126,41 @@ pub(super) fn saturating(editor: &mut Editor<'_>, base: &str, call: &Call) -> Re
     let zero = Value::integer(0);
     let is_add = base.contains("add");
     let wrapped = editor.binary(if is_add { "add" } else { "sub" }, ty, left, right);
-    match base {
-        "uadd.sat" => {
-            let overflows = editor.compare("ult", ty, &wrapped, left);
-            Ok(editor.select(&overflows, ty, &Value::integer(-1), &wrapped))
-        }
-        "usub.sat" => {
-            let overflows = editor.compare("ult", ty, left, right);
-            Ok(editor.select(&overflows, ty, &zero, &wrapped))
-        }
+    let overflows = overflowed(editor, base, ty, left, right, &wrapped);
+    let limit = match base {
+        "uadd.sat" => Value::integer(-1),
+        "usub.sat" => zero,
         _ => {
-            // The sum overflows if its sign differs from both signs, the difference if it differs
-            // from the left sign and the two signs differ.
-            let against_left = editor.binary("xor", ty, left, &wrapped);
-            let other = if is_add { &wrapped } else { left };
-            let against_right = editor.binary("xor", ty, right, other);
-            let both = editor.binary("and", ty, &against_left, &against_right);
-            let overflows = editor.compare("slt", ty, &both, &zero);
             // The limit on the side of the left operand.
             let is_negative = editor.compare("slt", ty, left, &zero);
             let minimum = signed_minimum(width);
-            let limit = editor.select(
-                &is_negative,
-                ty,
-                &Value::integer(minimum),
-                &Value::integer(!minimum),
-            );
-            Ok(editor.select(&overflows, ty, &limit, &wrapped))
+            let limits = [minimum, !minimum].map(Value::integer);
+            editor.select(&is_negative, ty, &limits[0], &limits[1])
+        }
+    };
+    Ok(editor.select(&overflows, ty, &limit, &wrapped))
+}
+
+/// Whether a sum or a difference, as `base` begins to say (`sadd`, `usub`), is wrapped.
+pub(super) fn overflowed(
+    editor: &mut Editor<'_>,
+    base: &str,
+    ty: &Type,
+    left: &Value,
+    right: &Value,
+    wrapped: &Value,
+) -> Value {
+    match &base[..4] {
+        "uadd" => editor.compare("ult", ty, wrapped, left),
+        "usub" => editor.compare("ult", ty, left, right),
+        base => {
+            // The sum overflows if its sign differs from both signs, the difference if it differs
+            // from the left sign and the two signs differ.
+            let other = if base == "sadd" { wrapped } else { left };
+            let against_left = editor.binary("xor", ty, left, wrapped);
+            let against_right = editor.binary("xor", ty, right, other);
+            let both = editor.binary("and", ty, &against_left, &against_right);
+            editor.compare("slt", ty, &both, &Value::integer(0))
         }
     }
 }

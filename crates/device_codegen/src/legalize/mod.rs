@@ -8,7 +8,6 @@ mod atomics;
 mod calls;
 mod copies;
 mod division;
-mod editor;
 mod floats;
 mod halves;
 mod hints;
@@ -21,9 +20,16 @@ use std::collections::{BTreeMap, HashSet};
 use crate::Dialect;
 use crate::error::Result;
 use crate::intrinsics;
-use crate::ir::{CastOperation, Function, FunctionType, Module, Operation, Symbol};
+use crate::ir::{CastOperation, Editor, Function, FunctionType, Module, Operation, Symbol, Value};
 use crate::parser;
-use editor::{Editor, Outcome};
+
+/// What a rewrite made of an instruction.
+pub(crate) enum Outcome {
+    /// It is as it was, or was changed in place.
+    Keep,
+    /// It is removed, and its value, if it has one, is replaced by this.
+    Replace(Option<Value>),
+}
 
 /// Rewrites all instructions and constants.
 pub(crate) fn legalize(module: &mut Module, dialect: Dialect) -> Result<()> {

@@ -1,10 +1,9 @@
 //! `llvm.*.with.overflow` of 8 and 128 bits, which libNVVM lacks: the wrapped result and whether
 //! it is wrong.
 
-use super::editor::Editor;
-use super::integers::{integer, signed_minimum, two};
+use super::integers::{integer, overflowed, signed_minimum, two};
 use crate::error::Result;
-use crate::ir::{Call, CastOperation, Constant, Operand, Operation, Type, Value};
+use crate::ir::{Call, CastOperation, Editor, Type, Value};
 
 /// `{ result, overflows }`
 pub(super) fn with_overflow(editor: &mut Editor<'_>, base: &str, call: &Call) -> Result<Value> {
@@ -13,34 +12,14 @@ pub(super) fn with_overflow(editor: &mut Editor<'_>, base: &str, call: &Call) ->
     let operation = &base[1..4];
     let is_signed = base.starts_with('s');
     let wrapped = editor.binary(operation, ty, left, right);
-    let zero = Value::integer(0);
-    let overflows = match (operation, is_signed) {
-        ("add", false) => editor.compare("ult", ty, &wrapped, left),
-        ("sub", false) => editor.compare("ult", ty, left, right),
-        ("add" | "sub", true) => {
-            // Signs as in `integers::saturating`.
-            let other = if operation == "add" { &wrapped } else { left };
-            let against_left = editor.binary("xor", ty, left, &wrapped);
-            let against_right = editor.binary("xor", ty, right, other);
-            let both = editor.binary("and", ty, &against_left, &against_right);
-            editor.compare("slt", ty, &both, &zero)
-        }
+    let overflows = match operation {
+        "add" | "sub" => overflowed(editor, base, ty, left, right, &wrapped),
         _ if width <= 64 => {
             product_in_double_width(editor, ty, width, is_signed, left, right, &wrapped)
         }
         _ => product_undone_by_division(editor, ty, width, is_signed, left, right, &wrapped),
     };
-    let pair = &call.ty.result;
-    let mut aggregate = Value::Constant(Constant::Undef);
-    for (index, ty, element) in [(0, ty, wrapped), (1, &Type::BOOL, overflows)] {
-        let operation = Operation::InsertValue {
-            aggregate: Operand::new(pair.clone(), aggregate),
-            element: Operand::new(ty.clone(), element),
-            indices: vec![index],
-        };
-        aggregate = editor.value(pair.clone(), operation);
-    }
-    Ok(aggregate)
+    Ok(editor.pair((ty, wrapped), (&Type::BOOL, overflows)))
 }
 
 /// The product of twice the width is not the wrapped one.

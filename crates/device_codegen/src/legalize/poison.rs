@@ -1,7 +1,7 @@
 //! LLVM 7 has neither `poison` nor `freeze`: a value that is no value is `undef` there, and stays
 //! so.
 
-use super::editor::Outcome;
+use super::Outcome;
 use crate::ir::{Constant, Module, Operand, Value};
 
 /// `poison` becomes `undef`, which promises the optimiser less.

@@ -19,9 +19,9 @@ mod message;
 
 use crate::error::{Result, demangle};
 use crate::ir::{
-    Attribute, AttributesExt, Block, BlockId, Call, Callee, CastOperation, Function, FunctionType,
-    Instruction, Linkage, Module, Operand, Operation, Symbol, Terminator, TerminatorKind, Type,
-    Value,
+    Attribute, AttributesExt, Block, BlockId, Call, Callee, CastOperation, Editor, Function,
+    FunctionType, Instruction, Linkage, Module, Operation, Symbol, Terminator, TerminatorKind,
+    Type, Value,
 };
 use crate::parser;
 use crate::source_place;
@@ -72,7 +72,7 @@ fn trap_calls(module: &mut Module, panics: &[Symbol]) {
         .flat_map(Function::instructions_mut)
     {
         if is_panicking(instruction, panics) {
-            instruction.operation = Operation::Call(Box::new(trap()));
+            instruction.operation = trap();
         }
     }
 }
@@ -131,30 +131,19 @@ fn jump(
     numbers: Vec<(Type, Value)>,
 ) -> Vec<Value> {
     let target = BlockId(function.blocks.len() as u32);
-    let line = function.blocks[block].instructions[at].line;
-    function.blocks[block].instructions.truncate(at);
-    function.blocks[block].terminator.kind = TerminatorKind::Branch(target);
-    let mut wide = Vec::new();
-    for (ty, value) in numbers {
-        if ty == Type::Integer(64) {
-            wide.push(value);
-            continue;
-        }
-        let result = function.fresh(Type::Integer(64));
-        function.blocks[block].instructions.push(Instruction {
-            result: Some(result),
-            operation: Operation::Cast {
-                operation: CastOperation::ZeroExtend,
-                flags: Vec::new(),
-                from: Operand::new(ty, value),
-                to: Type::Integer(64),
-            },
-            metadata: Vec::new(),
-            source: None,
-            line,
-        });
-        wide.push(Value::Local(result));
-    }
+    let ended = &mut function.blocks[block];
+    ended.terminator.kind = TerminatorKind::Branch(target);
+    let line = ended.instructions[at].line;
+    let mut instructions = std::mem::take(&mut ended.instructions);
+    instructions.truncate(at);
+    let mut editor = Editor::new(function);
+    (editor.instructions, editor.line) = (instructions, line);
+    let numbers = numbers.into_iter().map(|(ty, value)| match ty {
+        Type::Integer(64) => value,
+        _ => editor.cast(CastOperation::ZeroExtend, &ty, &value, &Type::Integer(64)),
+    });
+    let mut wide: Vec<Value> = numbers.collect();
+    function.blocks[block].instructions = editor.finish();
     wide.resize(NUMBERS, Value::integer(0));
     wide
 }
@@ -162,7 +151,8 @@ fn jump(
 /// Appends the block that calls [`PANIC`], from the blocks that jump there with these values.
 fn append_block(function: &mut Function, jumps: Vec<(BlockId, Value, Vec<Value>)>) {
     let line = function.location.line;
-    let mut instructions = Vec::new();
+    let mut editor = Editor::new(function);
+    editor.line = line;
     let mut arguments = Vec::new();
     let mut parameters = Vec::new();
     for position in 0..=NUMBERS {
@@ -179,15 +169,7 @@ fn append_block(function: &mut Function, jumps: Vec<(BlockId, Value, Vec<Value>)
             ty: ty.clone(),
             incoming: incoming.collect(),
         };
-        let result = function.fresh(ty.clone());
-        instructions.push(Instruction {
-            result: Some(result),
-            operation,
-            metadata: Vec::new(),
-            source: None,
-            line,
-        });
-        arguments.push(Value::Local(result));
+        arguments.push(editor.value(ty.clone(), operation));
         parameters.push(ty);
     }
     let ty = FunctionType {
@@ -198,23 +180,12 @@ fn append_block(function: &mut Function, jumps: Vec<(BlockId, Value, Vec<Value>)
     call.attributes = ["cold", "noreturn", "nounwind"]
         .map(Attribute::flag)
         .to_vec();
-    instructions.push(Instruction {
-        result: None,
-        operation: Operation::Call(Box::new(call)),
-        metadata: Vec::new(),
-        source: None,
-        line,
-    });
-    let terminator = Terminator {
-        kind: TerminatorKind::Unreachable,
-        metadata: Vec::new(),
-        source: None,
-        line,
-    };
+    editor.effect(Operation::Call(Box::new(call)));
+    let instructions = editor.finish();
     function.blocks.push(Block {
         name: "panics".into(),
         instructions,
-        terminator,
+        terminator: Terminator::unreachable(line),
     });
 }
 
@@ -243,12 +214,8 @@ fn is_panic(symbol: &Symbol, function: &Function) -> bool {
         || function.is_declaration() && starts_with(&["core::", "alloc::", "std::"])
 }
 
-fn trap() -> Call {
-    let ty = FunctionType {
-        result: Type::Void,
-        parameters: Vec::new(),
-    };
-    Call::plain(Callee::Symbol(TRAP.into()), ty, Vec::new())
+fn trap() -> Operation {
+    Operation::intrinsic(TRAP, &Type::Void, &[])
 }
 
 /// The body for calls through a pointer.
@@ -264,18 +231,7 @@ fn make_body(function: &mut Function) {
     }
     function.blocks = vec![Block {
         name: "start".into(),
-        instructions: vec![Instruction {
-            result: None,
-            operation: Operation::Call(Box::new(trap())),
-            metadata: Vec::new(),
-            source: None,
-            line,
-        }],
-        terminator: Terminator {
-            kind: TerminatorKind::Unreachable,
-            metadata: Vec::new(),
-            source: None,
-            line,
-        },
+        instructions: vec![Instruction::new(None, trap(), None, line)],
+        terminator: Terminator::unreachable(line),
     }];
 }

@@ -1,31 +1,22 @@
-//! Appends instructions to the block that is being rewritten; what becomes of those it had.
+//! Appends instructions to a block that is being written.
 
-use crate::error::Error;
-use crate::ir::{
-    Call, Callee, CastOperation, Constant, Function, FunctionType, Instruction, LocalId, Operand,
-    Operation, Type, Value,
+use super::{
+    CastOperation, Constant, Function, Instruction, LocalId, Operand, Operation, Type, Value,
 };
-
-/// What a rewrite made of an instruction.
-pub(super) enum Outcome {
-    /// It is as it was, or was changed in place.
-    Keep,
-    /// It is removed, and its value, if it has one, is replaced by this.
-    Replace(Option<Value>),
-}
+use crate::error::Error;
 
 /// The new block, so far.
-pub(super) struct Editor<'f> {
-    function: &'f mut Function,
-    instructions: Vec<Instruction>,
+pub(crate) struct Editor<'f> {
+    pub(crate) function: &'f mut Function,
+    pub(crate) instructions: Vec<Instruction>,
     /// The line of the instruction that is being rewritten.
-    pub(super) line: u32,
+    pub(crate) line: u32,
     /// Its place in the Rust source, which its replacement inherits.
-    pub(super) source: Option<u32>,
+    pub(crate) source: Option<u32>,
 }
 
 impl<'f> Editor<'f> {
-    pub(super) fn new(function: &'f mut Function) -> Self {
+    pub(crate) fn new(function: &'f mut Function) -> Self {
         Self {
             function,
             instructions: Vec::new(),
@@ -34,20 +25,20 @@ impl<'f> Editor<'f> {
         }
     }
 
-    pub(super) fn finish(self) -> Vec<Instruction> {
+    pub(crate) fn finish(self) -> Vec<Instruction> {
         self.instructions
     }
 
-    pub(super) fn error(&self, problem: impl Into<String>) -> Error {
+    pub(crate) fn error(&self, problem: impl Into<String>) -> Error {
         Error::new(&self.function.location_of(self.line), problem)
     }
 
-    pub(super) fn push(&mut self, instruction: Instruction) {
+    pub(crate) fn push(&mut self, instruction: Instruction) {
         self.instructions.push(instruction);
     }
 
     /// Gives the value that stands for `old` its name.
-    pub(super) fn take_name(&mut self, old: LocalId, new: &Value) {
+    pub(crate) fn take_name(&mut self, old: LocalId, new: &Value) {
         if let Value::Local(new) = new
             && self.function.locals[new.0 as usize].name.is_none()
         {
@@ -56,31 +47,24 @@ impl<'f> Editor<'f> {
         }
     }
 
-    /// An instruction that gives a value of type `ty`.
-    pub(super) fn value(&mut self, ty: Type, operation: Operation) -> Value {
+    /// An instruction that gives a new value of type `ty`.
+    pub(crate) fn value(&mut self, ty: Type, operation: Operation) -> Value {
         let id = self.function.fresh(ty);
-        self.instructions.push(Instruction {
-            result: Some(id),
-            operation,
-            metadata: Vec::new(),
-            source: self.source,
-            line: self.line,
-        });
+        self.define(Some(id), operation);
         Value::Local(id)
     }
 
     /// An instruction without a value.
-    pub(super) fn effect(&mut self, operation: Operation) {
-        self.instructions.push(Instruction {
-            result: None,
-            operation,
-            metadata: Vec::new(),
-            source: self.source,
-            line: self.line,
-        });
+    pub(crate) fn effect(&mut self, operation: Operation) {
+        self.define(None, operation);
     }
 
-    pub(super) fn binary(
+    /// The instruction that gives this value, if any.
+    pub(crate) fn define(&mut self, result: Option<LocalId>, operation: Operation) {
+        self.push(Instruction::new(result, operation, self.source, self.line));
+    }
+
+    pub(crate) fn binary(
         &mut self,
         operation: &str,
         ty: &Type,
@@ -100,7 +84,7 @@ impl<'f> Editor<'f> {
     }
 
     /// `icmp`, or `fcmp` for floats.
-    pub(super) fn compare(
+    pub(crate) fn compare(
         &mut self,
         predicate: &str,
         ty: &Type,
@@ -120,7 +104,7 @@ impl<'f> Editor<'f> {
         )
     }
 
-    pub(super) fn select(
+    pub(crate) fn select(
         &mut self,
         condition: &Value,
         ty: &Type,
@@ -139,60 +123,52 @@ impl<'f> Editor<'f> {
         )
     }
 
-    pub(super) fn cast(
+    pub(crate) fn cast(
         &mut self,
         operation: CastOperation,
         from: &Type,
         value: &Value,
         to: &Type,
     ) -> Value {
-        self.value(
-            to.clone(),
-            Operation::Cast {
-                operation,
-                flags: Vec::new(),
-                from: Operand::new(from.clone(), value.clone()),
-                to: to.clone(),
-            },
-        )
+        let from = Operand::new(from.clone(), value.clone());
+        self.value(to.clone(), Operation::cast(operation, from, to.clone()))
+    }
+
+    /// `{ first, second }`
+    pub(crate) fn pair(&mut self, first: (&Type, Value), second: (&Type, Value)) -> Value {
+        let ty = Type::tuple([first.0.clone(), second.0.clone()]);
+        let mut aggregate = Value::Constant(Constant::Undef);
+        for (index, (of_element, element)) in [(0, first), (1, second)] {
+            let operation = Operation::InsertValue {
+                aggregate: Operand::new(ty.clone(), aggregate),
+                element: Operand::new(of_element.clone(), element),
+                indices: vec![index],
+            };
+            aggregate = self.value(ty.clone(), operation);
+        }
+        aggregate
     }
 
     /// A call of an intrinsic that gives a value.
-    pub(super) fn intrinsic(
+    pub(crate) fn intrinsic(
         &mut self,
         name: &str,
         result: &Type,
         arguments: &[(&Type, &Value)],
     ) -> Value {
-        let call = intrinsic_call(name, result, arguments);
+        let call = Operation::intrinsic(name, result, arguments);
         self.value(result.clone(), call)
     }
 
     /// A call of an intrinsic that gives none.
-    pub(super) fn intrinsic_effect(&mut self, name: &str, arguments: &[(&Type, &Value)]) {
-        self.effect(intrinsic_call(name, &Type::Void, arguments));
+    pub(crate) fn intrinsic_effect(&mut self, name: &str, arguments: &[(&Type, &Value)]) {
+        self.effect(Operation::intrinsic(name, &Type::Void, arguments));
     }
-}
-
-fn intrinsic_call(name: &str, result: &Type, arguments: &[(&Type, &Value)]) -> Operation {
-    let ty = FunctionType {
-        result: result.clone(),
-        parameters: arguments.iter().map(|(ty, _)| (*ty).clone()).collect(),
-    };
-    let values = arguments
-        .iter()
-        .map(|(_, value)| (*value).clone())
-        .collect();
-    Operation::Call(Box::new(Call::plain(
-        Callee::Symbol(name.into()),
-        ty,
-        values,
-    )))
 }
 
 /// The float constant with these bits, in LLVM's notation: the bits of the `double` of the same
 /// value.
-pub(super) fn float_constant(value: f64) -> Value {
+pub(crate) fn float_constant(value: f64) -> Value {
     Value::Constant(Constant::Float(
         format!("0x{:016X}", value.to_bits()).into(),
     ))
