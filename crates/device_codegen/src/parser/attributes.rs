@@ -23,43 +23,21 @@ enum Argument {
 
 /// The attributes that LLVM 22 allows on a parameter or a result. The list is closed: after them
 /// comes a value, which may be a word too.
-const PARAMETER_ATTRIBUTES: &[(&str, Argument)] = &[
-    ("align", Argument::Alignment),
-    ("allocalign", Argument::None),
-    ("allocptr", Argument::None),
-    ("byref", Argument::Type),
-    ("byval", Argument::Type),
-    ("captures", Argument::Text),
-    ("dead_on_return", Argument::OptionalText),
-    ("dead_on_unwind", Argument::None),
-    ("dereferenceable", Argument::Number),
-    ("dereferenceable_or_null", Argument::Number),
-    ("elementtype", Argument::Type),
-    ("immarg", Argument::None),
-    ("inalloca", Argument::Type),
-    ("initializes", Argument::Text),
-    ("inreg", Argument::None),
-    ("nest", Argument::None),
-    ("noalias", Argument::None),
-    ("nocapture", Argument::None),
-    ("noext", Argument::None),
-    ("nofree", Argument::None),
-    ("nofpclass", Argument::Text),
-    ("nonnull", Argument::None),
-    ("noundef", Argument::None),
-    ("preallocated", Argument::Type),
-    ("range", Argument::Text),
-    ("readnone", Argument::None),
-    ("readonly", Argument::None),
-    ("returned", Argument::None),
-    ("signext", Argument::None),
-    ("sret", Argument::Type),
-    ("swiftasync", Argument::None),
-    ("swifterror", Argument::None),
-    ("swiftself", Argument::None),
-    ("writable", Argument::None),
-    ("writeonly", Argument::None),
-    ("zeroext", Argument::None),
+const PARAMETER_ATTRIBUTES: [(Argument, &str); 6] = [
+    (Argument::Alignment, "align"),
+    (
+        Argument::None,
+        "allocalign allocptr dead_on_unwind immarg inreg nest noalias nocapture noext \
+         nofree nonnull noundef readnone readonly returned signext swiftasync swifterror \
+         swiftself writable writeonly zeroext",
+    ),
+    (
+        Argument::Type,
+        "byref byval elementtype inalloca preallocated sret",
+    ),
+    (Argument::Text, "captures initializes nofpclass range"),
+    (Argument::OptionalText, "dead_on_return"),
+    (Argument::Number, "dereferenceable dereferenceable_or_null"),
 ];
 
 /// Attributes that change what a function means and that a GPU cannot honour.
@@ -76,8 +54,9 @@ impl Parser<'_> {
     pub(super) fn parameter_attributes(&mut self) -> Result<Vec<Attribute>> {
         let mut attributes = Vec::new();
         while let Token::Word(word) = *self.peek() {
-            let Some((name, argument)) =
-                PARAMETER_ATTRIBUTES.iter().find(|(name, _)| *name == word)
+            let mut kinds = PARAMETER_ATTRIBUTES.iter();
+            let Some((argument, _)) =
+                kinds.find(|(_, names)| names.split(' ').any(|it| it == word))
             else {
                 break;
             };
@@ -103,7 +82,7 @@ impl Parser<'_> {
                 }
             };
             attributes.push(Attribute {
-                name: (*name).to_owned(),
+                name: word.to_owned(),
                 argument,
             });
         }

@@ -11,23 +11,9 @@ use crate::lexer::Token;
 
 /// What rustc writes beside line tables. Nothing of the compile units is kept either: libNVVM
 /// requires one for the complete program, and the printer makes it.
-const DROPPED_KINDS: &[&str] = &[
-    "DIBasicType",
-    "DICompileUnit",
-    "DICompositeType",
-    "DIDerivedType",
-    "DIEnumerator",
-    "DIExpression",
-    "DIGlobalVariable",
-    "DIGlobalVariableExpression",
-    "DIImportedEntity",
-    "DILocalVariable",
-    "DINamespace",
-    "DISubrange",
-    "DISubroutineType",
-    "DITemplateTypeParameter",
-    "DITemplateValueParameter",
-];
+const DROPPED_KINDS: &str = "DIBasicType DICompileUnit DICompositeType DIDerivedType DIEnumerator DIExpression \
+    DIGlobalVariable DIGlobalVariableExpression DIImportedEntity DILocalVariable DINamespace \
+    DISubrange DISubroutineType DITemplateTypeParameter DITemplateValueParameter";
 
 /// A field's value, of those that are read.
 enum FieldValue {
@@ -101,7 +87,7 @@ impl Parser<'_> {
                 };
                 lines.locations.insert(number, location);
             }
-            _ if DROPPED_KINDS.contains(&kind) => {
+            _ if DROPPED_KINDS.split(' ').any(|it| it == kind) => {
                 self.at += 1;
                 self.balanced()?;
             }
