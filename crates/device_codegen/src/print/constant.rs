@@ -74,11 +74,11 @@ impl Printer<'_> {
 
     /// A constant pointer to `pointee` as a pointer to anything.
     fn erased(&self, pointee: &str, space: u32, pointer: &str) -> String {
-        match self.pointers.differs(pointee) {
+        match self.dialect.tells_apart(pointee) {
             true => format!(
                 "bitcast ({} {pointer} to {})",
-                self.pointers.to(pointee, space),
-                self.pointers.any(space)
+                self.dialect.pointer_to(pointee, space),
+                self.dialect.any_pointer(space)
             ),
             false => pointer.to_owned(),
         }
@@ -97,11 +97,11 @@ impl Printer<'_> {
         };
         let pointee = self.ty(source);
         let pointer = self.constant(&base.ty, &base.value);
-        let pointer = match self.pointers.differs(&pointee) {
+        let pointer = match self.dialect.tells_apart(&pointee) {
             true => format!(
                 "bitcast ({} {pointer} to {})",
-                self.pointers.any(space),
-                self.pointers.to(&pointee, space)
+                self.dialect.any_pointer(space),
+                self.dialect.pointer_to(&pointee, space)
             ),
             false => pointer,
         };
@@ -114,7 +114,7 @@ impl Printer<'_> {
         let inbounds = if inbounds { "inbounds " } else { "" };
         let pointer = format!(
             "getelementptr {inbounds}({pointee}, {} {pointer}{indices})",
-            self.pointers.to(&pointee, space)
+            self.dialect.pointer_to(&pointee, space)
         );
         self.erased(&element, space, &pointer)
     }

@@ -1,7 +1,6 @@
 //! Functions: head, blocks, terminators, and how operands are written.
 
 use super::names::{Names, quoted};
-use super::pointers::Pointers;
 use super::printer::Printer;
 use crate::ir::{
     Block, BlockId, ByValue, Function, Operand, Symbol, Terminator, TerminatorKind, Type, Value,
@@ -52,7 +51,7 @@ impl Printer<'_> {
     pub(super) fn parameter_types(&self, function: &Function) -> Vec<String> {
         let parameters = function.ty.parameters.iter().enumerate();
         let types = parameters.map(|(position, ty)| match by_value(function, position) {
-            Some(value) => self.pointers.to(&bytes(value), address_space(ty)),
+            Some(value) => self.dialect.pointer_to(&bytes(value), address_space(ty)),
             None => self.ty(ty),
         });
         types.collect()
@@ -96,7 +95,7 @@ impl Body<'_, '_> {
                 continue;
             };
             let pointee = bytes(value);
-            let (attribute, passed) = if self.pointers().differs(&pointee) {
+            let (attribute, passed) = if self.printer.dialect.tells_apart(&pointee) {
                 let passed = format!("%{}", self.names.temporary());
                 let pointer = self.ty(function.local_type(*id));
                 self.line(&format!("{name} = bitcast {ty} {passed} to {pointer}"));
@@ -129,10 +128,6 @@ impl Body<'_, '_> {
         self.text.push('\n');
     }
 
-    pub(super) fn pointers(&self) -> &dyn Pointers {
-        self.printer.pointers
-    }
-
     pub(super) fn ty(&self, ty: &Type) -> String {
         self.printer.ty(ty)
     }
@@ -160,11 +155,11 @@ impl Body<'_, '_> {
     pub(super) fn pointer_to(&mut self, pointee: &str, pointer: &Operand) -> String {
         let space = address_space(&pointer.ty);
         let value = self.value(&pointer.ty, &pointer.value);
-        let ty = self.pointers().to(pointee, space);
-        if !self.pointers().differs(pointee) {
+        let ty = self.printer.dialect.pointer_to(pointee, space);
+        if !self.printer.dialect.tells_apart(pointee) {
             return format!("{ty} {value}");
         }
-        let any = self.pointers().any(space);
+        let any = self.printer.dialect.any_pointer(space);
         if matches!(pointer.value, Value::Constant(_)) {
             return format!("{ty} bitcast ({any} {value} to {ty})");
         }
@@ -181,13 +176,13 @@ impl Body<'_, '_> {
         space: u32,
         instruction: &str,
     ) {
-        if !self.pointers().differs(pointee) {
+        if !self.printer.dialect.tells_apart(pointee) {
             self.line(&format!("{result} = {instruction}"));
             return;
         }
         let made = self.names.temporary();
-        let from = self.pointers().to(pointee, space);
-        let to = self.pointers().any(space);
+        let from = self.printer.dialect.pointer_to(pointee, space);
+        let to = self.printer.dialect.any_pointer(space);
         self.line(&format!("%{made} = {instruction}"));
         self.line(&format!("{result} = bitcast {from} %{made} to {to}"));
     }

@@ -243,7 +243,7 @@ impl Body<'_, '_> {
                 let pointee = self.printer.function_type(&call.ty);
                 let operand = Operand::new(Type::GENERIC_POINTER, pointer.clone());
                 let typed = self.pointer_to(&pointee, &operand);
-                let ty = self.pointers().to(&pointee, 0);
+                let ty = self.printer.dialect.pointer_to(&pointee, 0);
                 typed[ty.len() + 1..].to_owned()
             }
             Callee::Assembly(assembly) => format!(

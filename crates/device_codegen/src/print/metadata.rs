@@ -75,7 +75,9 @@ impl Printer<'_> {
         };
         let parameters = self.parameter_types(function).join(", ");
         let result = self.ty(&function.ty.result);
-        let ty = self.pointers.to(&format!("{result} ({parameters})"), 0);
+        let ty = self
+            .dialect
+            .pointer_to(&format!("{result} ({parameters})"), 0);
         let annotation =
             |name: &str, value: &str| format!("{ty} @{}, !\"{name}\", {value}", quoted(symbol));
         let number = |name: &str, value: u32| annotation(name, &format!("i32 {value}"));

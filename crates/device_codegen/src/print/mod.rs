@@ -1,6 +1,6 @@
 //! Writes a module as the text that libNVVM reads.
 //!
-//! The two dialects differ in how they write pointers, which is what [`Pointers`] says, and in a
+//! The two dialects differ in how they write pointers, see `pointers.rs`, and in a
 //! few words of the line tables.
 
 mod attributes;
@@ -20,7 +20,6 @@ use crate::Dialect;
 use crate::ir::{AttributesExt, Function, FunctionType, Global, Linkage, Module, Symbol};
 use names::quoted;
 use numbers::MetadataNumbers;
-use pointers::{OpaquePointers, Pointers, TypedPointers};
 use printer::Printer;
 
 const HEADER: &str = "\
@@ -31,14 +30,9 @@ target triple = \"nvptx64-nvidia-cuda\"
 
 /// The text of a module.
 pub(crate) fn print(module: &Module, dialect: Dialect) -> String {
-    let pointers: &dyn Pointers = match dialect {
-        Dialect::TypedPointers => &TypedPointers,
-        Dialect::OpaquePointers => &OpaquePointers,
-    };
     let mut printer = Printer {
         module,
         dialect,
-        pointers,
         metadata: MetadataNumbers::of(module),
     };
     let mut sections = vec![HEADER.to_owned()];

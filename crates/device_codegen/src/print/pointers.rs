@@ -1,54 +1,30 @@
-//! What the dialects differ in most: pointers.
+//! What the dialects differ in most: pointers. Types and operands come and go as text.
+//!
+//! In LLVM 7 a pointer has a pointee: all pointers are held as `i8*` and cast where they are used.
+//! In LLVM 15 and later a pointer is a `ptr`.
 
-/// How a dialect writes pointers. Types and operands come and go as text.
-pub(super) trait Pointers {
+use crate::Dialect;
+
+impl Dialect {
     /// The type of a pointer to anything.
-    fn any(&self, space: u32) -> String;
+    pub(super) fn any_pointer(self, space: u32) -> String {
+        self.pointer_to("i8", space)
+    }
 
     /// The type of a pointer to `pointee`.
-    fn to(&self, pointee: &str, space: u32) -> String;
-
-    /// Whether [`any`](Self::any) and [`to`](Self::to) `pointee` are two types, with a `bitcast`
-    /// in between.
-    fn differs(&self, pointee: &str) -> bool;
-}
-
-/// LLVM 7: a pointer has a pointee. All pointers are held as `i8*` and cast where they are used.
-pub(super) struct TypedPointers;
-
-impl Pointers for TypedPointers {
-    fn any(&self, space: u32) -> String {
-        self.to("i8", space)
-    }
-
-    fn to(&self, pointee: &str, space: u32) -> String {
+    pub(super) fn pointer_to(self, pointee: &str, space: u32) -> String {
+        let (name, star) = match self {
+            Dialect::TypedPointers => (pointee, "*"),
+            Dialect::OpaquePointers => ("ptr", ""),
+        };
         match space {
-            0 => format!("{pointee}*"),
-            _ => format!("{pointee} addrspace({space})*"),
+            0 => format!("{name}{star}"),
+            _ => format!("{name} addrspace({space}){star}"),
         }
     }
 
-    fn differs(&self, pointee: &str) -> bool {
-        pointee != "i8"
-    }
-}
-
-/// LLVM 15 and later: a pointer is a `ptr`.
-pub(super) struct OpaquePointers;
-
-impl Pointers for OpaquePointers {
-    fn any(&self, space: u32) -> String {
-        match space {
-            0 => "ptr".to_owned(),
-            _ => format!("ptr addrspace({space})"),
-        }
-    }
-
-    fn to(&self, _pointee: &str, space: u32) -> String {
-        self.any(space)
-    }
-
-    fn differs(&self, _pointee: &str) -> bool {
-        false
+    /// Whether pointers to anything and to `pointee` are two types, with a `bitcast` in between.
+    pub(super) fn tells_apart(self, pointee: &str) -> bool {
+        self == Dialect::TypedPointers && pointee != "i8"
     }
 }

@@ -1,7 +1,6 @@
 //! The printer of a module, with what its parts have in common.
 
 use super::numbers::MetadataNumbers;
-use super::pointers::Pointers;
 use crate::Dialect;
 use crate::ir::{FunctionType, Module, Type};
 
@@ -9,7 +8,6 @@ use crate::ir::{FunctionType, Module, Type};
 pub(super) struct Printer<'m> {
     pub(super) module: &'m Module,
     pub(super) dialect: Dialect,
-    pub(super) pointers: &'m dyn Pointers,
     pub(super) metadata: MetadataNumbers,
 }
 
@@ -17,7 +15,7 @@ impl Printer<'_> {
     pub(super) fn ty(&self, ty: &Type) -> String {
         let mut text = String::new();
         // Writing to a string cannot fail.
-        let _ = ty.write(&mut text, &|space| self.pointers.any(space));
+        let _ = ty.write(&mut text, &|space| self.dialect.any_pointer(space));
         text
     }
 
