@@ -148,31 +148,37 @@ impl Body<'_, '_> {
                 around.pop();
                 self.depth -= 1;
                 self.push("}", &[]);
-                let Some((last, others)) = behind.split_last() else {
+                let Some(last) = self.all_but_last(flow, behind, around)? else {
                     return Ok(());
                 };
-                for (position, other) in others.iter().enumerate() {
-                    self.label(*other);
-                    self.region(flow, *other, behind.get(position + 1).copied(), around)?;
-                }
-                self.label(*last);
-                block = *last;
+                block = last;
                 continue;
             }
             // The last of the blocks behind is written in this loop, not in a deeper call: a kernel
             // has thousands of branches in a row.
             let behind = flow.behind[block].as_slice();
             self.block(flow, block, behind.first().copied().or(next), around)?;
-            let Some((last, others)) = behind.split_last() else {
+            let Some(last) = self.all_but_last(flow, behind, around)? else {
                 return Ok(());
             };
-            for (position, other) in others.iter().enumerate() {
-                self.label(*other);
-                self.region(flow, *other, behind.get(position + 1).copied(), around)?;
-            }
-            self.label(*last);
-            block = *last;
+            block = last;
         }
+    }
+
+    /// Writes blocks that follow each other, and the label of the last one, which it returns.
+    fn all_but_last(
+        &mut self,
+        flow: &Flow,
+        blocks: &[usize],
+        around: &mut Vec<Around>,
+    ) -> Result<Option<usize>> {
+        for pair in blocks.windows(2) {
+            self.label(pair[0]);
+            self.region(flow, pair[0], Some(pair[1]), around)?;
+        }
+        let last = blocks.last().copied();
+        last.into_iter().for_each(|last| self.label(last));
+        Ok(last)
     }
 
     /// The inside of a loop, from its head.
@@ -185,12 +191,10 @@ impl Body<'_, '_> {
     ) -> Result<()> {
         let behind = flow.behind[head].as_slice();
         self.block(flow, head, behind.first().copied().or(next), around)?;
-        for (position, other) in behind.iter().enumerate() {
-            self.label(*other);
-            let after = behind.get(position + 1).copied().or(next);
-            self.region(flow, *other, after, around)?;
+        match self.all_but_last(flow, behind, around)? {
+            Some(last) => self.region(flow, last, next, around),
+            None => Ok(()),
         }
-        Ok(())
     }
 
     fn block(

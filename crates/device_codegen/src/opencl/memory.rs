@@ -224,7 +224,7 @@ impl Body<'_, '_> {
         self.settle()?;
         self.say_source();
         let count = known.map(|bytes| bytes / unit.bytes());
-        let vector = |count: u64| Type::Vector(count, scalar(unit).into());
+        let vector = |count: u64| Type::Vector(count, unit.ty().into());
         if let Some(count @ (2 | 4 | 8 | 16)) = count
             && align >= count * unit.bytes()
             && let Some(ty) = types::vector_name(&vector(count))
@@ -300,15 +300,4 @@ impl Body<'_, '_> {
 /// `4(0, p)` of `vload4(0, p)`.
 fn vector_store(target: &str) -> Option<&str> {
     target.strip_prefix("vload")
-}
-
-fn scalar(element: Element) -> Type {
-    match element {
-        Element::Byte => Type::Integer(8),
-        Element::Short => Type::Integer(16),
-        Element::Int => Type::Integer(32),
-        Element::Long => Type::Integer(64),
-        Element::Float => Type::Float,
-        Element::Double => Type::Double,
-    }
 }

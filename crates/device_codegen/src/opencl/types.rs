@@ -109,25 +109,28 @@ impl Element {
     }
 
     pub(super) fn name(self) -> &'static str {
-        match self {
-            Element::Byte => "uchar",
-            Element::Short => "ushort",
-            Element::Int => "uint",
-            Element::Long => "ulong",
-            Element::Float => "float",
-            Element::Double => "double",
-        }
+        ELEMENTS[self as usize].0
     }
 
     pub(super) fn bytes(self) -> u64 {
-        match self {
-            Element::Byte => 1,
-            Element::Short => 2,
-            Element::Int | Element::Float => 4,
-            Element::Long | Element::Double => 8,
-        }
+        ELEMENTS[self as usize].1
+    }
+
+    /// A type that it is in memory.
+    pub(super) fn ty(self) -> Type {
+        ELEMENTS[self as usize].2.clone()
     }
 }
+
+/// Name, bytes and type of each [`Element`], in their order.
+static ELEMENTS: [(&str, u64, Type); Element::ALL.len()] = [
+    ("uchar", 1, Type::Integer(8)),
+    ("ushort", 2, Type::Integer(16)),
+    ("uint", 4, Type::Integer(32)),
+    ("ulong", 8, Type::Integer(64)),
+    ("float", 4, Type::Float),
+    ("double", 8, Type::Double),
+];
 
 /// Bytes and alignment of a type in memory, as rustc lays it out on a 64-bit host.
 pub(super) fn layout(ty: &Type) -> Option<(u64, u64)> {
