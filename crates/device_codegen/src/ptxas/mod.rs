@@ -71,34 +71,7 @@
 //! taken, even where nothing uses the address. So such a function takes its own. Where it is
 //! reached, the machine code is the same with and without that.
 //!
-//! ```text
-//!   neg.s16 %rs2, %rs1;   becomes   { .reg .b32 %w1; cvt.s32.s16 %w1, %rs1;
-//!                                     not.b32 %w1, %w1; add.s32 %w1, %w1, 1;
-//!                                     cvt.u16.u32 %rs2, %w1; }
-//!   neg.s32 %r2, %r1;     becomes   { .reg .b32 %n32; not.b32 %n32, %r1;
-//!                                     add.s32 %r2, %n32, 1; }
-//!   abs.s32 %r2, %r1;     becomes   { .reg .b32 %n32; not.b32 %n32, %r1;
-//!                                     add.s32 %n32, %n32, 1;
-//!                                     max.s32 %r2, %r1, %n32; }
-//!   cvt.rn.f32.u32 %f1, %r1;
-//!   mov.b32 %r2, %f1;     becomes   { .reg .b32 %m1, %m2; .reg .b32 %m32;
-//!                                     mov.u32 %m1, %lanemask_lt; mov.u32 %m2, %lanemask_eq;
-//!                                     and.b32 %m1, %m1, %m2; mov.b32 %m32, %f1;
-//!                                     or.b32 %m32, %m32, %m1; mov.b32 %r2, %m32; }
-//!   setp.ge.f32 %p1, %f1, 0f00000000;
-//!                         becomes   { .reg .pred %q1; setp.ltu.f32 %q1, %f1, 0f00000000;
-//!                                     not.pred %p1, %q1; }
-//!   ld.param.s16 %rs1, [p]; becomes ld.param.u16 %rs1, [p];
-//!   ld.param.s8 %rs1, [p]; becomes  { .reg .b16 %w8; ld.param.u8 %w8, [p];
-//!                                     cvt.s16.s8 %rs1, %w8; }
-//!   bfe.s32 %r2, %r1, 28, 8;
-//!                         becomes   shr.u32 %r2, %r1, 28;
-//!   bfi.b64 %rd3, %rd2, %rd1, 16, 16;
-//!                         becomes   { .reg .b32 %i1, %i2, %i3, %i4; mov.b64 {%i1, %i2}, %rd2;
-//!                                     mov.b64 {%i3, %i4}, %rd1; bfi.b32 %i3, %i1, %i3, 16, 16;
-//!                                     mov.b64 %rd3, {%i3, %i4}; }
-//!   .func f() {           becomes   .func f() { { .reg .b64 %n64; mov.u64 %n64, f; }
-//! ```
+//! `tests/ptxas` shows what each becomes.
 //!
 //! The new registers are named as libNVVM names its own, a letter and a number: the search for the
 //! version of PTX that a text needs takes other names for special registers.
