@@ -121,15 +121,15 @@ pub(crate) use needs_architecture;
 
 /// Declares functions for operations that threads execute together.
 macro_rules! convergent {
-    ($($(#[$condition:meta])? $([$unsafe:tt])? fn $name:ident($($argument:ident: $ty:ty),*) $(-> $result:ty)?;)*) => {
+    ($($([$unsafe:tt])? fn $name:ident($($argument:ident: $ty:ty),*) $(-> $result:ty)?;)*) => {
         mod declared {
             unsafe extern "C" {
-                $($(#[$condition])? pub fn $name($($argument: $ty),*) $(-> $result)?;)*
+                $(pub fn $name($($argument: $ty),*) $(-> $result)?;)*
             }
         }
         $(
-            $(#[$condition])?
             #[inline(always)]
+            #[allow(dead_code)] // reductions, where an architecture has none
             pub $($unsafe)? fn $name($($argument: $ty),*) $(-> $result)? {
                 // SAFETY: the caller vouches for the lanes, if there are any to name; the text
                 // does nothing.
@@ -161,20 +161,12 @@ convergent! {
     [unsafe] fn __nvvm_warp_match_any_b64(mask: u32, value: u64) -> u32;
     [unsafe] fn __nvvm_warp_match_all_b32(mask: u32, value: u32) -> u32;
     [unsafe] fn __nvvm_warp_match_all_b64(mask: u32, value: u64) -> u32;
-    #[cfg(cuda_arch_at_least = "80")]
     [unsafe] fn __nvvm_warp_reduce_add(mask: u32, value: u32) -> u32;
-    #[cfg(cuda_arch_at_least = "80")]
     [unsafe] fn __nvvm_warp_reduce_min_u32(mask: u32, value: u32) -> u32;
-    #[cfg(cuda_arch_at_least = "80")]
     [unsafe] fn __nvvm_warp_reduce_max_u32(mask: u32, value: u32) -> u32;
-    #[cfg(cuda_arch_at_least = "80")]
     [unsafe] fn __nvvm_warp_reduce_min_i32(mask: u32, value: u32) -> u32;
-    #[cfg(cuda_arch_at_least = "80")]
     [unsafe] fn __nvvm_warp_reduce_max_i32(mask: u32, value: u32) -> u32;
-    #[cfg(cuda_arch_at_least = "80")]
     [unsafe] fn __nvvm_warp_reduce_and(mask: u32, value: u32) -> u32;
-    #[cfg(cuda_arch_at_least = "80")]
     [unsafe] fn __nvvm_warp_reduce_or(mask: u32, value: u32) -> u32;
-    #[cfg(cuda_arch_at_least = "80")]
     [unsafe] fn __nvvm_warp_reduce_xor(mask: u32, value: u32) -> u32;
 }

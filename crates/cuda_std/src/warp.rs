@@ -190,43 +190,6 @@ pub trait WarpShuffleValue: Copy + sealed::Sealed {
     fn exchange(self, shuffle: impl Fn(u32) -> u32) -> Self;
 }
 
-macro_rules! shuffle_values {
-    ($($ty:ty: $to_bits:expr, $from_bits:expr;)*) => {
-        $(
-            impl sealed::Sealed for $ty {}
-            impl WarpShuffleValue for $ty {
-                #[inline(always)]
-                fn exchange(self, shuffle: impl Fn(u32) -> u32) -> Self {
-                    $from_bits($to_bits(self).exchange(shuffle))
-                }
-            }
-        )*
-    };
-}
-shuffle_values! {
-    i32: i32::cast_unsigned, u32::cast_signed;
-    f32: f32::to_bits, f32::from_bits;
-    i64: i64::cast_unsigned, u64::cast_signed;
-    f64: f64::to_bits, f64::from_bits;
-}
-
-impl sealed::Sealed for u32 {}
-impl WarpShuffleValue for u32 {
-    #[inline(always)]
-    fn exchange(self, shuffle: impl Fn(u32) -> u32) -> Self {
-        shuffle(self)
-    }
-}
-
-impl sealed::Sealed for u64 {}
-impl WarpShuffleValue for u64 {
-    #[inline(always)]
-    fn exchange(self, shuffle: impl Fn(u32) -> u32) -> Self {
-        let (low, high) = (shuffle(self as u32), shuffle((self >> 32) as u32));
-        u64::from(high) << 32 | u64::from(low)
-    }
-}
-
 mod sealed {
     /// Restricts the trait to the types that this module can split into words.
     pub trait Sealed {}

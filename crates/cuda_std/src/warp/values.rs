@@ -1,5 +1,4 @@
-//! Shuffles of values that are not 32 or 64 bits wide: narrow ones take a word each, wide ones
-//! several.
+//! Shuffles of values: of up to 32 bits in one word, of more bits in several.
 
 use super::WarpShuffleValue;
 use super::sealed::Sealed;
@@ -26,6 +25,10 @@ macro_rules! shuffle_as {
 
 shuffle_as! {
     u8 as u32: |value| u32::from(value), |word| word as u8;
+    i32 as u32: |value| value.cast_unsigned(), |bits| bits.cast_signed();
+    i64 as u64: |value| value.cast_unsigned(), |bits| bits.cast_signed();
+    f32 as u32: |value| value.to_bits(), |bits| f32::from_bits(bits);
+    f64 as u64: |value| value.to_bits(), |bits| f64::from_bits(bits);
     i8 as u8: |value| value.cast_unsigned(), |bits| bits.cast_signed();
     u16 as u32: |value| u32::from(value), |word| word as u16;
     i16 as u16: |value| value.cast_unsigned(), |bits| bits.cast_signed();
@@ -40,12 +43,28 @@ shuffle_as! {
     crate::bf16x2 as u32: |value| value.to_bits(), |bits| crate::bf16x2::from_bits(bits);
 }
 
-impl Sealed for u128 {}
-impl WarpShuffleValue for u128 {
+impl Sealed for u32 {}
+impl WarpShuffleValue for u32 {
     #[inline(always)]
     fn exchange(self, shuffle: impl Fn(u32) -> u32) -> Self {
-        let low = (self as u64).exchange(&shuffle);
-        let high = ((self >> 64) as u64).exchange(&shuffle);
-        u128::from(high) << 64 | u128::from(low)
+        shuffle(self)
     }
 }
+
+/// Implements the trait by that of each half.
+macro_rules! shuffle_halves {
+    ($($ty:ident of $half:ident)*) => {
+        $(
+            impl Sealed for $ty {}
+            impl WarpShuffleValue for $ty {
+                #[inline(always)]
+                fn exchange(self, shuffle: impl Fn(u32) -> u32) -> Self {
+                    let low = (self as $half).exchange(&shuffle);
+                    let high = ((self >> $half::BITS) as $half).exchange(&shuffle);
+                    $ty::from(high) << $half::BITS | $ty::from(low)
+                }
+            }
+        )*
+    };
+}
+shuffle_halves!(u64 of u32 u128 of u64);

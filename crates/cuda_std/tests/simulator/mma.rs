@@ -86,9 +86,9 @@ fn fragments_are_those_of_the_ptx_isa() {
     }
 }
 
-/// Small integers, different at each place: every format has them, and no sum rounds.
-fn element(matrix: u32, row: u32, col: u32) -> i32 {
-    let hash = (matrix + 3 * row + 16 * col).wrapping_mul(2_654_435_761) >> 28;
+/// Small integers, from -8 to 7, for each place: every format has them, and no sum rounds.
+pub(super) fn element(matrix: u32, row: u32, col: u32) -> i32 {
+    let hash = (matrix + 3 * row + 1000 * col).wrapping_mul(2_654_435_761) >> 28;
     hash.cast_signed() - 8
 }
 
@@ -111,7 +111,7 @@ fn c(row: u32, col: u32) -> i32 {
 }
 
 /// The bits of a small integer as a float of 16 bits with this many bits of fraction.
-fn half_bits(value: i32, fraction_bits: u32, bias: u32) -> u32 {
+pub(super) fn half_bits(value: i32, fraction_bits: u32, bias: u32) -> u32 {
     if value == 0 {
         return 0;
     }

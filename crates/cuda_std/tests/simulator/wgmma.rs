@@ -5,18 +5,13 @@
     reason = "the contract of each call is what its test is about"
 )]
 
+use super::mma::{element, half_bits};
 use cuda_std::simulator::{BarrierSite, Launch, ThreadOrder};
 use cuda_std::tma::{self, Swizzle};
 use cuda_std::wgmma::{self, Descriptor, a_place, sum_place};
 use cuda_std::{shared, thread};
 use std::collections::BTreeSet;
 use std::sync::Mutex;
-
-/// A small integer for each place of a matrix, from -8 to 7.
-fn small(matrix: u32, row: u32, k: u32) -> i32 {
-    let hash = (matrix + 3 * row + 1000 * k).wrapping_mul(2_654_435_761) >> 28;
-    hash as i32 - 8
-}
 
 /// The layout of elements of a type in shared memory.
 #[derive(Clone, Copy)]
@@ -27,17 +22,11 @@ struct Type {
 
 const BF16: Type = Type {
     bytes: 2,
-    bits: |value| (value as f32).to_bits() >> 16,
+    bits: |value| half_bits(value, 7, 127),
 };
 const F16: Type = Type {
     bytes: 2,
-    bits: |value| match value {
-        0 => 0,
-        _ => {
-            let bits = (value as f32).to_bits();
-            (bits >> 16 & 0x8000) | ((bits >> 13 & 0x3FFFF) - ((127 - 15) << 10))
-        }
-    },
+    bits: |value| half_bits(value, 10, 15),
 };
 const TF32: Type = Type {
     bytes: 4,
@@ -51,7 +40,7 @@ unsafe fn write_tile(tile: *mut u8, matrix: u32, rows: u32, of: Type) {
         for k in 0..depth {
             let offset = (row / 8 * 1024 + row % 8 * 128 + k * of.bytes) as usize;
             let place = unsafe { tile.add(Swizzle::Bytes128.place(offset)) };
-            let bits = (of.bits)(small(matrix, row, k));
+            let bits = (of.bits)(element(matrix, row, k));
             match of.bytes {
                 2 => unsafe { place.cast::<u16>().write(bits as u16) },
                 _ => unsafe { place.cast::<u32>().write(bits) },
@@ -74,12 +63,12 @@ fn note(result: &Mutex<Vec<f32>>, sums: &[f32]) {
     }
 }
 
-/// Checks sums of 1000 and the products of this many elements of [`small`]'s matrices 1 and 77.
+/// Checks sums of 1000 and the products of this many elements of [`element`]'s matrices 1 and 77.
 fn assert_products(function: &str, found: &[f32], depth: u32) {
     let columns = found.len() / 64;
     for (i, &found) in found.iter().enumerate() {
         let (row, col) = ((i / columns) as u32, (i % columns) as u32);
-        let products = (0..depth).map(|k| small(1, row, k) * small(77, col, k));
+        let products = (0..depth).map(|k| element(1, row, k) * element(77, col, k));
         let expected = (1000 + products.sum::<i32>()) as f32;
         assert_eq!(found, expected, "{function} ({row}, {col})");
     }
@@ -138,11 +127,11 @@ fn every_element_is_one_sum_of_one_thread() {
     assert_eq!(sum_place(32 + 5, 6), (16 + 1 + 8, 8 + 2));
 }
 
-/// A of 64 x 8 in registers: element (row, k) of [`small`]'s matrix 1, from `k` on.
+/// A of 64 x 8 in registers: element (row, k) of [`element`]'s matrix 1, from `k` on.
 fn a_of_thread(thread: u32, k: u32) -> [f32; 4] {
     std::array::from_fn(|i| {
         let (row, of_fragment) = a_place(thread, i as u32);
-        small(1, row, k + of_fragment) as f32
+        element(1, row, k + of_fragment) as f32
     })
 }
 
@@ -228,7 +217,7 @@ fn a_in_registers_needs_a_fence_of_its_own() {
             for (i, (first, second)) in (0..).zip(first.into_iter().zip(second)) {
                 let (row, col) = sum_place(thread::thread_idx_x(), i);
                 let product = |from: u32| -> i32 {
-                    let products = (0..8).map(|k| small(1, row, from + k) * small(77, col, k));
+                    let products = (0..8).map(|k| element(1, row, from + k) * element(77, col, k));
                     products.sum()
                 };
                 assert_eq!(first, product(0) as f32);
@@ -281,8 +270,9 @@ fn each_missing_wait_or_fence_shows() {
         let (right, sites) = twice(launch()).unwrap();
         let expected = |i: u32| {
             let (row, col) = sum_place(0, i);
-            let products = (0..2)
-                .flat_map(|round| (0..16).map(move |k| small(round, row, k) * small(77, col, k)));
+            let products = (0..2).flat_map(|round| {
+                (0..16).map(move |k| element(round, row, k) * element(77, col, k))
+            });
             products.sum::<i32>() as f32
         };
         assert_eq!(right, (0..64).map(expected).collect::<Vec<f32>>());
