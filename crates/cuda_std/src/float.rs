@@ -19,7 +19,7 @@ macro_rules! gpu_float {
         /// On a CPU the inherent methods of `f32` and `f64` take precedence and mean the same. In
         /// code without generics rustc then reports the import of this trait as unused;
         /// `#[cfg_attr(not(cuda_device), allow(unused_imports))]` silences that.
-        pub trait GpuFloat: Copy + sealed::Sealed {
+        pub trait GpuFloat: Copy + crate::sealed::Sealed {
             $(
                 $(#[$doc])*
                 #[must_use]
@@ -54,8 +54,6 @@ macro_rules! gpu_float {
     (@type $float:ident float) => { $float };
     (@type $float:ident int) => { i32 };
     (@implement $float:ident, $($name:ident($($argument:ident: $kind:ident),*) = $intrinsic:ident;)*) => {
-        impl sealed::Sealed for $float {}
-
         impl GpuFloat for $float {
             $(
                 #[inline(always)]
@@ -188,11 +186,6 @@ gpu_float! {
     fn acosh(self) -> Self = __nv_acoshf, __nv_acosh;
     /// The inverse of the hyperbolic tangent.
     fn atanh(self) -> Self = __nv_atanhf, __nv_atanh;
-}
-
-mod sealed {
-    /// Restricts the trait to the two types that the device supports.
-    pub trait Sealed {}
 }
 
 #[cfg(test)]

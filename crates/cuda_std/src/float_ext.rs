@@ -9,7 +9,7 @@ macro_rules! float_ext {
         ///
         /// The simulator computes them on the CPU; the last bits may differ. Those that `std` has
         /// are in [`GpuFloat`](crate::GpuFloat).
-        pub trait FloatExt: Copy + sealed::Sealed {
+        pub trait FloatExt: Copy + crate::sealed::Sealed {
             $(
                 $(#[$doc])*
                 #[must_use]
@@ -41,8 +41,6 @@ macro_rules! float_ext {
         @implement $float:ident, $jn:ident, $yn:ident, $frexp:ident, $sincospi:ident,
         $($name:ident($($argument:ident: $ty:ty)?) -> $result:ty = $raw:ident;)*
     ) => {
-        impl sealed::Sealed for $float {}
-
         impl FloatExt for $float {
             $(
                 #[inline(always)]
@@ -133,9 +131,4 @@ float_ext! {
     /// an `f32` is at most 2^-22.9, and that of an `f64` about 1 unit in the last place. The
     /// simulator rounds an `f32` correctly, and divides 1 by the square root of an `f64`.
     fn rsqrt(self) -> Self = rsqrtf, rsqrt;
-}
-
-mod sealed {
-    /// Restricts the trait to the two types that the device supports.
-    pub trait Sealed {}
 }

@@ -105,6 +105,18 @@ mod vector;
 pub mod warp;
 pub mod wgmma;
 
+/// Restricts traits to the types for which this crate implements them.
+mod sealed {
+    pub trait Sealed {}
+
+    macro_rules! seal {
+        ($($ty:ty)*) => { $(impl Sealed for $ty {})* };
+    }
+    seal!(i8 i16 i32 i64 i128 isize u8 u16 u32 u64 u128 usize f32 f64 bool &str);
+    #[cfg(feature = "half")]
+    seal!(half::f16 half::bf16 crate::f16x2 crate::bf16x2);
+}
+
 #[cfg(cuda_device)]
 mod device;
 #[cfg(not(cuda_device))]

@@ -184,15 +184,10 @@ fn wrong_width() -> ! {
 }
 
 /// A value that lanes can shuffle: an integer of 8 to 128 bits or a float; see `values.rs`.
-pub trait WarpShuffleValue: Copy + sealed::Sealed {
+pub trait WarpShuffleValue: Copy + crate::sealed::Sealed {
     /// Sends each 32-bit word of the value through `shuffle`.
     #[doc(hidden)]
     fn exchange(self, shuffle: impl Fn(u32) -> u32) -> Self;
-}
-
-mod sealed {
-    /// Restricts the trait to the types that this module can split into words.
-    pub trait Sealed {}
 }
 
 mod matching;

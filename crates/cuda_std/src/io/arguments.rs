@@ -8,7 +8,7 @@ use super::storage::Text;
     message = "`{Self}` cannot be printed from a kernel",
     note = "integers, f32, f64, bool and &str can"
 )]
-pub trait PrintArgument: Copy + sealed::Sealed {
+pub trait PrintArgument: Copy + crate::sealed::Sealed {
     #[doc(hidden)]
     const KIND: Kind;
 
@@ -61,7 +61,7 @@ pub trait PrintHexadecimal: PrintArgument {
 macro_rules! wrappers {
     ($($wrapper:ident: $bound:ident, $word:ident($($ten:literal)?);)*) => {
         $(
-            impl<T: $bound> sealed::Sealed for $wrapper<T> {}
+            impl<T: $bound> crate::sealed::Sealed for $wrapper<T> {}
             impl<T: $bound> PrintArgument for $wrapper<T> {
                 const KIND: Kind = <T as $bound>::KIND;
 
@@ -86,7 +86,6 @@ wrappers! {
 macro_rules! print_arguments {
     ($($kind:expr => $($ty:ty)* = |$value:ident| $word:expr;)*) => {
         $($(
-            impl sealed::Sealed for $ty {}
             impl PrintArgument for $ty {
                 const KIND: Kind = $kind;
 
@@ -141,7 +140,6 @@ print_hexadecimal!(
 macro_rules! print_texts {
     ($($kind:expr, $bytes:expr => $ty:ty = |$value:ident, $text:ident| $write:expr $(, $debug:expr)?;)*) => {
         $(
-            impl sealed::Sealed for $ty {}
             impl PrintArgument for $ty {
                 const KIND: Kind = $kind;
 
@@ -195,8 +193,3 @@ macro_rules! print_wide_hexadecimal {
     };
 }
 print_wide_hexadecimal!(i128 u128);
-
-mod sealed {
-    /// Restricts the trait to the types that `vprintf` can take.
-    pub trait Sealed {}
-}

@@ -58,13 +58,9 @@ pub use runtime::{__assertfail, vprintf};
 #[doc(hidden)]
 pub use runtime::{assertion_failed, c_str};
 
-mod sealed {
-    pub trait Sealed {}
-}
-
 /// The values of one print, as a tuple.
 #[doc(hidden)]
-pub trait Values: sealed::Sealed {
+pub trait Values: crate::sealed::Sealed {
     const KINDS: &'static [Kind];
 
     type Words: AsRef<[u64]>;
@@ -80,7 +76,7 @@ pub trait Values: sealed::Sealed {
 macro_rules! values {
     ($($($name:ident $index:tt)*;)*) => {
         $(
-            impl<$($name: PrintArgument),*> sealed::Sealed for ($($name,)*) {}
+            impl<$($name: PrintArgument),*> crate::sealed::Sealed for ($($name,)*) {}
 
             impl<$($name: PrintArgument),*> Values for ($($name,)*) {
                 const KINDS: &'static [Kind] = &[$($name::KIND),*];

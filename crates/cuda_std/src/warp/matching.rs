@@ -1,6 +1,5 @@
 //! Which lanes of a warp have the same value.
 
-use super::sealed::Sealed;
 use crate::by_architecture::gpu_or_simulated;
 #[cfg(not(cuda_device))]
 use crate::simulator::{CallSite, WarpOperation, warp_exchange};
@@ -43,7 +42,7 @@ pub unsafe fn warp_match_all<T: WarpMatchValue>(mask: u32, value: T) -> Option<u
 }
 
 /// A value that lanes can compare: an integer or float of 32 or 64 bits.
-pub trait WarpMatchValue: Copy + Sealed {
+pub trait WarpMatchValue: Copy + crate::sealed::Sealed {
     /// The lanes of `mask` that have this value; if `all` of them must have it, 0 if one has not.
     ///
     /// # Safety

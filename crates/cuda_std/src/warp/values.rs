@@ -1,15 +1,11 @@
 //! Shuffles of values: of up to 32 bits in one word, of more bits in several.
 
 use super::WarpShuffleValue;
-use super::sealed::Sealed;
 
 /// Implements the trait by another type's implementation.
 macro_rules! shuffle_as {
     ($($(#[$feature:meta])? $ty:ty as $other:ty: |$value:ident| $to:expr, |$result:ident| $from:expr;)*) => {
         $(
-            $(#[$feature])?
-            impl Sealed for $ty {}
-
             $(#[$feature])?
             impl WarpShuffleValue for $ty {
                 #[inline(always)]
@@ -43,7 +39,6 @@ shuffle_as! {
     crate::bf16x2 as u32: |value| value.to_bits(), |bits| crate::bf16x2::from_bits(bits);
 }
 
-impl Sealed for u32 {}
 impl WarpShuffleValue for u32 {
     #[inline(always)]
     fn exchange(self, shuffle: impl Fn(u32) -> u32) -> Self {
@@ -55,7 +50,6 @@ impl WarpShuffleValue for u32 {
 macro_rules! shuffle_halves {
     ($($ty:ident of $half:ident)*) => {
         $(
-            impl Sealed for $ty {}
             impl WarpShuffleValue for $ty {
                 #[inline(always)]
                 fn exchange(self, shuffle: impl Fn(u32) -> u32) -> Self {
