@@ -53,10 +53,10 @@ pub trait Epilogue<S = f32>: Copy {
     /// belongs to these.
     unsafe fn apply<const N: usize>(&self, at: At, values: [S; N]) -> [S; N];
 
-    /// Is called before the elements of a whole part of a tile pass: `at` is the first, and
-    /// `at.count` the number of columns. Each thread of a warpgroup calls it with its number. It may
-    /// [prefetch](At::prefetch_columns) what `apply` will load, and says how that is aligned, so
-    /// that `apply` need not ask for each pair.
+    /// Is called before the elements of a part of a tile pass that is wholly within C: `at` is the
+    /// first, and `at.count` the number of columns. Each thread of a warpgroup calls it with its
+    /// number. It may [prefetch](At::prefetch_columns) what `apply` will load, and says how that is
+    /// aligned, so that `apply` need not ask for each pair.
     ///
     /// # Safety
     ///
@@ -72,12 +72,13 @@ pub trait Epilogue<S = f32>: Copy {
     const IS_IDENTITY: bool = false;
 }
 
-/// How that is aligned which an epilogue loads and stores for the elements of a tile, besides C.
+/// The alignment of the numbers that an epilogue loads and stores for a tile, besides C.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Alignment {
-    /// For even columns of the tile, at multiples of the size of two numbers. So is nothing at all.
+    /// Those for even columns of the tile are at multiples of the size of two numbers, or there are
+    /// none.
     Pairs,
-    /// Not so.
+    /// Some are not.
     Less,
     /// The epilogue does not say.
     Unknown,

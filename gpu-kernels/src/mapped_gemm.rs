@@ -161,7 +161,7 @@ pub const WHOLE: u8 = 1;
 pub const ALIGNED: u8 = 2;
 
 impl<C, S, E: Epilogue<S>> MappedGemm<'_, C, S, E> {
-    /// [`Self::at`] in a tile of which `TILE` is known, and nothing is computed to find that out.
+    /// [`Self::at`], which does not compute what `TILE` says.
     #[inline(always)]
     pub fn at_in<const TILE: u8>(&self, row: usize, col: usize, most: usize) -> At {
         match TILE {

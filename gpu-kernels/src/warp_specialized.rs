@@ -403,8 +403,8 @@ impl Output for f32 {
 }
 
 /// What becomes of sum `i` of a thread and the next one, where C is not read. They are number
-/// `in_box` among the thread's sums of a box, which begins at `place` in C, in a tile of which
-/// `TILE` is known.
+/// `in_box` among the thread's sums of a box, which begins at `place` in C. `TILE` says what is
+/// known of the tile.
 #[inline(always)]
 unsafe fn finished_pair<C, const SUMS: usize, const TILE: u8>(
     gemm: &MappedGemm<'_, C, f32, impl Epilogue>,
@@ -420,7 +420,8 @@ unsafe fn finished_pair<C, const SUMS: usize, const TILE: u8>(
 }
 
 /// Stores a consumer's 64 rows of sums with the copy engine: box after box is written to shared
-/// memory, as elements of C, and copied while the next is written. `TILE` is known of them.
+/// memory, as elements of C, and copied while the next is written. `TILE` says what is
+/// known of them.
 #[inline(always)]
 unsafe fn store_boxes<C: Output, const SUMS: usize, const TILE: u8>(
     gemm: &MappedGemm<'_, C::Bits, f32, impl Epilogue>,

@@ -307,8 +307,8 @@ impl SumsPlace {
 
 /// Stores the sums of two warps, 32 rows of `left`, with the copy engine: box after box is written
 /// to shared memory, and copied while the next is written. A thread has two neighbours of a row of
-/// C: sums 0 and 1 of four along `right`, or, transposed, 0 and 2 along `left`. `TILE` is
-/// known of the rows.
+/// C: sums 0 and 1 of four along `right`, or, transposed, 0 and 2 along `left`. `TILE` says
+/// what is known of the rows.
 #[inline(always)]
 unsafe fn store_boxes<const BY_REGISTERS: bool, const TRANSPOSED: bool, const TILE: u8>(
     gemm: &MappedGemm<'_, f32, f32, impl Epilogue>,

@@ -207,7 +207,7 @@ fn strong(report: &Report) -> Option<String> {
 }
 
 /// Draws lines over the numbers of ranks, and beside speed-ups, which are not logarithmic, a dashed
-/// one of as many times as fast; `None` without lines.
+/// one where twice the ranks are twice as fast; `None` without lines.
 fn draw(
     title: String,
     notes: Vec<String>,

@@ -113,10 +113,11 @@ macro_rules! half {
 
 half!(Bf16, F16);
 
-/// The alignment of numbers from an address on, if `and`.
+/// The alignment of the rows of a tile: the first is at `first`, and the others are an even number
+/// of elements further on, or not.
 #[inline(always)]
-fn aligned<T: Number>(first: *const T::Bits, and: bool) -> Alignment {
-    match and && (first as usize).is_multiple_of(2 * size_of::<T::Bits>()) {
+fn alignment<T: Number>(first: *const T::Bits, are_even: bool) -> Alignment {
+    match are_even && (first as usize).is_multiple_of(2 * size_of::<T::Bits>()) {
         true => Alignment::Pairs,
         false => Alignment::Less,
     }
@@ -134,8 +135,8 @@ impl At {
         self.neighbours::<T, N>(vector.wrapping_add(self.col))
     }
 
-    /// Prefetches the numbers of a vector for `count` columns, of which thread `thread` takes 128
-    /// bytes, and says how they are aligned.
+    /// Prefetches the numbers of a vector for `count` columns, and says how they are aligned. Each
+    /// thread takes 128 bytes.
     ///
     /// # Safety
     ///
@@ -151,7 +152,7 @@ impl At {
         if of_thread < self.count {
             pipeline::prefetch_l1(first.wrapping_add(of_thread));
         }
-        aligned::<T>(first, true)
+        alignment::<T>(first, true)
     }
 
     /// The number for the neighbours' row, of a vector with one for each row of C, or 0 where C has
@@ -247,11 +248,11 @@ pub struct Matrix<T: Number> {
 }
 
 impl<T: Number> Matrix<T> {
-    /// How the elements of a tile are aligned, of which `at` is the first.
+    /// The alignment of a tile that begins at `at`.
     #[inline(always)]
     pub(super) fn alignment(self, at: At) -> Alignment {
-        let rows_are_even = (self.leading | self.stride).is_multiple_of(2);
-        aligned::<T>(self.start.wrapping_add(at.col), rows_are_even)
+        let are_even = (self.leading | self.stride).is_multiple_of(2);
+        alignment::<T>(self.start.wrapping_add(at.col), are_even)
     }
 
     #[inline(always)]
