@@ -2,6 +2,12 @@
 
 use std::io;
 
+/// The stack of a copy, in bytes. libNVVM calls itself for each part of an expression: what it
+/// compiles on a main thread's 8 MiB may be too much for the 2 MiB of another thread, which the
+/// copy would have if that asked for it.
+#[cfg(unix)]
+const STACK: usize = 64 << 20;
+
 /// What `work` returns in a copy of this process, which ends then: whatever `work` leaves behind
 /// in memory is gone. It has `seconds`, or any time if that is 0.
 ///
@@ -10,7 +16,20 @@ use std::io;
 /// If there is no copy, or if it ends without an answer; [`io::ErrorKind::TimedOut`] if it takes
 /// longer.
 #[cfg(unix)]
-pub(crate) fn apart(seconds: u32, work: impl FnOnce() -> Vec<u8>) -> io::Result<Vec<u8>> {
+pub(crate) fn apart(seconds: u32, work: impl FnOnce() -> Vec<u8> + Send) -> io::Result<Vec<u8>> {
+    use std::{panic, thread};
+    thread::scope(|scope| {
+        let thread = thread::Builder::new().stack_size(STACK);
+        let copied = thread.spawn_scoped(scope, || on_this_stack(seconds, work))?;
+        copied
+            .join()
+            .unwrap_or_else(|payload| panic::resume_unwind(payload))
+    })
+}
+
+/// [`apart`], with a stack as large as this thread's.
+#[cfg(unix)]
+fn on_this_stack(seconds: u32, work: impl FnOnce() -> Vec<u8>) -> io::Result<Vec<u8>> {
     use std::io::{Read, Write};
     use std::os::unix::process::ExitStatusExt;
     use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -91,10 +110,26 @@ mod tests {
     }
 
     #[test]
+    fn its_stack_is_not_that_of_a_small_thread() {
+        /// Takes a KiB of stack for each call.
+        fn deep(calls: u32) -> u8 {
+            let frame = std::hint::black_box([1u8; 1024]);
+            match calls {
+                0 => frame[0],
+                _ => deep(calls - 1) & frame[1],
+            }
+        }
+        let small = std::thread::Builder::new().stack_size(256 << 10);
+        let answer = small.spawn(|| apart(60, || vec![deep(32 << 10)])).unwrap();
+        assert_eq!(answer.join().unwrap().unwrap(), [1]);
+    }
+
+    #[test]
     fn a_process_that_crashes_is_an_error() {
         let error = apart(60, || std::process::abort()).unwrap_err();
         assert!(error.to_string().contains("signal"), "{error}");
     }
+
     #[test]
     fn a_process_that_does_not_end_is_stopped() {
         let forever = || loop {
