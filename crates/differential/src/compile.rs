@@ -1,5 +1,4 @@
-//! Compiles a batch of functions: for the host by rustc, for the device by `cuda_builder`, as a
-//! build script does.
+//! Compiles a batch of functions: for the host by rustc, for the device by `cuda_builder`.
 
 use std::any::Any;
 use std::env;
@@ -7,13 +6,10 @@ use std::fs::{self, File};
 use std::mem::ManuallyDrop;
 use std::num::NonZero;
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode, Stdio};
+use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail, ensure};
 use cuda_builder::{CudaBuilder, NvvmArch};
-
-/// Set for a process that plays a build script, to the folder of the kernels' crate.
-const PLAYS_BUILD_SCRIPT: &str = "DIFFERENTIAL_CRATE";
 
 /// The target of the PTX, and how it is compiled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -262,29 +258,17 @@ impl Batch {
     ///
     /// If a function is refused, with the reason.
     pub fn ptx(&self, config: Config) -> Result<String> {
-        let arch = config.arch.to_string();
-        let out = self.root.join(&arch).join(OUT);
+        let out = self.root.join(config.arch.to_string()).join(OUT);
         fs::create_dir_all(&out)?;
         let file = out.join(format!("{}.ptx", config.optimized));
-        let output = Command::new(env::current_exe()?)
-            .env(PLAYS_BUILD_SCRIPT, &self.folder)
-            .env("DIFFERENTIAL_PTX", &file)
-            .env("DIFFERENTIAL_ARCH", &arch)
-            .env("DIFFERENTIAL_OPTIMIZED", config.optimized.to_string())
-            .env("OUT_DIR", &out)
-            .env("HOST", host()?)
-            .env("TARGET", host()?)
-            .env("CARGO", "cargo")
-            .env("CARGO_PKG_NAME", "differential")
-            .stdin(Stdio::null())
-            .output()?;
-        if !output.status.success() {
-            bail!(
-                "{config}: {}: {}",
-                output.status,
-                String::from_utf8_lossy(&output.stderr).trim()
-            );
-        }
+        CudaBuilder::new(&self.folder)
+            .arch(config.arch)
+            .nvvm_opts(config.optimized)
+            // The host has no fused operation where the source has two.
+            .fma_contraction(false)
+            .copy_to(&file)
+            .build_now(&out)
+            .with_context(|| config.to_string())?;
         Ok(fs::read_to_string(file)?)
     }
 }
@@ -343,38 +327,4 @@ fn free_folder(folders: &Path) -> Result<(PathBuf, File)> {
     let (root, lock) = open(0)?;
     lock.lock()?;
     Ok((root, lock))
-}
-
-fn host() -> Result<String> {
-    let output = Command::new("rustc")
-        .arg("-vV")
-        .output()
-        .context("rustc cannot be started")?;
-    let text = String::from_utf8(output.stdout)?;
-    let host = text.lines().find_map(|line| line.strip_prefix("host: "));
-    Ok(host.context("rustc names no host")?.to_owned())
-}
-
-/// Does a build script's work, if this process is to play one. To be called first in `main`.
-pub fn play_build_script() -> Option<ExitCode> {
-    let folder = env::var_os(PLAYS_BUILD_SCRIPT)?;
-    Some(match build(Path::new(&folder)) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("{error:#}");
-            ExitCode::FAILURE
-        }
-    })
-}
-
-fn build(folder: &Path) -> Result<()> {
-    let variable = |name: &str| env::var(name).with_context(|| format!("{name} is not set"));
-    CudaBuilder::new(folder)
-        .arch(variable("DIFFERENTIAL_ARCH")?.parse()?)
-        .nvvm_opts(variable("DIFFERENTIAL_OPTIMIZED")? == "true")
-        // The host has no fused operation where the source has two.
-        .fma_contraction(false)
-        .copy_to(PathBuf::from(variable("DIFFERENTIAL_PTX")?))
-        .build()?;
-    Ok(())
 }

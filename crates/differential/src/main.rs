@@ -14,7 +14,7 @@ use anyhow::Result;
 use clap::{Parser, Subcommand};
 use cuda_builder::NvvmArch;
 use differential::check::Fault;
-use differential::compile::{Config, configs, play_build_script};
+use differential::compile::{Config, configs};
 use differential::{check, generate, gpu, pack, reduce};
 
 #[derive(Parser)]
@@ -65,9 +65,6 @@ enum Command {
 }
 
 fn main() -> Result<ExitCode> {
-    if let Some(code) = play_build_script() {
-        return Ok(code);
-    }
     match Arguments::parse().command {
         Command::Check {
             seed,

@@ -15,7 +15,7 @@ use std::sync::LazyLock;
 use cuda_builder::NvvmArch;
 use differential::alone;
 use differential::check::{self, Outcome, compare};
-use differential::compile::{Batch, Config, OnHost, configs, play_build_script};
+use differential::compile::{Batch, Config, OnHost, configs};
 use differential::generate;
 use differential::ptx::{Approximate, Module, run};
 use libtest_mimic::{Arguments, Failed, Trial};
@@ -25,9 +25,6 @@ use rand_pcg::Pcg64;
 const DIALECTS: [NvvmArch; 2] = [NvvmArch::Compute75, NvvmArch::Compute100];
 
 fn main() -> ExitCode {
-    if let Some(code) = play_build_script().or_else(dependencies::play_build_script) {
-        return code;
-    }
     let arguments = Arguments::from_args();
     let missing = nvvm::Toolkit::find_or_fetch().err();
     if let Some(error) = &missing {

@@ -1,11 +1,9 @@
 //! Kernels may depend on crates from a registry that have code of a CPU, if a `cfg` chooses other
 //! code: their PTX, run on this CPU and on a GPU, returns what the host returns.
 
-use std::env;
 use std::error::Error;
 use std::fs;
 use std::path::Path;
-use std::process::{Command, ExitCode, Stdio};
 use std::sync::LazyLock;
 
 use cuda_builder::{CudaBuilder, NvvmArch};
@@ -18,9 +16,6 @@ use libtest_mimic::{Failed, Trial};
 mod functions;
 
 use functions::{Input, base_point_product, encrypted};
-
-/// Set for a process that plays a build script, to whether libNVVM optimises.
-const OPTIMIZED: &str = "DEPENDENCIES_OPTIMIZED";
 
 /// Of the crates that this package's own tests depend on, the versions in the workspace's
 /// `Cargo.lock`, so that nothing is fetched.
@@ -37,18 +32,6 @@ curve25519-dalek = { version = "4.1", default-features = false }
 [workspace]
 "#;
 
-/// The exit code of a process that plays a build script.
-pub fn play_build_script() -> Option<ExitCode> {
-    let optimized = env::var_os(OPTIMIZED)?;
-    Some(match build(optimized == "true") {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("{error}");
-            ExitCode::FAILURE
-        }
-    })
-}
-
 pub fn trials(is_missing: bool) -> Vec<Trial> {
     let name = "aes_and_curve25519_dalek_return_what_the_host_returns";
     let no_gpu = cust::quick_init().err();
@@ -60,18 +43,6 @@ pub fn trials(is_missing: bool) -> Vec<Trial> {
         Trial::test(format!("gpu::{name}"), || compare(on_gpu))
             .with_ignored_flag(is_missing || no_gpu.is_some()),
     ]
-}
-
-/// What the build script of a user says. It runs in the folder of the kernels.
-fn build(optimized: bool) -> Result<(), Box<dyn Error>> {
-    CudaBuilder::new(".")
-        .arch(NvvmArch::Compute90)
-        .cfg("aes_force_soft")
-        .cfg("curve25519_dalek_backend=\"serial\"")
-        .nvvm_opts(optimized)
-        .copy_to("functions.ptx")
-        .build()?;
-    Ok(())
 }
 
 /// What runs a kernel of some PTX with an input: it returns that many bytes.
@@ -92,35 +63,24 @@ static PTX: LazyLock<Result<[String; 2], String>> = LazyLock::new(|| {
             folder.path().join("Cargo.lock"),
         )?;
         fs::write(folder.path().join("Cargo.toml"), MANIFEST)?;
-        let host = Command::new("rustc")
-            .args(["--print", "host-tuple"])
-            .output()?;
-        let host = String::from_utf8(host.stdout)?;
         Ok([
-            compiled_in(folder.path(), host.trim(), "true")?,
-            compiled_in(folder.path(), host.trim(), "false")?,
+            compiled_in(folder.path(), true)?,
+            compiled_in(folder.path(), false)?,
         ])
     };
     compiled().map_err(|error| error.to_string())
 });
 
 /// The PTX of the functions in a folder.
-fn compiled_in(folder: &Path, host: &str, optimized: &str) -> Result<String, Box<dyn Error>> {
-    let output = Command::new(env::current_exe()?)
-        .current_dir(folder)
-        .env(OPTIMIZED, optimized)
-        .env("OUT_DIR", folder)
-        .env("HOST", host)
-        .env("TARGET", host)
-        .env("CARGO", env!("CARGO"))
-        .env("CARGO_PKG_NAME", "differential")
-        .env("LIBNVVM_TIME_LIMIT", "120")
-        .stdin(Stdio::null())
-        .output()?;
-    if !output.status.success() {
-        return Err(String::from_utf8_lossy(&output.stderr).into());
-    }
-    Ok(fs::read_to_string(folder.join("functions.ptx"))?)
+fn compiled_in(folder: &Path, optimized: bool) -> Result<String, Box<dyn Error>> {
+    let ptx = CudaBuilder::new(folder)
+        .arch(NvvmArch::Compute90)
+        .cfg("aes_force_soft")
+        .cfg("curve25519_dalek_backend=\"serial\"")
+        .nvvm_opts(optimized)
+        .copy_to(folder.join("functions.ptx"))
+        .build_now(folder)?;
+    Ok(fs::read_to_string(ptx)?)
 }
 
 /// Compares what kernels return with what the host returns.
