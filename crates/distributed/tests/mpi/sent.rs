@@ -1,4 +1,5 @@
-//! What MPI sends is what the formulas say. (`right.rs` compares them with what the program counts.)
+//! What MPI sends is what the formulas say. (`right.rs` compares them with what the program
+//! counts.)
 
 use std::fs;
 
