@@ -182,12 +182,14 @@ pub const ALL_INTEGERS: &[Template] = &[
         &[Bool, Same, Other],
     ),
     (
-        "'a: { if {0} { break 'a {1}; } let t: @T = {2}; if t < {1} { break 'a t.wrapping_add(1); } t }",
+        "{ let (b, v, t): (bool, @T, @T) = ({0}, {1}, {2}); \
+         'a: { if b { break 'a v; } if t < v { break 'a t.wrapping_add(1); } t } }",
         &[Bool, Same, Same],
     ),
     (
-        "'a: { let mut t: @T = {0}; for p in 0..4_u32 { for q in 0..3_u32 { if t.count_ones() == p + q { break 'a t; } \
-         if q == {1} { break; } t = t.rotate_left(q).wrapping_add({0}); } } t }",
+        "{ let (v, n): (@T, u32) = ({0}, {1}); let mut t = v; \
+         'a: { for p in 0..4_u32 { for q in 0..3_u32 { if t.count_ones() == p + q { break 'a t; } \
+         if q == n { break; } t = t.rotate_left(q).wrapping_add(v); } } t } }",
         &[Same, U32],
     ),
 ];

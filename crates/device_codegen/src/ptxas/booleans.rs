@@ -61,7 +61,7 @@ enum Definition<'p> {
     From(Vec<&'p str>),
     /// To an integer converted to a float.
     Converted,
-    /// To another float.
+    /// To another float, or its absolute value.
     Copy(&'p str),
     Other,
 }
@@ -83,19 +83,19 @@ fn definitions(function: &str) -> HashMap<&str, Vec<Definition<'_>>> {
             .filter(|source| !source.is_empty())
             .collect();
         let is_list = operands.starts_with('{');
-        let definition =
-            || match (opcode.split('.').next(), conversion(opcode), &*sources) {
-                _ if is_list => Definition::Other,
-                (Some("cvt"), Some(('f', 's' | 'u')), _) => Definition::Converted,
-                (Some("cvt"), Some(('f', 'f')), [source])
-                | (Some("mov"), Some((_, 'f')), [source]) => Definition::Copy(source),
-                (Some("cvt"), Some(('s' | 'u', 's' | 'u')), [source])
-                | (Some("mov"), _, [source]) => Definition::From(vec![source]),
-                (Some("selp" | "and" | "or" | "xor"), _, [left, right, ..]) => {
-                    Definition::From(vec![left, right])
-                }
-                _ => Definition::Other,
-            };
+        let definition = || match (opcode.split('.').next(), conversion(opcode), &*sources) {
+            _ if is_list => Definition::Other,
+            (Some("cvt"), Some(('f', 's' | 'u')), _) => Definition::Converted,
+            (Some("cvt"), Some(('f', 'f')), [source])
+            | (Some("mov" | "abs"), Some((_, 'f')), [source]) => Definition::Copy(source),
+            (Some("cvt"), Some(('s' | 'u', 's' | 'u')), [source]) | (Some("mov"), _, [source]) => {
+                Definition::From(vec![source])
+            }
+            (Some("selp" | "and" | "or" | "xor"), _, [left, right, ..]) => {
+                Definition::From(vec![left, right])
+            }
+            _ => Definition::Other,
+        };
         for target in targets.split([',', '|']) {
             let target = target.trim();
             if target.starts_with('%') {
@@ -108,8 +108,11 @@ fn definitions(function: &str) -> HashMap<&str, Vec<Definition<'_>>> {
 
 /// The kinds of the types that a conversion is to and from: `('f', 'u')` for `cvt.rn.f32.u32`.
 fn conversion(opcode: &str) -> Option<(char, char)> {
-    let mut words = opcode.rsplit('.');
-    let from = words.next()?.chars().next()?;
-    let to = words.next()?.chars().next()?;
+    let mut words = opcode.rsplit('.').map(|word| match word {
+        "bf16" => Some('f'),
+        word => word.chars().next(),
+    });
+    let from = words.next()??;
+    let to = words.next()??;
     Some((to, from))
 }

@@ -30,7 +30,11 @@
 //! then gives what it would give for the boolean: 1 instead of the bits of 1.0, or 1.0 instead of
 //! the float whose bits are 1. (Seen in the machine code of `ptxas` 13.0 and 13.5 for `sm_90`.) So
 //! where the bits of a possible boolean change type, a zero is added that `ptxas` does not know to
-//! be one: no lane is both this one and one below it.
+//! be one: no lane is both this one and one below it. Registers of 16 bits have no type, so there
+//! the bits change type where an instruction reads a possible boolean as `f16` or `bf16`, and
+//! where an integer, or what was one, is converted to these; the zero is added to what is read, or
+//! to the result. (Of these, the conversions and `abs` were seen to be wrong in the machine code of
+//! `ptxas` 12.9 and 13.0 for `sm_90`: `cvt.f32.f16` of a boolean gave 1.0 instead of 2^-24.)
 //!
 //! Where a branch depends on a comparison, and the block behind it compares the same two values of
 //! 32 bits in the same way, `ptxas` drops the second comparison, although one may be of signed
@@ -160,6 +164,9 @@ impl<'p> Known<'p> {
              {guard}{space}not.pred {target}, %q1; }}\n"
             ));
         }
+        if let Some(line) = self.with_hidden_zeros_in_halves(guard, opcode, &operands) {
+            return Some(line);
+        }
         match (opcode, operands.as_slice()) {
             ("neg.s32", [target, source]) | ("sub.s32", [target, "0", source]) => {
                 return Some(format!(
@@ -251,6 +258,53 @@ impl<'p> Known<'p> {
         ))
     }
 }
+
+impl Known<'_> {
+    /// An instruction that reads possible booleans as halves, or that converts an integer, or what
+    /// was one, to a half.
+    fn with_hidden_zeros_in_halves(
+        &self,
+        guard: &str,
+        opcode: &str,
+        operands: &[&str],
+    ) -> Option<String> {
+        let mut types = opcode.rsplit('.');
+        let (from, to) = (types.next()?, types.next()?);
+        let is_half = |ty: &str| matches!(ty, "f16" | "bf16");
+        let is_possible = |register: &str| self.booleans.contains(register);
+        let (target, sources) = operands.split_first()?;
+        let space = if guard.is_empty() { "" } else { " " };
+        if is_half(from) && sources.iter().any(|source| is_possible(source)) {
+            let mut hidden = String::new();
+            let mut read = vec![target.to_string()];
+            for (i, source) in sources.iter().enumerate() {
+                if is_possible(source) {
+                    hidden += &format!(".reg .b16 %h{i}; or.b16 %h{i}, {source}, %k16; ");
+                    read.push(format!("%h{i}"));
+                } else {
+                    read.push(source.to_string());
+                }
+            }
+            let read = read.join(", ");
+            return Some(format!(
+                "\t{{ {HIDDEN_ZERO_OF_16_BITS} {hidden}{guard}{space}{opcode} {read}; }}\n"
+            ));
+        }
+        let [source] = sources else { return None };
+        let was_integer = from.starts_with(['s', 'u']) || is_possible(source);
+        (opcode.starts_with("cvt.") && is_half(to) && was_integer).then(|| {
+            format!(
+                "\t{{ {HIDDEN_ZERO_OF_16_BITS} .reg .b16 %h1; {opcode} %h1, {source}; \
+                 or.b16 %h1, %h1, %k16; {guard}{space}mov.b16 {target}, %h1; }}\n"
+            )
+        })
+    }
+}
+
+/// Sets `%k16` to a zero that `ptxas` does not know.
+const HIDDEN_ZERO_OF_16_BITS: &str = ".reg .b32 %m1, %m2; .reg .b16 %k16; \
+    mov.u32 %m1, %lanemask_lt; mov.u32 %m2, %lanemask_eq; and.b32 %m1, %m1, %m2; \
+    cvt.u16.u32 %k16, %m1;";
 
 /// The comparison of floats that is false where this one is true.
 fn contrary(opcode: &str) -> Option<String> {
