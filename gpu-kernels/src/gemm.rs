@@ -32,7 +32,8 @@ pub struct Gemm<'a, T, C = T, Scalar = T, E = Identity> {
     pub ldc: usize,
     /// From the matrices of a product of the batch to those of the next: elements of A, B and C.
     pub batch_strides: [usize; 3],
-    /// Where the CTAs of a stream-K kernel leave partial sums: `2 * G` block tiles.
+    /// Where the CTAs of a stream-K kernel leave partial sums: `2 * G` block tiles. Of a grouped
+    /// product, where its groups end (`MappedGemm::group_ends`).
     pub partials: *mut Scalar,
     /// Elements from a column of C to the next: 1. Where a kernel for few rows computes the
     /// transposed product, `ldc` is 1, and this is the distance of the rows of C as it is stored.

@@ -91,14 +91,17 @@ compat::unless_published! {
     pub use pastey;
 
     pub mod fix_up_half;
+    /// Private, so that safe code does not launch its variants as others: `grouped_variants`.
+    #[allow(dead_code)] // each variant by its type
+    mod grouped;
     mod half;
     pub mod mapped_gemm;
     pub mod split;
     pub mod tensor_core_half;
 
-    /// The entry points that are not rungs: those that a stream-K kernel may need before and after
-    /// it, and those that compute a reference.
-    pub static HELPERS: &[&spec::EntryPoint] = &[
+    /// Those that a stream-K kernel may need before and after it, and those that compute a
+    /// reference.
+    static HELPERS: &[&spec::EntryPoint] = &[
         &transpose::TRANSPOSE,
         &transpose::TRANSPOSE_F64,
         &transpose::TRANSPOSE_16,
@@ -114,6 +117,23 @@ compat::unless_published! {
         #[cfg(feature = "f64")]
         &reference::KERNEL.variants[0].entry,
     ];
+
+    /// The entry points that are not rungs.
+    pub fn helpers() -> impl Iterator<Item = &'static spec::EntryPoint> {
+        let grouped = grouped::KERNEL.variants.iter().map(|variant| &variant.entry);
+        HELPERS.iter().copied().chain(grouped)
+    }
+
+    /// The kernels of grouped products, for each type and layout the one with the larger tile
+    /// first. A batch is the groups: all have the same A and C, which is stride 0.
+    ///
+    /// # Safety
+    ///
+    /// In a launch of one, `partials` is where the groups end: the row after the last of each, as
+    /// an i32, in increasing order, at most `m`.
+    pub unsafe fn grouped_variants() -> &'static [spec::Variant] {
+        grouped::KERNEL.variants
+    }
 
     /// Every variant of every kernel, in teaching order.
     pub fn variants() -> impl Iterator<Item = &'static spec::Variant> {

@@ -154,6 +154,23 @@ impl<C: Copy, Scalar: Copy, E: Copy> MappedGemm<'_, C, Scalar, E> {
     }
 }
 
+impl<C: Copy, E: Copy> MappedGemm<'_, C, f32, E> {
+    /// Of a grouped product, the row after the last of each group. Its CTAs split no tiles: the
+    /// ends take the place of the workspace for partial sums.
+    #[inline(always)]
+    pub fn group_ends(&self) -> *const i32 {
+        self.partials.cast_const().cast()
+    }
+
+    /// The same, with no rows of C from `end` on.
+    #[inline(always)]
+    pub fn up_to_row(&self, end: usize) -> Self {
+        let mut of_rows = *self;
+        of_rows.gemm.m = end;
+        of_rows
+    }
+}
+
 /// What is known of a tile: nothing; that C has all of it; and that what the epilogue loads for
 /// pairs is aligned, too.
 pub const ANY: u8 = 0;

@@ -77,8 +77,8 @@ unsafe fn multiply<
             let mut at = Ring::PRODUCER;
             let mut index = 0;
             while let Some(segment) = segments.get(index) {
-                let place = segments.place(segment);
-                stages.load::<_, A, B>(&gemm, place, (segment.from, segment.to), &mut at);
+                let corner = Stages::<CONSUMERS, SUMS>::corner(segments.place(segment));
+                stages.load::<_, A, B>(&gemm, corner, (segment.from, segment.to), &mut at);
                 index += 1;
             }
         }
@@ -99,8 +99,8 @@ unsafe fn multiply<
         };
         let sums = stages.products::<T, A, B>(iterations, consumer, thread, &mut at);
         if segments.stream_k.covers_tile(segment) {
-            let place = segments.place(segment);
-            stages.store::<C>(&gemm, &sums, place, consumer, thread);
+            let corner = Stages::<CONSUMERS, SUMS>::corner(segments.place(segment));
+            stages.store::<C, false>(&gemm, &sums, corner, consumer, thread);
         } else {
             let partial = segments.partial(index).add(consumer * WM * tile.1);
             store_partial(&sums, partial, thread);

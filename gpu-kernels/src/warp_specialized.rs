@@ -37,6 +37,7 @@ use cuda_std::wgmma::{self, KMajor, MnMajor};
 
 use crate::compat::grid_dependency;
 use crate::epilogue::{Alignment, Epilogue};
+use crate::float4::Float4;
 use crate::half::{Bf16, Half, Sums, F16};
 use crate::kernel::{each_of_16_bits, kernel};
 use crate::mapped_gemm::{Boxes, Float2, MappedGemm, ALIGNED, ANY, WHOLE};
@@ -117,8 +118,8 @@ unsafe fn multiply<T: Half, C: Output, A: Tiles, B: Tiles>(
         if thread == 0 {
             let mut at = Ring::PRODUCER;
             while tile < gemm.products() * rows * cols {
-                let place = raster::place(tile, rows, cols);
-                stages.load::<_, A, B>(&gemm, place, (0, iterations), &mut at);
+                let corner = Stages::<2, 128>::corner(raster::place(tile, rows, cols));
+                stages.load::<_, A, B>(&gemm, corner, (0, iterations), &mut at);
                 tile += ctas;
             }
         }
@@ -130,11 +131,20 @@ unsafe fn multiply<T: Half, C: Output, A: Tiles, B: Tiles>(
     let mut at = Ring::CONSUMER;
     while tile < gemm.products() * rows * cols {
         let sums = stages.products::<T, A, B>(iterations, consumer, thread, &mut at);
-        let place = raster::place(tile, rows, cols);
-        stages.store::<C>(&gemm, &sums, place, consumer, thread);
+        let corner = Stages::<2, 128>::corner(raster::place(tile, rows, cols));
+        stages.store::<C, false>(&gemm, &sums, corner, consumer, thread);
         tile += ctas;
     }
     tma::wait_group_read::<0>(); // the boxes must be read before the CTA ends
+}
+
+/// The first element of a tile of C.
+#[derive(Clone, Copy)]
+pub(crate) struct Corner {
+    /// The product of the batch.
+    pub product: usize,
+    pub row: usize,
+    pub col: usize,
 }
 
 /// The ring buffer of a CTA, and its barriers.
@@ -168,27 +178,36 @@ where
         Stages { ring, full, empty }
     }
 
+    /// The first element of the tile at `place`.
+    #[inline(always)]
+    pub fn corner(place: Place) -> Corner {
+        Corner {
+            product: place.product,
+            row: place.row * Self::BM,
+            col: place.col * Self::BN,
+        }
+    }
+
     /// The producer's thread loads the tiles of A and B for k-iterations `from .. to` of the tile
-    /// of C at `place`.
+    /// of C at `corner`.
     #[inline(always)]
     pub unsafe fn load<C, A: Tiles, B: Tiles>(
         &self,
         gemm: &MappedGemm<'_, C, f32, impl Epilogue>,
-        place: Place,
+        corner: Corner,
         (from, to): (usize, usize),
         at: &mut Ring,
     ) {
-        let (of_a, of_b) = (gemm.a_of(place.product), gemm.b_of(place.product));
+        let (of_a, of_b) = (gemm.a_of(corner.product), gemm.b_of(corner.product));
         for iteration in from..to {
             let full = self.full.add(at.stage);
             mbarrier::wait(self.empty.add(at.stage), at.parity); // the stage has been read
             mbarrier::arrive_expect_tx(full, Self::STAGE_BYTES as u32);
             let a_tile = self.ring.add(at.stage * Self::STAGE_BYTES);
             let b_tile = a_tile.add(Self::A_BYTES);
-            let (m, n) = (place.row * Self::BM, place.col * Self::BN);
             let k = (iteration * BK) as u32;
-            A::load(a_tile, of_a, m as u32, k, Self::BM / BOX, full);
-            B::load(b_tile, of_b, n as u32, k, Self::BN / BOX, full);
+            A::load(a_tile, of_a, corner.row as u32, k, Self::BM / BOX, full);
+            B::load(b_tile, of_b, corner.col as u32, k, Self::BN / BOX, full);
             at.advance(Self::STAGES);
         }
     }
@@ -252,23 +271,43 @@ where
         sums
     }
 
-    /// A consumer stores its 64 rows of the tile of C at `place`.
+    /// A consumer releases the stages of a tile of which it has no rows. Only its first thread waits
+    /// for them: the others must not wait for later stages before that has returned, since a barrier
+    /// in shared memory tells apart no more than two phases.
     #[inline(always)]
-    pub unsafe fn store<C: Output>(
+    pub unsafe fn release(&self, iterations: usize, thread: usize, at: &mut Ring) {
+        for _ in 0..iterations {
+            if thread == 0 {
+                mbarrier::wait(self.full.add(at.stage), at.parity);
+                mbarrier::arrive(self.empty.add(at.stage));
+            }
+            at.advance(Self::STAGES);
+        }
+    }
+
+    /// A consumer stores its 64 rows of the tile of C at `corner`, or those of them that are among
+    /// the first `m`. With `MORE`, C has others after these, which are not stored.
+    #[inline(always)]
+    pub unsafe fn store<C: Output, const MORE: bool>(
         &self,
         gemm: &MappedGemm<'_, C::Bits, f32, impl Epilogue>,
         sums: &[f32; SUMS],
-        place: Place,
+        corner: Corner,
         consumer: usize,
         thread: usize,
     ) {
-        let (row, col) = (place.row * Self::BM + consumer * WM, place.col * Self::BN);
+        let (row, col) = (corner.row + consumer * WM, corner.col);
         if gemm.stores_boxes(col + Self::BN) {
             let boxes = self.ring.add(Self::STAGES * Self::STAGE_BYTES);
             let boxes = boxes.add(consumer * 2 * BOX_BYTES);
-            let of_c = gemm.c_of(place.product);
-            let gemm = gemm.of_product(place.product);
-            let place = (row, col);
+            let of_c = gemm.c_of(corner.product);
+            let gemm = gemm.of_product(corner.product);
+            // The copy engine itself leaves out what C does not have.
+            let rows = match MORE && row + WM > gemm.m {
+                true => gemm.m - row,
+                false => WM,
+            };
+            let place = (row, col, rows);
             let is_whole = row + WM <= gemm.m && col + Self::BN <= gemm.n;
             let alignment = match is_whole {
                 true => gemm.prepare(row, col, Self::BN, thread),
@@ -282,7 +321,7 @@ where
                 store_boxes::<C, SUMS, ANY>(&gemm, of_c, sums, place, boxes, consumer, thread);
             }
         } else {
-            let gemm = gemm.of_product(place.product);
+            let gemm = gemm.of_product(corner.product);
             store_pairs::<C, SUMS>(&gemm, sums, row, col, thread);
         }
     }
@@ -419,15 +458,15 @@ unsafe fn finished_pair<C, const SUMS: usize, const TILE: u8>(
     gemm.finished(at, [gemm.alpha * sums[i], gemm.alpha * sums[i + 1]])
 }
 
-/// Stores a consumer's 64 rows of sums with the copy engine: box after box is written to shared
-/// memory, as elements of C, and copied while the next is written. `TILE` says what is
-/// known of them.
+/// Stores a consumer's first `rows` rows of sums, from `row` and `col` on: box after box is written
+/// to shared memory, as elements of C, and copied while the next is written, by the copy engine if
+/// there are 64 rows. `TILE` says what is known of them.
 #[inline(always)]
 unsafe fn store_boxes<C: Output, const SUMS: usize, const TILE: u8>(
     gemm: &MappedGemm<'_, C::Bits, f32, impl Epilogue>,
     of_c: Boxes<'_>,
     sums: &[f32; SUMS],
-    (row, col): (usize, usize),
+    (row, col, rows): (usize, usize, usize),
     boxes: *mut u8, // (2, 64, COLUMNS)
     consumer: usize,
     thread: usize,
@@ -448,15 +487,41 @@ unsafe fn store_boxes<C: Output, const SUMS: usize, const TILE: u8>(
         C::write::<SUMS, TILE>(target, gemm, place, sums, sums_of_box * part, thread);
         tma::fence_shared(); // the copy engine sees the box
         thread::named_barrier(1 + consumer as u32, WARPGROUP as u32); // the box is complete
+        if rows < WM {
+            store_rows::<C>(gemm, target, (row, place.1, rows), thread);
+        }
         if thread == 0 {
             // The boxes of the tensor map are square.
-            for i in 0..WM / C::COLUMNS {
+            for i in 0..rows / WM * WM / C::COLUMNS {
                 let (row, col) = (row + i * C::COLUMNS, col + part * C::COLUMNS);
                 let square = target.add(i * C::COLUMNS * BOX_ROW);
                 of_c.store(col as u32, row as u32, square);
             }
-            tma::commit_group();
+            tma::commit_group(); // also of no box: the waits above count groups
         }
+    }
+}
+
+/// Stores the first `rows` rows of a box, from `row` and `col` of C on, in vectors of 16 bytes: the
+/// copy engine would store all 64.
+#[inline(always)]
+unsafe fn store_rows<C: Output>(
+    gemm: &MappedGemm<'_, C::Bits, f32, impl Epilogue>,
+    of_box: *const u8, // (64, COLUMNS), swizzled
+    (row, col, rows): (usize, usize, usize),
+    thread: usize,
+) {
+    let of_row = BOX_ROW / 16;
+    let mut vector = thread;
+    while vector < rows * of_row {
+        let (row_of_box, byte) = (vector / of_row, vector % of_row * 16);
+        let col = col + byte / size_of::<C::Bits>();
+        if col < gemm.n {
+            let in_box = Swizzle::Bytes128.place(row_of_box * BOX_ROW + byte);
+            let c = gemm.c.add((row + row_of_box) * gemm.ldc + col);
+            Float4::<f32>::read(of_box.add(in_box).cast()).write(c.cast());
+        }
+        vector += WARPGROUP;
     }
 }
 

@@ -143,7 +143,7 @@ fn assembles(built: &Built) -> Result<(), Failed> {
 /// registers. On Hopper `double_buffer_sn16` spills a word in the loop at the edges of C; on
 /// Turing 152 or 336 bytes, depending on the order of its two shared arrays, which is decided by a
 /// hash, and `double_buffer_sn8` 24 or 240.
-const SPILLS: [(NvvmArch, &str, u32); 12] = [
+const SPILLS: [(NvvmArch, &str, u32); 13] = [
     (NvvmArch::Compute75, "conflict_free_sn16", 16),
     (NvvmArch::Compute75, "double_buffer_sn8", 240),
     (NvvmArch::Compute75, "double_buffer_sn16", 336),
@@ -153,6 +153,7 @@ const SPILLS: [(NvvmArch, &str, u32); 12] = [
     (NvvmArch::Compute90a, "double_buffer_sn16", 24),
     (NvvmArch::Compute90a, "warp_specialized", 124),
     (NvvmArch::Compute90a, "persistent", 172),
+    (NvvmArch::Compute90a, "grouped", 68),
     (NvvmArch::Compute90a, "split_fp32", 72),
     (NvvmArch::Compute100, "few_rows_1_nt", 48),
     (NvvmArch::Compute100, "few_rows_1x64", 188),
@@ -202,12 +203,15 @@ fn entries_of_variants() -> impl Iterator<Item = &'static str> {
 
 /// The variant of an entry point.
 fn variant_of(name: &str) -> Option<&'static Variant> {
-    variants().find(|variant| variant.entry.name == name)
+    // SAFETY: none is launched.
+    let grouped = unsafe { gpu_kernels::grouped_variants() };
+    let mut all = variants().chain(grouped);
+    all.find(|variant| variant.entry.name == name)
 }
 
 /// The kernels beside those that multiply.
 fn helpers() -> impl Iterator<Item = &'static str> {
-    gpu_kernels::HELPERS.iter().map(|helper| helper.name)
+    gpu_kernels::helpers().map(|helper| helper.name)
 }
 
 /// A kernel with vector stores has one for each float4 of its thread tile; with several k-slices,

@@ -339,6 +339,21 @@ impl<'device> Context<'device> {
         Ok(())
     }
 
+    /// Launches a grouped product.
+    ///
+    /// # Safety
+    ///
+    /// As for [`gemm_grouped`], and the matrices and `ends` have been checked.
+    unsafe fn enqueue_grouped(&self, product: &Product, ends: Span) -> Result<(), GemmError> {
+        let (data_type, call) = (product.data_type, product.call());
+        let plan = choose::grouped(data_type, call, self.chooser.facts());
+        let plan = plan.ok_or(GemmError::NoGroupedKernel { data_type })?;
+        self.check(&plan)?;
+        // SAFETY: the caller vouches for the matrices; the kernel takes the ends for a workspace.
+        unsafe { self.launch_with(&plan, product, ends.start)? };
+        Ok(())
+    }
+
     /// Launches a product with its plan.
     ///
     /// # Errors
@@ -350,15 +365,29 @@ impl<'device> Context<'device> {
     /// As for [`gemm`], and the plan belongs to the product: it has its types, and is from this
     /// context ([`Context::reserve`]), so that the workspace is large enough.
     pub(crate) unsafe fn launch(&self, plan: &Plan, product: &Product) -> Result<(), DeviceError> {
+        // SAFETY: the caller vouches for the matrices; the workspace is as large as the plan
+        // requires, and launches use it one after the other.
+        unsafe { self.launch_with(plan, product, self.workspace.start().cast()) }
+    }
+
+    /// [`Context::launch`] with another workspace.
+    ///
+    /// # Safety
+    ///
+    /// As there, of this workspace.
+    unsafe fn launch_with(
+        &self,
+        plan: &Plan,
+        product: &Product,
+        workspace: *mut u8,
+    ) -> Result<(), DeviceError> {
         self.backend.enter()?;
         self.last.set(Some(match plan.variant() {
             variant if variant.epilogue_bytes.is_some() => variant.entry.name,
             variant => variant.name,
         }));
-        let bindings = product.bindings(self.workspace.start().cast());
-        // SAFETY: the caller vouches for the matrices; the workspace is as large as the plan
-        // requires, and launches use it one after the other.
-        unsafe { run(&*self.backend, plan, &bindings) }
+        // SAFETY: as the caller vouches.
+        unsafe { run(&*self.backend, plan, &product.bindings(workspace)) }
     }
 }
 
@@ -501,6 +530,7 @@ pub unsafe fn gemm_strided_batched<'a, 'b, 'c, T: MultipliesInto<C>, C: Element>
         multiply::<T, C>(
             context,
             None,
+            None,
             [alpha, beta],
             (a.into(), lda, stride_a),
             (b.into(), ldb, stride_b),
@@ -575,6 +605,7 @@ where
         multiply::<T, C>(
             context,
             Some(fusion),
+            None,
             [alpha, beta],
             (a.into(), lda, stride_a),
             (b.into(), ldb, stride_b),
@@ -585,7 +616,88 @@ where
     }
 }
 
-/// [`gemm_strided_batched`] and [`gemm_fused`]. Each matrix has a leading dimension and a stride.
+/// `C = alpha * A * op(B[g]) + beta * C` for the rows of each of `groups` groups, in one launch: a
+/// mixture of experts, where rows are tokens, sorted by expert, and each expert has a B. A is
+/// `m x k`, C is `m x n`, and the matrices `op(B[g])` are `k x n`, each `stride_b` elements after the
+/// one before it.
+///
+/// `ends` has the row after the last of each group, in the context's memory, where another kernel
+/// may have written them: the host does not read them. The first group begins at row 0, and each
+/// other where the one before it ends. A group may be empty. Rows of C after the last group are not
+/// touched. (`offs` of PyTorch's `_grouped_mm` are such ends.)
+///
+/// There are kernels of [`Bf16`] and [`F16`], with a C of the same type, for Hopper, which the
+/// simulator runs, too: for an A that is not transposed, and rows of A and B that begin at multiples
+/// of 16 bytes. The workspace is not used.
+///
+/// [`Bf16`]: crate::Bf16
+/// [`F16`]: crate::F16
+///
+/// ```
+/// # use gpu_gemm::{Bf16, Context, Device, GemmError, gemm_grouped};
+/// # let device = Device::simulator();
+/// # let context = Context::new(&device, 0)?;
+/// let numbers = |count| (0..count).map(|i| Bf16::from_f32((i / 64) as f32)).collect::<Vec<_>>();
+/// let a = context.upload(&vec![Bf16::from_f32(1.0); 3 * 8])?; // three rows
+/// let b = context.upload(&numbers(2 * 64))?; // a matrix of zeros, and one of ones
+/// let mut c = context.allocate::<Bf16>(3 * 8)?;
+/// let ends = context.upload(&[1, 3])?; // the first row is multiplied by zeros, two by ones
+/// // SAFETY: the buffers live until `download` has waited for the product.
+/// unsafe { gemm_grouped(&context, 1.0, &a, 8, &b, 8, 64, 0.0, &mut c, 8, &ends, 3, 8, 8, 2)? };
+/// let c = context.download(&c)?;
+/// assert_eq!([0, 8, 16].map(|first| c[first].to_f32()), [0.0, 8.0, 8.0]);
+/// # Ok::<(), GemmError>(())
+/// ```
+///
+/// # Errors
+///
+/// As for [`gemm`]; errors call the ends E, a matrix of one row. No kernel multiplies the type or
+/// the layout of A and B, or this device does not run it.
+///
+/// # Safety
+///
+/// As for [`gemm`], for all matrices B, and for `ends` as for A. Each end is no less than the one
+/// before it, and no more than `m`.
+#[allow(clippy::too_many_arguments)] // BLAS's own
+pub unsafe fn gemm_grouped<'a, 'b, 'c, 'e, T, C>(
+    context: &Context<'_>,
+    alpha: f32,
+    a: impl Into<Input<'a, T>>,
+    lda: usize,
+    b: impl Into<Input<'b, T>>,
+    ldb: usize,
+    stride_b: usize,
+    beta: f32,
+    c: impl Into<Output<'c, C>>,
+    ldc: usize,
+    ends: impl Into<Input<'e, i32>>,
+    m: usize,
+    n: usize,
+    k: usize,
+    groups: usize,
+) -> Result<(), GemmError>
+where
+    T: MultipliesInto<C, Scalar = f32>,
+    C: Element<Scalar = f32>,
+{
+    // SAFETY: as the caller vouches.
+    unsafe {
+        multiply::<T, C>(
+            context,
+            None,
+            Some(ends.into().span),
+            [alpha, beta],
+            (a.into(), lda, 0),
+            (b.into(), ldb, stride_b),
+            (c.into(), ldc, 0),
+            Shape::new(m, n, k),
+            groups,
+        )
+    }
+}
+
+/// [`gemm_strided_batched`], [`gemm_fused`] and, with ends of groups, [`gemm_grouped`]. Each matrix
+/// has a leading dimension and a stride.
 ///
 /// # Safety
 ///
@@ -594,6 +706,7 @@ where
 unsafe fn multiply<T: MultipliesInto<C>, C: Element>(
     context: &Context<'_>,
     epilogue: Option<Fusion>,
+    ends: Option<Span>,
     [alpha, beta]: [T::Scalar; 2],
     (a, lda, stride_a): (Input<'_, T>, usize, usize),
     (b, ldb, stride_b): (Input<'_, T>, usize, usize),
@@ -603,7 +716,9 @@ unsafe fn multiply<T: MultipliesInto<C>, C: Element>(
 ) -> Result<(), GemmError> {
     let [alpha, beta] = [alpha.scalar(), beta.scalar()];
     let space = context.backend.space();
-    let checked = |name, span, (rows, columns), leading, stride| {
+    // Groups share A and C.
+    let of_group = |count: usize| if ends.is_some() { count.min(1) } else { count };
+    let checked = |name, span, (rows, columns), leading, stride, count| {
         let stored = StoredMatrix {
             name,
             rows,
@@ -615,10 +730,14 @@ unsafe fn multiply<T: MultipliesInto<C>, C: Element>(
         let extent = stored.checked_extent(span, space)?;
         Ok::<_, GemmError>((stored, extent))
     };
-    checked('A', a.span, a.transpose.of((m, k)), lda, stride_a)?;
-    checked('B', b.span, b.transpose.of((k, n)), ldb, stride_b)?;
-    let (of_c, c_extent) = checked('C', c.span, (m, n), ldc, stride_c)?;
+    let (size_a, size_b) = (a.transpose.of((m, k)), b.transpose.of((k, n)));
+    checked('A', a.span, size_a, lda, stride_a, of_group(count))?;
+    checked('B', b.span, size_b, ldb, stride_b, count)?;
+    let (of_c, c_extent) = checked('C', c.span, (m, n), ldc, stride_c, of_group(count))?;
     of_c.check_overlap()?;
+    if let Some(ends) = ends {
+        checked('E', ends, (1, count), count.max(1), 0, 1)?;
+    }
     let changes_nothing = beta.is_one() && (alpha.is_zero() || k == 0) && epilogue.is_none();
     if c_extent == 0 || changes_nothing {
         return Ok(());
@@ -644,7 +763,12 @@ unsafe fn multiply<T: MultipliesInto<C>, C: Element>(
         first: [0; 2],
     };
     // SAFETY: the caller vouches for the matrices, and their extents have been checked.
-    unsafe { context.enqueue(&product) }
+    unsafe {
+        match ends {
+            Some(ends) => context.enqueue_grouped(&product, ends),
+            None => context.enqueue(&product),
+        }
+    }
 }
 
 #[cfg(test)]

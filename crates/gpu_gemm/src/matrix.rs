@@ -251,6 +251,11 @@ pub enum GemmError {
         kernels: &'static str,
         data_type: DataType,
     },
+    #[error(
+        "No kernel multiplies these groups in {data_type}: A, B and C must be of bf16 or f16, A not transposed, the rows of \
+         A and B at multiples of 16 bytes, and C of fewer than 2^31 tiles."
+    )]
+    NoGroupedKernel { data_type: DataType },
     #[error(transparent)]
     Device(#[from] DeviceError),
 }

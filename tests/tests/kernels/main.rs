@@ -8,6 +8,7 @@ mod divisions;
 mod epilogues;
 mod fix_up;
 mod gemm;
+mod grouped;
 mod library;
 mod npy;
 mod parameters;
@@ -25,6 +26,7 @@ fn main() -> ExitCode {
         reads::trials,
         barriers::trials,
         gemm::trials,
+        grouped::trials,
         epilogues::trials,
         fix_up::trials,
         copies::trials,

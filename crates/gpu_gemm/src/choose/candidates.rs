@@ -5,7 +5,7 @@ use gpu_kernels::spec::{DataType, ElementType, Grid, Rounding, Unit, Variant};
 use super::Variants;
 use super::choice::Choice;
 use super::model;
-use crate::call::{Call, Factor};
+use crate::call::{Call, Factor, Shape};
 use crate::gpu::DeviceFacts;
 use crate::plan::decomposition::tiles;
 use crate::plan::{Decomposition, Plan, takes_batch};
@@ -61,6 +61,28 @@ pub(super) fn candidates(
     }
     plans.sort_by(|one, other| one.1.total_cmp(&other.1));
     plans
+}
+
+/// The plan of a grouped product, whose groups are the call's batch; `None` if no kernel reads A and
+/// B as they are stored. The larger tile, unless half of its rows are more than a group has on
+/// average, or there would be fewer tiles than fit the device at once.
+pub(crate) fn grouped(data_type: DataType, call: Call, facts: &DeviceFacts) -> Option<Plan> {
+    // SAFETY: `Context::enqueue_grouped` launches the plan with the ends of the groups.
+    let variants = unsafe { gpu_kernels::grouped_variants() };
+    let is_for = |one: &&Variant| one.types.data_type() == data_type && reads_in_place(one, &call);
+    let [large, small] = variants.iter().filter(is_for).collect::<Vec<_>>()[..] else {
+        return None;
+    };
+    let rows = call.shape.m.div_ceil(call.batch.count);
+    let of_group = Shape {
+        m: rows,
+        ..call.shape
+    };
+    let tiles = tiles(of_group, large.tile).saturating_mul(call.batch.count);
+    let fits = 2 * rows > large.tile.m as usize && tiles >= facts.ctas_at_once(large) as usize;
+    let plan = Choice::even(if fits { large } else { small }).plan(call, facts);
+    // The kernel counts all tiles, and groups of which A or B is copied would be launches each.
+    plan.ok().filter(|plan| plan.launches().len() == 1)
 }
 
 /// Threads of a warpgroup. A kernel of one alone multiplies only while it does not wait for tiles,

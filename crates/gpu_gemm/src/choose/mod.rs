@@ -32,6 +32,7 @@ use crate::gpu::{DeviceFacts, Properties};
 use crate::plan::Plan;
 
 use candidates::candidates;
+pub(crate) use candidates::grouped;
 pub use candidates::predictions;
 pub use choice::Choice;
 pub use tuned::{Found, Key, Tuned};

@@ -3,7 +3,7 @@
 use gpu_kernels::spec::ElementType;
 
 use super::*;
-use crate::call::Factor;
+use crate::call::{Batch, Factor};
 use crate::plan::OperandCopy;
 use crate::tests::{call, h200, lines, t4};
 
@@ -299,4 +299,30 @@ fn each_variant_for_few_rows_is_chosen_for_some_shape() {
         }
     }
     assert_eq!(unchosen, [""; 0]);
+}
+
+#[test]
+fn groups_have_small_tiles_if_they_have_few_rows_or_are_few() {
+    let b = Transpose::Yes;
+    let chosen = |facts: &DeviceFacts, m, n, groups| {
+        let call = Call::compact(Shape::new(m, n, 64), Transpose::No, b, ElementType::Bf16);
+        let strides = [0, n * 64, 0];
+        let batch = Batch {
+            count: groups,
+            strides,
+        };
+        let plan = grouped(
+            DataType::BF16,
+            call.batched(batch, ElementType::Bf16),
+            facts,
+        );
+        plan.unwrap().variant().name
+    };
+    assert_eq!(chosen(&h200(), 8192, 4096, 64), "grouped-nt");
+    assert_eq!(chosen(&h200(), 64 * 64, 4096, 64), "grouped-64x128-nt");
+    assert_eq!(chosen(&h200(), 1024, 2048, 8), "grouped-64x128-nt");
+    // As in the tests of the kernels.
+    assert_eq!(chosen(&DeviceFacts::simulator(), 300, 264, 4), "grouped-nt");
+    let small = chosen(&DeviceFacts::simulator(), 110, 136, 6);
+    assert_eq!(small, "grouped-64x128-nt");
 }

@@ -240,7 +240,7 @@ impl Module {
             From::Text(ptx) => ptx.contains(&format!(".entry {entry}(")),
             _ => {
                 let variants = gpu_kernels::variants().map(|variant| variant.entry.name);
-                let helpers = gpu_kernels::HELPERS.iter().map(|helper| helper.name);
+                let helpers = gpu_kernels::helpers().map(|helper| helper.name);
                 variants.chain(helpers).any(|name| name == entry)
             }
         }
