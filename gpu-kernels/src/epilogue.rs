@@ -9,12 +9,16 @@
 //! cublasLt has a list of epilogues, CUTLASS trees of visitors; this is a trait with one function.
 
 crate::compat::unless_published! {
+    #[cfg(all(feature = "epilogues", any(not(cuda_device), feature = "entry-points")))]
+    pub(crate) mod compiled;
     mod operand;
     mod ready_made;
 
+    #[cfg(all(feature = "epilogues", not(cuda_device)))]
+    pub use compiled::Compiled;
     pub use operand::{Bf16, Matrix, Number, F16};
     pub use ready_made::{
-        AuxStore, Clamp, DGeluTanh, Gelu, GeluTanh, PerColBias, PerColScale, PerRowBias,
+        AuxStore, Bias, Clamp, DGeluTanh, Gelu, GeluTanh, PerColBias, PerColScale, PerRowBias,
         PerRowScale, Relu, Residual, Silu,
     };
 }
@@ -302,31 +306,28 @@ macro_rules! fused {
             $(#[$meta])*
             #[cfg(not(cuda_device))]
             $visibility static $set: $crate::epilogue::Fused<$epilogue> = {
-                const VARIANTS: &[$crate::spec::Variant] = &[$($(
-                    // SAFETY: the entry point is the base's with an epilogue.
-                    unsafe {
-                        $crate::$module::$base::VARIANT.with_epilogue(
-                            size_of::<$epilogue>(),
-                            $crate::entry_of!([<$set:lower _ $base>], <
-                                $crate::$module::$base as $crate::epilogue::Base
-                            >::Block<$crate::epilogue::Placed<$epilogue>>),
-                            [
-                                $crate::entry_of!(
-                                    [<$set:lower _fix_up>],
-                                    $crate::epilogue::FixUp<f32, $epilogue>
-                                ),
-                                $crate::entry_of!(
-                                    [<$set:lower _fix_up_bf16>],
-                                    $crate::epilogue::FixUp<u16, $epilogue>
-                                ),
-                                $crate::entry_of!(
-                                    [<$set:lower _fix_up_f16>],
-                                    $crate::epilogue::FixUp<u16, $epilogue>
-                                ),
-                            ],
-                        )
-                    }
-                ),+),+];
+                const VARIANTS: &[$crate::spec::Variant] = &[$($({
+                    let entry = $crate::entry_of!([<$set:lower _ $base>], <
+                        $crate::$module::$base as $crate::epilogue::Base
+                    >::Block<$crate::epilogue::Placed<$epilogue>>);
+                    let fix_ups = [
+                        $crate::entry_of!(
+                            [<$set:lower _fix_up>],
+                            $crate::epilogue::FixUp<f32, $epilogue>
+                        ),
+                        $crate::entry_of!(
+                            [<$set:lower _fix_up_bf16>],
+                            $crate::epilogue::FixUp<u16, $epilogue>
+                        ),
+                        $crate::entry_of!(
+                            [<$set:lower _fix_up_f16>],
+                            $crate::epilogue::FixUp<u16, $epilogue>
+                        ),
+                    ];
+                    let base = $crate::$module::$base::VARIANT;
+                    // SAFETY: the entry points are the base's with an epilogue.
+                    unsafe { base.with_epilogue(size_of::<$epilogue>(), entry, fix_ups) }
+                }),+),+];
                 // SAFETY: as above.
                 unsafe { $crate::epilogue::Fused::new(stringify!($set), VARIANTS) }
             };

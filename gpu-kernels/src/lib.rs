@@ -17,6 +17,7 @@
         feature = "f16",
         feature = "f64",
         feature = "i32",
+        feature = "epilogues",
         feature = "entry-points"
     )),
     allow(unused)
@@ -145,6 +146,17 @@ compat::unless_published! {
         let is_it = |one: &spec::Variant| one.entry.name == variant.entry.name;
         let mut kernels = KERNELS.iter().copied();
         kernels.find(|kernel| kernel.variants.iter().any(is_it))
+    }
+
+    /// Every entry point that the library may launch.
+    pub fn entries() -> impl Iterator<Item = spec::EntryPoint> {
+        #[cfg(all(feature = "epilogues", not(cuda_device)))]
+        let fused = epilogue::compiled::variants();
+        #[cfg(not(all(feature = "epilogues", not(cuda_device))))]
+        let fused = core::iter::empty::<&spec::Variant>();
+        let fused = fused.flat_map(|one| [Some(one.entry), one.fix_up]).flatten();
+        let own = variants().map(|one| one.entry).chain(helpers().copied());
+        own.chain(fused)
     }
 
     /// The variant that computes the N remainder of another, if there is one.

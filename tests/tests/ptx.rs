@@ -10,8 +10,7 @@ use device_kernels::probe::Probe;
 use gpu_gemm::KERNELS;
 use gpu_gemm::device::compiled;
 use gpu_gemm::device::ptx::{Kernels, without_lines};
-use gpu_gemm::gpu_kernels::fix_up::{FIX_UP, FIX_UP_F64};
-use gpu_gemm::gpu_kernels::fix_up_half::{FIX_UP_BF16, FIX_UP_F16};
+use gpu_gemm::gpu_kernels::epilogue::{Bias, Compiled, GeluTanh, Then};
 use gpu_gemm::gpu_kernels::spec::{Grid, Variant};
 use gpu_gemm::gpu_kernels::{self, variants};
 use host::listing::{self, Line, Place};
@@ -105,13 +104,13 @@ impl Ladder {
     }
 }
 
-/// The first variant of each kernel for each data type, and the helpers, compiled as in the
-/// library for the newest architecture.
+/// The first variant of each kernel for each data type, the helpers, and some kernels with an
+/// epilogue, compiled as in the library for the newest architecture.
 fn library() -> Result<Ladder, Failed> {
     let is_first = |one: &Variant| tests::is_first(one, |other| other.types == one.types);
     let firsts = variants().filter(|one| is_first(one) && tests::is_representative(one));
     let names = firsts.map(|variant| variant.entry.name).chain(helpers());
-    let names: Vec<&str> = names.collect();
+    let names: Vec<&str> = names.chain(FUSED).collect();
     let module = compiled::module_for(90)?;
     module.prepare(&names)?;
     let kernels = names
@@ -124,6 +123,13 @@ fn library() -> Result<Ladder, Failed> {
         is_whole: false,
     })
 }
+
+/// Kernels with an epilogue, for f32 and for 16 bits, and a fix-up.
+const FUSED: [&str; 3] = [
+    "bias_gelu_async_pipeline_64x64_nn",
+    "bias_gelu_persistent_nt_bf16",
+    "bias_gelu_fix_up_bf16",
+];
 
 /// The toolkit with `ptxas`.
 fn toolkit() -> Result<&'static Toolkit, Failed> {
@@ -236,7 +242,7 @@ fn stores_float4s(entry: &Entry<'_>) {
 /// The entry points are those of the table, each once.
 fn has_every_kernel(built: &Built) -> Result<(), Failed> {
     let found: BTreeSet<&str> = entries(built.ptx()).map(|entry| entry.name).collect();
-    assert_eq!(found, entries_of_variants().chain(helpers()).collect());
+    assert_eq!(found, gpu_kernels::entries().map(|one| one.name).collect());
     Ok(())
 }
 
@@ -301,12 +307,12 @@ fn have_instructions(ladder: &Ladder) -> Result<(), Failed> {
 /// A kernel that may begin early waits for the previous one before it reads anything, and only
 /// kernels for which the next one waits let it begin early.
 fn waits_before_it_reads(arch: NvvmArch, entry: &Entry<'_>) {
-    let variant = variant_of(entry.name);
+    let mut fused = <Then<Bias, GeluTanh>>::kernels().variants.iter();
+    let fused = fused.find(|variant| variant.entry.name == entry.name);
+    let variant = variant_of(entry.name).or(fused);
     let is_stream_k = variant.is_some_and(|variant| variant.grid.is_stream_k());
     let is_persistent = variant.is_some_and(|variant| variant.grid.is_persistent());
-    let fix_ups = [FIX_UP, FIX_UP_F64, FIX_UP_BF16, FIX_UP_F16];
-    let follows =
-        is_stream_k || is_persistent || fix_ups.iter().any(|fix_up| fix_up.name == entry.name);
+    let follows = is_stream_k || is_persistent || entry.name.contains("fix_up");
     // Instructions of only one architecture are a trap on others.
     let runs =
         variant.is_none_or(|variant| !variant.one_capability || arch == NvvmArch::Compute90a);

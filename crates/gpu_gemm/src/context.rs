@@ -5,6 +5,8 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 
 use cust::stream::Stream;
+#[cfg(feature = "epilogues")]
+use gpu_kernels::epilogue::Compiled;
 use gpu_kernels::epilogue::{Epilogue, Fused};
 use gpu_kernels::spec::{DataType, Variant};
 
@@ -692,6 +694,72 @@ where
             (c.into(), ldc, 0),
             Shape::new(m, n, k),
             groups,
+        )
+    }
+}
+
+/// [`gemm_fused`] with an epilogue that the library's own kernels are compiled with: [`Bias`], or
+/// `Then(Bias(..), Relu)`, `GeluTanh` or `Silu` in place of `Relu`.
+///
+/// ```
+/// # use gpu_gemm::{Context, Device, GemmError, gemm_with};
+/// use gpu_gemm::gpu_kernels::epilogue::{Bias, Relu, Then};
+///
+/// # let device = Device::simulator();
+/// # let context = Context::new(&device, 0)?;
+/// let (a, b) = (context.upload(&[1.0f32, 2.0])?, context.upload(&[3.0f32, -4.0])?);
+/// let bias = context.upload(&[-1.0f32, 1.0])?;
+/// let mut c = context.allocate(4)?;
+/// let epilogue = Then(Bias(bias.start()), Relu);
+/// // SAFETY: the buffers live until `download` has waited for the product.
+/// unsafe {
+///     gemm_with(&context, epilogue, 1.0, &a, 1, 0, &b, 2, 0, 0.0, &mut c, 2, 0, 2, 2, 1, 1)?;
+/// }
+/// assert_eq!(context.download(&c)?, [2.0, 0.0, 5.0, 0.0]);
+/// # Ok::<(), GemmError>(())
+/// ```
+///
+/// [`Bias`]: gpu_kernels::epilogue::Bias
+///
+/// # Errors
+///
+/// As for [`gemm_fused`]: the types are f32, bf16 and f16, each with a C of its own type.
+///
+/// # Safety
+///
+/// As for [`gemm_fused`]: the bias is null or has a number for each column of C.
+#[cfg(feature = "epilogues")]
+#[allow(clippy::too_many_arguments)] // BLAS's own
+pub unsafe fn gemm_with<'a, 'b, 'c, T, C, E>(
+    context: &Context<'_>,
+    epilogue: E,
+    alpha: f32,
+    a: impl Into<Input<'a, T>>,
+    lda: usize,
+    stride_a: usize,
+    b: impl Into<Input<'b, T>>,
+    ldb: usize,
+    stride_b: usize,
+    beta: f32,
+    c: impl Into<Output<'c, C>>,
+    ldc: usize,
+    stride_c: usize,
+    m: usize,
+    n: usize,
+    k: usize,
+    batch: usize,
+) -> Result<(), GemmError>
+where
+    T: MultipliesInto<C, Scalar = f32>,
+    C: Element<Scalar = f32>,
+    E: Compiled,
+{
+    let kernels = E::kernels();
+    // SAFETY: as the caller vouches.
+    unsafe {
+        gemm_fused(
+            context, kernels, epilogue, alpha, a, lda, stride_a, b, ldb, stride_b, beta, c, ldc,
+            stride_c, m, n, k, batch,
         )
     }
 }

@@ -73,6 +73,8 @@ pub use backend::{Allocated, Backend, Capacity, Mark, Space, Way, run};
 pub use buffer::Buffer;
 pub use call::{Batch, Call, Factor, Operand, Shape, Transpose, extent};
 pub use choose::{Choice, Chooser};
+#[cfg(feature = "epilogues")]
+pub use context::gemm_with;
 pub use context::{Context, WORKSPACE, gemm, gemm_fused, gemm_grouped, gemm_strided_batched};
 #[cfg(feature = "opencl")]
 pub use device::OpenClDevice;

@@ -67,6 +67,29 @@ with_operand! {
         |thread| aux.alignment(at);
 }
 
+/// [`PerColBias`] of f32, or none if the pointer is null.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct Bias(pub *const f32);
+
+impl Epilogue for Bias {
+    #[inline(always)]
+    unsafe fn apply<const N: usize>(&self, at: At, values: [f32; N]) -> [f32; N] {
+        match self.0.is_null() {
+            true => values,
+            false => PerColBias::<f32>(self.0).apply(at, values),
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn prepare(&self, at: At, thread: usize) -> Alignment {
+        match self.0.is_null() {
+            true => Alignment::Pairs,
+            false => PerColBias::<f32>(self.0).prepare(at, thread),
+        }
+    }
+}
+
 /// `x`, which is stored in another matrix too, rounded to its type: what comes before an
 /// activation, for the backward pass. cublasLt calls that matrix `aux`.
 #[derive(Clone, Copy, Debug)]

@@ -4,14 +4,14 @@
 use std::cell::UnsafeCell;
 
 use gpu_gemm::gpu_kernels::epilogue::{
-    self, At, AuxStore, Clamp, DGeluTanh, Epilogue, Gelu, GeluTanh, Matrix, PerColBias,
-    PerColScale, PerRowBias, PerRowScale, Relu, Residual, Silu, Then,
+    self, At, AuxStore, Bias, Clamp, Compiled, DGeluTanh, Epilogue, Gelu, GeluTanh, Matrix,
+    PerColBias, PerColScale, PerRowBias, PerRowScale, Relu, Residual, Silu, Then,
 };
 use gpu_gemm::gpu_kernels::fused;
 use gpu_gemm::launch::Parameters;
 use gpu_gemm::{
     Bf16, Bindings, Call, Context, DataType, Decomposition, Device, Element, ElementType, F16,
-    GemmError, MultipliesInto, Plan, Shape, Transpose, Variant, gemm_fused, run,
+    GemmError, Input, MultipliesInto, Plan, Shape, Transpose, Variant, gemm_fused, run,
 };
 use libtest_mimic::{Failed, Trial};
 
@@ -29,6 +29,7 @@ pub fn trials() -> Vec<Trial> {
         a_kernel_without_its_own_epilogue_is_not_launched,
         what_no_kernel_multiplies_is_an_error,
         ready_made_ones_are_their_formulas,
+        the_librarys_kernels_have_a_bias_and_an_activation,
     ));
     trials
 }
@@ -456,14 +457,16 @@ fn with_epilogue<E: Epilogue>(
     epilogue: E,
 ) -> Vec<Elementwise> {
     let bf16 = Bf16::from_f32;
-    let elements = multiplied::<f32, f32, E>(kernels, epilogue, |x| x, |x| x);
-    let of_16_bits = multiplied::<Bf16, Bf16, E>(kernels, epilogue, bf16, bf16);
+    let no = Transpose::No;
+    let elements = multiplied::<f32, f32, E>(kernels, epilogue, no, |x| x, |x| x);
+    let of_16_bits = multiplied::<Bf16, Bf16, E>(kernels, epilogue, no, bf16, bf16);
     elements.into_iter().chain(of_16_bits).collect()
 }
 
 fn multiplied<T: MultipliesInto<C, Scalar = f32>, C: Element<Scalar = f32>, E: Epilogue>(
     kernels: &'static epilogue::Fused<E>,
     epilogue: E,
+    transpose_b: Transpose,
     input: impl Fn(f32) -> T,
     output: impl Fn(f32) -> C,
 ) -> Vec<Elementwise> {
@@ -473,10 +476,14 @@ fn multiplied<T: MultipliesInto<C, Scalar = f32>, C: Element<Scalar = f32>, E: E
     let (a, b) = (integers(m * k, 3, &input), integers(k * n, 7, &input));
     let (on_a, on_b) = (context.upload(&a).unwrap(), context.upload(&b).unwrap());
     let mut c = context.upload(&vec![output(f32::NAN); m * n]).unwrap();
+    let (as_b, ldb) = match transpose_b {
+        Transpose::No => (Input::from(&on_b), n),
+        Transpose::Yes => (Input::from(&on_b).transposed(), k),
+    };
     // SAFETY: all memory outlives the simulator's call.
     unsafe {
         gemm_fused(
-            &context, kernels, epilogue, 0.25, &on_a, k, 0, &on_b, n, 0, 0.0, &mut c, n, 0, m, n,
+            &context, kernels, epilogue, 0.25, &on_a, k, 0, as_b, ldb, 0, 0.0, &mut c, n, 0, m, n,
             k, 1,
         )
         .unwrap();
@@ -484,7 +491,11 @@ fn multiplied<T: MultipliesInto<C, Scalar = f32>, C: Element<Scalar = f32>, E: E
     let c = context.download(&c).unwrap();
     let element = |place: usize| {
         let (row, col) = (place / n, place % n);
-        let product = |i: usize| value(a[row * k + i]) * value(b[i * n + col]);
+        let of_b = |i: usize| match transpose_b {
+            Transpose::No => i * n + col,
+            Transpose::Yes => col * k + i,
+        };
+        let product = |i: usize| value(a[row * k + i]) * value(b[of_b(i)]);
         let plain = 0.25 * (0..k).map(product).sum::<f32>();
         (row, col, plain, value(c[place]))
     };
@@ -507,6 +518,45 @@ fn assert_near(name: &str, got: &[Elementwise], right: impl Fn(usize, usize, f64
             "{name}: C[{row}][{col}] is {got} of {plain}, not {right}"
         );
     }
+}
+
+fn gelu_tanh(x: f64) -> f64 {
+    let inner = (2.0 / std::f64::consts::PI).sqrt() * (x + 0.044_715 * x.powi(3));
+    0.5 * x * (1.0 + inner.tanh())
+}
+
+fn silu(x: f64) -> f64 {
+    x / (1.0 + (-x).exp())
+}
+
+fn the_librarys_kernels_have_a_bias_and_an_activation() {
+    /// The activation, at an edge of C, with and without a bias, in each type, for each layout.
+    fn check<E: Compiled>(name: &str, of: impl Fn(Bias) -> E, activation: impl Fn(f64) -> f64) {
+        let bias = integers(SIZE.1, 3, |x| x + 0.5);
+        let (bf16, f16) = (Bf16::from_f32, F16::from_f32);
+        for (pointer, transpose) in [
+            (bias.as_ptr(), Transpose::No),
+            (bias.as_ptr(), Transpose::Yes),
+            (std::ptr::null(), Transpose::No),
+        ] {
+            let (kernels, epilogue) = (E::kernels(), of(Bias(pointer)));
+            let mut got = multiplied::<f32, f32, E>(kernels, epilogue, transpose, |x| x, |x| x);
+            got.extend(multiplied::<Bf16, Bf16, E>(
+                kernels, epilogue, transpose, bf16, bf16,
+            ));
+            got.extend(multiplied::<F16, F16, E>(
+                kernels, epilogue, transpose, f16, f16,
+            ));
+            assert_near(name, &got, |_, col, x| match pointer.is_null() {
+                true => activation(x),
+                false => activation(x + f64::from(bias[col])),
+            });
+        }
+    }
+    check("bias", |bias| bias, |x| x);
+    check("bias+relu", |bias| Then(bias, Relu), |x| x.max(0.0));
+    check("bias+gelu", |bias| Then(bias, GeluTanh), gelu_tanh);
+    check("bias+silu", |bias| Then(bias, Silu), silu);
 }
 
 fn ready_made_ones_are_their_formulas() {
@@ -564,12 +614,10 @@ fn ready_made_ones_are_their_formulas() {
     let got = with_epilogue(&GELU, Gelu);
     let gelu = |x: f64| 0.5 * x * (1.0 + libm::erf(x / 2f64.sqrt()));
     assert_near("gelu", &got, |_, _, x| gelu(x));
-    let inner = |x: f64| (2.0 / std::f64::consts::PI).sqrt() * (x + 0.044_715 * x.powi(3));
-    let gelu_tanh = |x: f64| 0.5 * x * (1.0 + inner(x).tanh());
     let got = with_epilogue(&GELU_TANH, GeluTanh);
     assert_near("gelu by tanh", &got, |_, _, x| gelu_tanh(x));
     let got = with_epilogue(&SILU, Silu);
-    assert_near("silu", &got, |_, _, x| x / (1.0 + (-x).exp()));
+    assert_near("silu", &got, |_, _, x| silu(x));
     // The derivative by a difference.
     let derivative = |x: f64| (gelu_tanh(x + 1e-6) - gelu_tanh(x - 1e-6)) / 2e-6;
     let got = with_epilogue(&D_GELU_TANH, DGeluTanh(of_f32(matrix.as_ptr())));

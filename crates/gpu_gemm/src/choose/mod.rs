@@ -262,6 +262,18 @@ impl Chooser {
         Some(Choice::of(&plan))
     }
 
+    /// The choice among kernels with an epilogue; `None` if none of them multiplies the type.
+    pub fn choose_fused(
+        &self,
+        variants: &'static [Variant],
+        data_type: DataType,
+        call: Call,
+    ) -> Option<Choice> {
+        let variants = Variants::fused(variants);
+        let plan = self.plan_among(variants, data_type, call, usize::MAX);
+        Some(Choice::of(&*plan.ok()?))
+    }
+
     /// What [`Chooser::choose`] chooses, and why.
     pub fn reasoned(&self, data_type: impl Into<DataType>, shape: Shape) -> Option<Reasoned> {
         let data_type = data_type.into();

@@ -238,11 +238,7 @@ impl Module {
     pub(crate) fn has(&self, entry: &str) -> bool {
         match self.from {
             From::Text(ptx) => ptx.contains(&format!(".entry {entry}(")),
-            _ => {
-                let variants = gpu_kernels::variants().map(|variant| variant.entry.name);
-                let helpers = gpu_kernels::helpers().map(|helper| helper.name);
-                variants.chain(helpers).any(|name| name == entry)
-            }
+            _ => gpu_kernels::entries().any(|own| own.name == entry),
         }
     }
 

@@ -1,0 +1,58 @@
+//! Epilogues that the library's own kernels are compiled with, so that a program without kernels
+//! of its own has them: a bias, and one followed by an activation.
+
+use super::{Bias, GeluTanh, Relu, Silu, Then};
+#[cfg(not(cuda_device))]
+use super::{Epilogue, Fused};
+#[cfg(not(cuda_device))]
+use crate::spec::Variant;
+
+/// An epilogue that the library has kernels with. Others are compiled by [`fused!`](crate::fused).
+#[cfg(not(cuda_device))]
+#[diagnostic::on_unimplemented(
+    message = "no kernel of the library has the epilogue `{Self}`",
+    note = "`gpu_kernels::fused!` compiles kernels with it, which `gpu_gemm::gemm_fused` launches"
+)]
+pub trait Compiled: Epilogue + 'static {
+    /// The kernels with it.
+    fn kernels() -> &'static Fused<Self>;
+}
+
+/// Kernels with each of these epilogues: for bf16 and f16 on Hopper and on other GPUs, and for f32.
+/// Each costs a third of a second of the first build, so there are few, and other layouts are
+/// copied.
+macro_rules! compiled {
+    ($($set:ident: $epilogue:ty;)*) => {
+        $(
+            crate::fused! {
+                static $set: $epilogue = [
+                    persistent::{
+                        persistent_bf16, persistent_nt_bf16, persistent_f16, persistent_nt_f16,
+                    },
+                    tensor_core::{tensor_core_nt_bf16, tensor_core_nt_f16},
+                    async_pipeline::{async_pipeline_64x64_nn, async_pipeline_32x128_nt},
+                ];
+            }
+
+            #[cfg(not(cuda_device))]
+            impl Compiled for $epilogue {
+                fn kernels() -> &'static Fused<Self> {
+                    &$set
+                }
+            }
+        )*
+
+        /// The variants of all of them.
+        #[cfg(not(cuda_device))]
+        pub(crate) fn variants() -> impl Iterator<Item = &'static Variant> {
+            [$($set.variants),*].into_iter().flatten()
+        }
+    };
+}
+
+compiled! {
+    BIAS: Bias;
+    BIAS_RELU: Then<Bias, Relu>;
+    BIAS_GELU: Then<Bias, GeluTanh>;
+    BIAS_SILU: Then<Bias, Silu>;
+}
