@@ -25,6 +25,7 @@ pub mod cli;
 pub mod cpu;
 pub mod data;
 pub mod doctor;
+pub mod epilogue;
 pub mod explain;
 pub mod interrupt;
 pub mod listing;

@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use gpu_gemm::gpu_kernels::spec::Tile;
-use gpu_gemm::{Call, Choice, Chooser, DataType, Device, Plan};
+use gpu_gemm::{Call, Choice, Chooser, DataType, Device, Plan, Variant};
 
 use crate::cpu::{self, Algorithm, Team};
 use crate::data::{Number, Problem};
+use crate::epilogue::Epilogue;
 use crate::run::{Resident, Run, RunError, several};
 use crate::verify::ErrorModel;
 
@@ -81,6 +82,30 @@ impl Asked {
 }
 
 impl Rung {
+    /// The same kernel with an epilogue; for `auto`, the kernel with it that suits the call. `None`
+    /// if there is none.
+    pub fn with_epilogue(
+        self,
+        epilogue: Epilogue,
+        chooser: &Chooser,
+        data_type: DataType,
+        call: Call,
+    ) -> Option<Rung> {
+        let variants = epilogue.variants();
+        let of_type = |one: &&Variant| one.types.data_type() == data_type;
+        match self {
+            Rung::Gpu(choice) => {
+                let mut variants = variants.iter().filter(of_type);
+                let variant = variants.find(|one| one.name == choice.variant.name)?;
+                Some(Rung::Gpu(Choice { variant, ..choice }))
+            }
+            Rung::Auto(_) => chooser
+                .choose_fused(variants, data_type, call)
+                .map(Rung::Auto),
+            Rung::Cpu(_) => None,
+        }
+    }
+
     /// The sizes at which its work is cut, where mistakes are likely.
     pub fn tile(self) -> Tile {
         match self {

@@ -9,6 +9,7 @@ use super::matrices::{MatrixArguments, ProblemArguments};
 use super::native::NativeArguments;
 use super::running::Running;
 use super::{bench, environment, explain, opencl, ptx, tune};
+use crate::epilogue::Epilogue;
 use crate::report::Format;
 
 const EXIT_CODES: &str = "Exit codes: 0 if every result is proven right (and for --list and doctor); 1 if one is wrong \
@@ -45,6 +46,11 @@ pub struct Arguments {
 
     #[command(flatten)]
     pub(super) problem: ProblemArguments,
+
+    /// What kernels do to each element of C before they store it; `bias` adds an integer for each
+    /// column, and gelu is that by tanh, as cublasLt's
+    #[arg(long, value_enum)]
+    pub(super) epilogue: Option<Epilogue>,
 
     /// How to write the report
     #[arg(long, value_enum, default_value_t = Format::Table)]

@@ -13,6 +13,7 @@ use super::error::ProblemError;
 use super::matrix::{Matrix, Placement};
 use super::number::Number;
 use super::random::{Data, Powers};
+use crate::epilogue::Epilogue;
 
 /// How a problem's matrices are stored where kernels multiply them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -90,6 +91,8 @@ pub struct Problem<T> {
     pub transposes: [Transpose; 2],
     /// The number of products; at least 1.
     pub batch: usize,
+    /// What kernels do to each element before they store it.
+    pub epilogue: Option<Epilogue>,
 }
 
 /// Calls a generic function of the type of an element.
@@ -146,6 +149,7 @@ impl<T: Number> Problem<T> {
             c,
             transposes: [Transpose::No; 2],
             batch,
+            epilogue: None,
         };
         problem.checked_shape()?;
         Ok(problem)

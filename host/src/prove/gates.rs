@@ -14,6 +14,7 @@ use crate::npy;
 use crate::progress::Progress;
 use crate::run::{Resident, RunError, run};
 use crate::rung::Rung;
+use crate::spelled;
 use crate::verify::computed::{self, ComputedReference};
 use crate::verify::{self, Coverage, ErrorModel, Failure, Proof};
 
@@ -46,7 +47,8 @@ impl<'p, T: Number> Judge<'p, T> {
             None => Coverage::of_each(batch, shape, seed),
         };
         // Without rounding, the sums of rows prove as much.
-        let needs_reference = coverage.is_sampled() && (!is_exact || T::rounds_sums());
+        let are_sums = is_exact && !T::rounds_sums() && problem.epilogue.is_none();
+        let needs_reference = coverage.is_sampled() && !are_sums;
         let references = match needs_reference {
             true => computed_references(task, problem)?,
             false => Ok(None),
@@ -216,6 +218,13 @@ pub(super) fn prove_exact<T: Number>(
     let (shape, seed, storage) = (request.shape, request.seed, request.storage);
     let inputs = request.data_type.inputs;
     let scalars = [request.alpha, request.beta].map(|one| T::from_integer(small_integer(one)));
+    if let Some(epilogue) = request.epilogue.filter(|one| !one.is_exact()) {
+        for candidate in candidates {
+            let why = format!("{} of integers rounds", spelled(epilogue));
+            candidate.judge(Ok(Proof::exact("no exact gate", why)));
+        }
+        return Ok(());
+    }
     let mut suits = Vec::new();
     for candidate in candidates.iter_mut() {
         let model = candidate.rung.error_model(task.team);
@@ -232,7 +241,10 @@ pub(super) fn prove_exact<T: Number>(
         };
         task.progress
             .doing("reading or filling matrices".to_string());
-        let problem = Problem::random_as(inputs, shape, storage, data, seed, scalars.into())?;
+        let problem = Problem {
+            epilogue: request.epilogue,
+            ..Problem::random_as(inputs, shape, storage, data, seed, scalars.into())?
+        };
         let judge = Judge::new(task, &problem, true, Some(data))?;
         let mut resident = Resident::new(task.device, &problem);
         let suited = candidates.iter_mut().zip(&suits);

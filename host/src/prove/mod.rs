@@ -200,8 +200,9 @@ fn prove_and_time<T: Number>(
         .doing("reading or filling matrices".to_string());
     let (inputs, storage) = (request.data_type.inputs, request.storage);
     let source = &request.source;
-    let (problem, data) =
+    let (mut problem, data) =
         source.problem_of(inputs, request.shape, storage, request.seed, scalars)?;
+    problem.epilogue = request.epilogue;
     let judge = &Judge::new(task, &problem, false, data)?;
     let resident = &mut Resident::new(task.device, &problem);
     gates::prove_general(judge, resident, output, candidates)?;
@@ -214,6 +215,7 @@ mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering};
 
     use super::*;
+    use crate::epilogue::Epilogue;
     use crate::measure::Effort;
     use crate::planted;
     use crate::rung::Rung;
@@ -301,6 +303,51 @@ mod tests {
             // The exact gate, not the one with a bound.
             let is_exact = why.starts_with("C[") && !why.contains(" within ");
             assert!(is_right || is_exact, "{why}");
+        }
+    }
+
+    /// Kernels with these functions of each sum, by which the gate refuses them.
+    #[test]
+    fn elements_are_judged_after_the_epilogue() {
+        macro_rules! kernel {
+            ($function:expr) => {
+                planted("function", |block| {
+                    let function: fn(f32) -> f32 = $function;
+                    planted::write_each(block, |gemm, row, col| {
+                        function(gemm.alpha * planted::sum(gemm, row, col, |a, b| a * b))
+                    });
+                })
+            };
+        }
+        let gelu = Some(Epilogue::Gelu);
+        for (rung, epilogue, refused_by) in [
+            (kernel!(|x| x.max(0.0)), Some(Epilogue::Relu), None),
+            (kernel!(|x| x), Some(Epilogue::Relu), Some("C[")),
+            (
+                kernel!(|x| x.max(0.0)),
+                Some(Epilogue::BiasRelu),
+                Some("C["),
+            ),
+            (
+                kernel!(|x| Epilogue::Gelu.activation(x.into()) as f32),
+                gelu,
+                None,
+            ),
+            (
+                kernel!(|x| 1.001 * Epilogue::Gelu.activation(x.into()) as f32),
+                gelu,
+                Some(" within "),
+            ),
+            (kernel!(|x| x.max(0.0)), None, Some("C[")),
+        ] {
+            let report = evaluated(&Request {
+                epilogue,
+                ..request(vec![rung])
+            });
+            let record = &report.results[0];
+            let why = &record.verification;
+            assert_eq!(record.proven, refused_by.is_none(), "{epilogue:?}: {why}");
+            assert!(why.contains(refused_by.unwrap_or("proven: ")), "{why}");
         }
     }
 

@@ -11,6 +11,7 @@ use crate::measure::Timing;
 use crate::measure::sustained::Sustained;
 use crate::report::{self, Record, Yardstick};
 use crate::rung::Rung;
+use crate::spelled;
 use crate::verify::Errors;
 
 pub(super) fn record(task: Task<'_>, candidate: &Candidate, yardsticks: &[Yardstick]) -> Record {
@@ -142,6 +143,7 @@ fn problem(request: &Request) -> Record {
         ldc: Some(call.ldc),
         alpha: request.alpha,
         beta: request.beta,
+        epilogue: request.epilogue.map(spelled),
         seed: request.seed,
         data: Some(request.source.description()),
         ..Record::default()

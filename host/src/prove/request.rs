@@ -6,6 +6,7 @@ use gpu_gemm::{Call, DataType, Shape, Variant};
 
 use crate::cpu;
 use crate::data::{Data, Storage};
+use crate::epilogue::Epilogue;
 use crate::measure::{Effort, Origin};
 use crate::report::Corner;
 use crate::run::pitch;
@@ -59,6 +60,8 @@ pub struct Request {
     pub tensor_cores: bool,
     /// Settings of the CPU rungs.
     pub cpu: cpu::Settings,
+    /// The epilogue, which the rungs' kernels have.
+    pub epilogue: Option<Epilogue>,
 }
 
 impl Request {
@@ -84,6 +87,7 @@ impl Request {
             baseline: Baseline::Auto,
             tensor_cores: false,
             cpu: cpu::Settings::default(),
+            epilogue: None,
         }
     }
 

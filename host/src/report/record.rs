@@ -109,6 +109,9 @@ pub struct Record {
     pub threads: Option<usize>,
     /// How a CPU rung assigned its work to them, if it did.
     pub schedule: Option<String>,
+    /// The epilogue, such as `bias+gelu`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub epilogue: Option<String>,
     /// For `auto`, the chosen variant and the division of its work.
     pub chosen: Option<String>,
     /// The data of the matrices: a value of `--data`, or files. Null in older reports, which

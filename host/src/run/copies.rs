@@ -1,6 +1,7 @@
 //! The matrices of a problem as passed to kernels, and copies of them in device memory.
 
 use std::borrow::Cow;
+use std::ptr;
 
 use gpu_gemm::gpu_kernels::spec::Allocation;
 use gpu_gemm::{Backend, Batch, DeviceError, Product, Shape, Stored, Transpose};
@@ -63,6 +64,14 @@ fn none_as<'a, Input: Number, T: Number>(
         b,
         c,
         copies: Vec::new(),
+        bias: match problem.epilogue {
+            Some(epilogue) => {
+                let columns = problem.shape().n;
+                let bias = Matrix::from_elements(1, columns, |_, col| epilogue.bias(col))?;
+                Some((bias, None))
+            }
+            None => None,
+        },
     }))
 }
 
@@ -84,6 +93,8 @@ struct OnDevice<'a, Input: Number, T: Number> {
     b: Cow<'a, Matrix<Input>>,
     c: Cow<'a, Matrix<T>>,
     copies: Vec<(Guarded<Input>, Guarded<Input>, Guarded<T>)>,
+    /// The bias of the epilogue, if the problem has one, and the copy of all.
+    bias: Option<(Matrix<f32>, Option<Guarded<f32>>)>,
 }
 
 impl<Input: Number, T: Number> Copies<T> for OnDevice<'_, Input, T> {
@@ -106,6 +117,9 @@ impl<Input: Number, T: Number> Copies<T> for OnDevice<'_, Input, T> {
                 ),
             };
             self.copies.push(copy);
+        }
+        if let Some((bias, copy @ None)) = &mut self.bias {
+            *copy = Some(Guarded::upload(backend, bias)?);
         }
         Ok(())
     }
@@ -141,7 +155,11 @@ impl<Input: Number, T: Number> Copies<T> for OnDevice<'_, Input, T> {
                     m * c.leading,
                 ],
             },
-            epilogue: None,
+            epilogue: problem.epilogue.map(|epilogue| {
+                let bias = self.bias.as_ref();
+                let start = bias.and_then(|(bias, copy)| Some(copy.as_ref()?.start(bias)));
+                epilogue.fusion(start.unwrap_or(ptr::null_mut()).cast())
+            }),
             first: [0; 2],
         }
     }

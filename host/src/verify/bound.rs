@@ -25,6 +25,7 @@ use super::outcome::{Failure, Line};
 use super::signed_sums::LineSum;
 use super::strassen::Growth;
 use crate::data::{Arithmetic, Matrix, Number, Problem};
+use crate::epilogue::{Epilogue, FunctionError};
 
 /// How often a partial sum is rounded to 16 bits with [`ErrorModel::ReducedInHalves`]: once when
 /// it is stored, and once for each addition to another, in a tree of up to 128 partial sums.
@@ -45,6 +46,8 @@ pub struct ErrorBound {
     /// The relative and the absolute error of rounding a sum to an element: 0 if both have one
     /// type.
     output: (f64, f64),
+    /// The error of the epilogue's function.
+    function: FunctionError,
 }
 
 /// A part of a bound that is proportional to the largest elements of a row of A and a column of B.
@@ -91,7 +94,8 @@ impl ErrorBound {
     /// do not round; or the algorithm's intermediate results may be infinite or NaN where the
     /// result is not.
     pub fn new<T: Number>(problem: &Problem<T>, model: ErrorModel) -> Result<ErrorBound, Failure> {
-        let (bound, k) = (ErrorBound::elementwise(problem)?, problem.shape().k);
+        let bound = ErrorBound::elementwise(problem)?;
+        let k = problem.shape().k + usize::from(problem.epilogue.is_some_and(Epilogue::has_bias));
         match model {
             ErrorModel::Elementwise | ErrorModel::Compensated => Ok(bound),
             ErrorModel::Tf32 => bound.on_tensor_cores(k, 1.0 / 1024.0),
@@ -126,7 +130,9 @@ impl ErrorBound {
             return Err(Failure::Unprovable(why.to_string()));
         };
         let k = problem.shape().k;
-        let operations = k as f64 + 2.0;
+        // A bias is one more term.
+        let terms = k + usize::from(problem.epilogue.is_some_and(Epilogue::has_bias));
+        let operations = terms as f64 + 2.0;
         let mut gamma = gamma(
             operations * unit_roundoff,
             k,
@@ -149,6 +155,9 @@ impl ErrorBound {
                 true => (of_element, 0.5 * smallest_element),
                 false => (0.0, 0.0),
             },
+            function: problem
+                .epilogue
+                .map_or(FunctionError::NONE, Epilogue::error),
         })
     }
 
@@ -278,7 +287,8 @@ impl ErrorBound {
         let maxima = self.maxima.as_ref();
         let of_maxima = maxima.map_or(0.0, |maxima| maxima.of_element(row, col));
         let sum = self.of(expected.magnitude) + of_maxima;
-        sum + self.of_rounding(expected.want.abs() + sum)
+        let value = self.function.slope * sum + self.function.of(expected.want);
+        value + self.of_rounding(expected.want.abs() + value)
     }
 
     /// The largest error of rounding a sum to an element.
@@ -308,7 +318,8 @@ impl ErrorBound {
     /// An error in units of rounding of the sum of magnitudes, less the largest error of rounding
     /// the sum to an element.
     pub fn units(&self, err: f64, expected: Expected) -> f64 {
-        let allowed = self.underflow + self.of_rounding(expected.want.abs());
+        let of_function = self.function.of(expected.want);
+        let allowed = self.underflow + of_function + self.of_rounding(expected.want.abs());
         if err <= allowed {
             return 0.0;
         }
@@ -508,6 +519,7 @@ mod tests {
         unit_roundoff: 0.125,
         largest: 1000.0,
         output: (0.0, 0.0),
+        function: FunctionError::NONE,
     };
 
     #[test]

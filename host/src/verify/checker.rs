@@ -44,8 +44,8 @@ impl Found {
     fn and(self, other: Found) -> Found {
         // An element with an alarm is more suspicious than one without.
         let suspicion = |found: &Found| match found.limit > 0.0 {
-            true => (true, found.units / found.limit),
-            false => (false, found.units),
+            true => (true, found.units / found.limit, found.err),
+            false => (false, found.units, found.err),
         };
         let worst = match suspicion(&other) > suspicion(&self) {
             true => other,

@@ -109,8 +109,10 @@ impl ComputedReference {
     ) -> impl Iterator<Item = Expected> {
         let sums = self.product.row(row).iter().zip(self.magnitude.row(row));
         sums.zip(problem.c.row(row))
-            .map(|((product, magnitude), c)| {
+            .enumerate()
+            .map(|(col, ((product, magnitude), c))| {
                 Expected::new(problem, Sum::plain(*product, *magnitude), c.to_f64())
+                    .after(problem.epilogue, col)
             })
     }
 }

@@ -2,6 +2,7 @@
 
 use super::compensated::Sum;
 use crate::data::{Number, Problem};
+use crate::epilogue::Epilogue;
 
 /// The right value of an element, and the magnitude of its terms.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -26,6 +27,18 @@ impl Expected {
         Expected {
             want: total.value(),
             magnitude: total.magnitude,
+        }
+    }
+
+    /// After the epilogue, if there is one; `magnitude` is that of its argument.
+    pub(super) fn after(self, epilogue: Option<Epilogue>, column: usize) -> Expected {
+        let Some(epilogue) = epilogue else {
+            return self;
+        };
+        let bias = f64::from(epilogue.bias(column));
+        Expected {
+            want: epilogue.activation(self.want + bias),
+            magnitude: self.magnitude + bias.abs(),
         }
     }
 }

@@ -62,6 +62,7 @@ pub fn each_row<T: Number, R: Send>(
                 .map(|(col, c)| {
                     let sum = sums.get(row * shape.n + col).copied();
                     Expected::new(problem, sum.unwrap_or_default(), c.to_f64())
+                        .after(problem.epilogue, col)
                 })
                 .collect();
             check(first + row, &expected)
@@ -70,7 +71,7 @@ pub fn each_row<T: Number, R: Send>(
     Ok(results)
 }
 
-/// The right value of one element.
+/// The right value of one element, before an epilogue.
 pub fn element<T: Number>(problem: &Problem<T>, row: usize, col: usize) -> Expected {
     let mut sum = Sum::default();
     if problem.alpha != T::default() {

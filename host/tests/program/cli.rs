@@ -88,6 +88,37 @@ fn a_and_b_of_16_bits_are_proven_with_either_type_of_c() {
 }
 
 #[test]
+fn an_epilogue_is_proven_with_the_gates_that_it_allows() {
+    for (options, gates) in [
+        ("bias+relu --dtype f16 --transpose-b", "exact: all"),
+        (
+            "bias --kernel tensor-core-nt --dtype bf16 --batch 3",
+            "exact: ",
+        ),
+        ("bias+gelu --alpha 2 --beta -1", "no exact gate: bias+gelu"),
+        ("silu --dtype bf16 --padding 1", "no exact gate: silu"),
+    ] {
+        let report = small(&format!("--epilogue {options}")).succeeded();
+        assert_contains(&report, &[": proven right", gates, ", epilogue "]);
+    }
+    for (options, error) in [
+        (
+            "--kernel tiled-32",
+            "Kernel `tiled-32` is not compiled with an epilogue. In f32 these are: auto, async-pipeline-64x64-nn,",
+        ),
+        ("--dtype f64", "--epilogue takes f32, bf16 and f16, not f64"),
+    ] {
+        let refused = small(&format!("--epilogue relu {options}")).refused(2);
+        assert_contains(&refused, &[error]);
+    }
+    let refused = run("--epilogue relu --device sim+sim --size 40").refused(2);
+    assert_contains(
+        &refused,
+        &["--epilogue runs on one GPU or in the simulator"],
+    );
+}
+
+#[test]
 fn several_devices_multiply_a_and_b_of_16_bits_into_either_type_of_c() {
     for data_type in ["bf16", "f16", "bf16-f32", "f16-f32"] {
         let options = format!(
