@@ -9,24 +9,24 @@ use super::text::{all_reached, parts};
 pub(super) fn booleans_and_converted(function: &str) -> HashSet<&str> {
     let definitions = definitions(function);
     // All that could be is taken for a boolean, until one of its sources is seen not to be.
-    let mut booleans: HashSet<&str> = definitions
+    let mut booleans: HashMap<&str, Vec<&str>> = definitions
         .iter()
-        .filter(|(_, definitions)| !definitions.contains(&Definition::Other))
-        .map(|(register, _)| *register)
+        .filter_map(|(register, definitions)| {
+            let sources = definitions.iter().map(|definition| match definition {
+                Definition::From(sources) => Some(sources),
+                _ => None,
+            });
+            let sources: Option<Vec<_>> = sources.collect();
+            Some((*register, sources?.into_iter().flatten().copied().collect()))
+        })
         .collect();
     loop {
-        let is_boolean = |source: &&str| ["0", "1"].contains(source) || booleans.contains(source);
+        let is_boolean =
+            |source: &&str| ["0", "1"].contains(source) || booleans.contains_key(source);
         let wrong: Vec<&str> = booleans
             .iter()
-            .filter(|register| {
-                !definitions[*register]
-                    .iter()
-                    .all(|definition| match definition {
-                        Definition::From(sources) => sources.iter().all(is_boolean),
-                        _ => true,
-                    })
-            })
-            .copied()
+            .filter(|(_, sources)| !sources.iter().all(is_boolean))
+            .map(|(register, _)| *register)
             .collect();
         if wrong.is_empty() {
             break;
@@ -50,12 +50,11 @@ pub(super) fn booleans_and_converted(function: &str) -> HashSet<&str> {
         }
     }
     let mut found = all_reached(converted, &copies);
-    found.extend(booleans);
+    found.extend(booleans.into_keys());
     found
 }
 
 /// How an instruction sets a register.
-#[derive(PartialEq)]
 enum Definition<'p> {
     /// To 0 or 1 if these are.
     From(Vec<&'p str>),
