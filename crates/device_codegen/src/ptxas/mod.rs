@@ -272,15 +272,18 @@ impl Known<'_> {
         let (from, to) = (types.next()?, types.next()?);
         let is_half = |ty: &str| matches!(ty, "f16" | "bf16");
         let is_possible = |register: &str| self.booleans.contains(register);
+        // The older libNVVM has registers `%h` for `f16`, and moves bits to and from them.
+        let is_untyped = |register: &str| register.starts_with("%rs");
         let (target, sources) = operands.split_first()?;
         let space = if guard.is_empty() { "" } else { " " };
-        if is_half(from) && sources.iter().any(|source| is_possible(source)) {
+        let is_read = |source: &str| is_untyped(source) && is_possible(source);
+        if is_half(from) && sources.iter().any(|source| is_read(source)) {
             let mut hidden = String::new();
             let mut read = vec![target.to_string()];
             for (i, source) in sources.iter().enumerate() {
-                if is_possible(source) {
-                    hidden += &format!(".reg .b16 %h{i}; or.b16 %h{i}, {source}, %k16; ");
-                    read.push(format!("%h{i}"));
+                if is_read(source) {
+                    hidden += &format!(".reg .b16 %g{i}; or.b16 %g{i}, {source}, %k16; ");
+                    read.push(format!("%g{i}"));
                 } else {
                     read.push(source.to_string());
                 }
@@ -292,10 +295,11 @@ impl Known<'_> {
         }
         let [source] = sources else { return None };
         let was_integer = from.starts_with(['s', 'u']) || is_possible(source);
-        (opcode.starts_with("cvt.") && is_half(to) && was_integer).then(|| {
+        let is_converted = opcode.starts_with("cvt.") && is_half(to) && is_untyped(target);
+        (is_converted && was_integer).then(|| {
             format!(
-                "\t{{ {HIDDEN_ZERO_OF_16_BITS} .reg .b16 %h1; {opcode} %h1, {source}; \
-                 or.b16 %h1, %h1, %k16; {guard}{space}mov.b16 {target}, %h1; }}\n"
+                "\t{{ {HIDDEN_ZERO_OF_16_BITS} .reg .b16 %g1; {opcode} %g1, {source}; \
+                 or.b16 %g1, %g1, %k16; {guard}{space}mov.b16 {target}, %g1; }}\n"
             )
         })
     }
