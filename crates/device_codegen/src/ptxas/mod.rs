@@ -257,9 +257,7 @@ impl<'p> Known<'p> {
             "\t{{ .reg .b32 {declared}; {computed} {guard}{space}cvt.u16.u32 {target}, %w1; }}\n"
         ))
     }
-}
 
-impl Known<'_> {
     /// An instruction that reads possible booleans as halves, or that converts an integer, or what
     /// was one, to a half.
     fn with_hidden_zeros_in_halves(
@@ -274,41 +272,35 @@ impl Known<'_> {
         let is_possible = |register: &str| self.booleans.contains(register);
         // The older libNVVM has registers `%h` for `f16`, and moves bits to and from them.
         let is_untyped = |register: &str| register.starts_with("%rs");
-        let (target, sources) = operands.split_first()?;
-        let space = if guard.is_empty() { "" } else { " " };
         let is_read = |source: &str| is_untyped(source) && is_possible(source);
+        let (target, sources) = operands.split_first()?;
         if is_half(from) && sources.iter().any(|source| is_read(source)) {
             let mut hidden = String::new();
             let mut read = vec![target.to_string()];
             for (i, source) in sources.iter().enumerate() {
                 if is_read(source) {
-                    hidden += &format!(".reg .b16 %g{i}; or.b16 %g{i}, {source}, %k16; ");
+                    hidden += &format!(" .reg .b16 %g{i}; or.b16 %g{i}, {source}, %k16;");
                     read.push(format!("%g{i}"));
                 } else {
                     read.push(source.to_string());
                 }
             }
-            let read = read.join(", ");
+            let space = if guard.is_empty() { "" } else { " " };
             return Some(format!(
-                "\t{{ {HIDDEN_ZERO_OF_16_BITS} {hidden}{guard}{space}{opcode} {read}; }}\n"
+                "\t{{ .reg .b32 %m1, %m2; {HIDDEN_ZERO}{}{hidden} {guard}{space}{opcode} {}; }}\n",
+                widened_zero("16"),
+                read.join(", ")
             ));
         }
         let [source] = sources else { return None };
         let was_integer = from.starts_with(['s', 'u']) || is_possible(source);
         let is_converted = opcode.starts_with("cvt.") && is_half(to) && is_untyped(target);
         (is_converted && was_integer).then(|| {
-            format!(
-                "\t{{ {HIDDEN_ZERO_OF_16_BITS} .reg .b16 %g1; {opcode} %g1, {source}; \
-                 or.b16 %g1, %g1, %k16; {guard}{space}mov.b16 {target}, %g1; }}\n"
-            )
+            let converted = format!("{opcode} %m16, {source};");
+            with_hidden_zero("16", &converted, guard, target)
         })
     }
 }
-
-/// Sets `%k16` to a zero that `ptxas` does not know.
-const HIDDEN_ZERO_OF_16_BITS: &str = ".reg .b32 %m1, %m2; .reg .b16 %k16; \
-    mov.u32 %m1, %lanemask_lt; mov.u32 %m2, %lanemask_eq; and.b32 %m1, %m1, %m2; \
-    cvt.u16.u32 %k16, %m1;";
 
 /// The comparison of floats that is false where this one is true.
 fn contrary(opcode: &str) -> Option<String> {
@@ -360,20 +352,25 @@ fn is_float(register: &str) -> bool {
     register.starts_with("%f") || register.starts_with("%h")
 }
 
+/// Sets `%m1` to a zero that `ptxas` does not know.
+const HIDDEN_ZERO: &str =
+    "mov.u32 %m1, %lanemask_lt; mov.u32 %m2, %lanemask_eq; and.b32 %m1, %m1, %m2;";
+
+/// Sets `%kWIDTH` to it.
+fn widened_zero(width: &str) -> String {
+    format!(" .reg .b{width} %k{width}; cvt.u{width}.u32 %k{width}, %m1;")
+}
+
 /// Sets a register to what `computed` sets `%mWIDTH` to, or a zero.
 fn with_hidden_zero(width: &str, computed: &str, guard: &str, target: &str) -> String {
     let (widened, zero) = match width {
         "32" => (String::new(), "%m1".to_owned()),
-        _ => (
-            format!(" .reg .b{width} %k{width}; cvt.u{width}.u32 %k{width}, %m1;"),
-            format!("%k{width}"),
-        ),
+        _ => (widened_zero(width), format!("%k{width}")),
     };
     let space = if guard.is_empty() { "" } else { " " };
     let value = format!("%m{width}");
     format!(
-        "\t{{ .reg .b32 %m1, %m2; .reg .b{width} {value}; mov.u32 %m1, %lanemask_lt; \
-         mov.u32 %m2, %lanemask_eq; and.b32 %m1, %m1, %m2;{widened} {computed} \
+        "\t{{ .reg .b32 %m1, %m2; .reg .b{width} {value}; {HIDDEN_ZERO}{widened} {computed} \
          or.b{width} {value}, {value}, {zero}; {guard}{space}mov.b{width} {target}, {value}; }}\n"
     )
 }
