@@ -113,7 +113,7 @@ where
         Groups {
             ends: gemm.group_ends(),
             count: gemm.products() as u32,
-            m: gemm.m as u32,
+            m: gemm.m.min(i32::MAX as usize) as u32, // no end is greater
             tile_cols: gemm.n.div_ceil(Cta::<CONSUMERS, SUMS>::BN) as u32,
             group: 0,
             row: 0,
