@@ -5,8 +5,6 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 
 use cust::stream::Stream;
-#[cfg(feature = "epilogues")]
-use gpu_kernels::epilogue::Compiled;
 use gpu_kernels::epilogue::{Epilogue, Fused};
 use gpu_kernels::spec::{DataType, Variant};
 
@@ -553,6 +551,32 @@ pub unsafe fn gemm_strided_batched<'a, 'b, 'c, T: MultipliesInto<C>, C: Element>
 /// ([`Context::prepare`] is for calls without an epilogue), and [`Context::with_kernel`] and what
 /// was tuned have no effect.
 ///
+/// The library's own kernels are compiled with a bias, and with a bias and an activation
+/// (`gpu_kernels::epilogue::Compiled`):
+///
+/// ```
+/// # #[cfg(feature = "epilogues")] {
+/// # use gpu_gemm::{Context, Device, gemm_fused};
+/// use gpu_gemm::gpu_kernels::epilogue::{Bias, Compiled, Relu, Then};
+///
+/// # let device = Device::simulator();
+/// # let context = Context::new(&device, 0)?;
+/// let (a, b) = (context.upload(&[1.0f32, 2.0])?, context.upload(&[3.0f32, -4.0])?);
+/// let bias = context.upload(&[-1.0f32, 1.0])?;
+/// let mut c = context.allocate(4)?;
+/// let relu = Then(Bias(bias.start()), Relu);
+/// let kernels = Compiled::kernels();
+/// // SAFETY: the buffers live until `download` has waited for the product.
+/// unsafe {
+///     gemm_fused(
+///         &context, kernels, relu, 1.0, &a, 1, 0, &b, 2, 0, 0.0, &mut c, 2, 0, 2, 2, 1, 1,
+///     )?;
+/// }
+/// assert_eq!(context.download(&c)?, [2.0, 0.0, 5.0, 0.0]);
+/// # }
+/// # Ok::<(), gpu_gemm::GemmError>(())
+/// ```
+///
 /// # Errors
 ///
 /// As for [`gemm_strided_batched`], and if no kernel of `kernels` multiplies the types on this
@@ -620,8 +644,8 @@ where
 
 /// `C = alpha * A * op(B[g]) + beta * C` for the rows of each of `groups` groups, in one launch: a
 /// mixture of experts, where rows are tokens, sorted by expert, and each expert has a B. A is
-/// `m x k`, C is `m x n`, and the matrices `op(B[g])` are `k x n`, each `stride_b` elements after the
-/// one before it.
+/// `m x k`, C is `m x n`, and the matrices `op(B[g])` are `k x n`, each `stride_b` elements after
+/// the one before it.
 ///
 /// `ends` has the row after the last of each group, in the context's memory, where another kernel
 /// may have written them: the host does not read them. The first group begins at row 0, and each
@@ -629,8 +653,8 @@ where
 /// touched. (`offs` of PyTorch's `_grouped_mm` are such ends.)
 ///
 /// There are kernels of [`Bf16`] and [`F16`], with a C of the same type, for Hopper, which the
-/// simulator runs, too: for an A that is not transposed, and rows of A and B that begin at multiples
-/// of 16 bytes. The workspace is not used.
+/// simulator runs, too: for an A that is not transposed, and rows of A and B that begin at
+/// multiples of 16 bytes. The workspace is not used.
 ///
 /// [`Bf16`]: crate::Bf16
 /// [`F16`]: crate::F16
@@ -694,72 +718,6 @@ where
             (c.into(), ldc, 0),
             Shape::new(m, n, k),
             groups,
-        )
-    }
-}
-
-/// [`gemm_fused`] with an epilogue that the library's own kernels are compiled with: [`Bias`], or
-/// `Then(Bias(..), Relu)`, `GeluTanh` or `Silu` in place of `Relu`.
-///
-/// ```
-/// # use gpu_gemm::{Context, Device, GemmError, gemm_with};
-/// use gpu_gemm::gpu_kernels::epilogue::{Bias, Relu, Then};
-///
-/// # let device = Device::simulator();
-/// # let context = Context::new(&device, 0)?;
-/// let (a, b) = (context.upload(&[1.0f32, 2.0])?, context.upload(&[3.0f32, -4.0])?);
-/// let bias = context.upload(&[-1.0f32, 1.0])?;
-/// let mut c = context.allocate(4)?;
-/// let epilogue = Then(Bias(bias.start()), Relu);
-/// // SAFETY: the buffers live until `download` has waited for the product.
-/// unsafe {
-///     gemm_with(&context, epilogue, 1.0, &a, 1, 0, &b, 2, 0, 0.0, &mut c, 2, 0, 2, 2, 1, 1)?;
-/// }
-/// assert_eq!(context.download(&c)?, [2.0, 0.0, 5.0, 0.0]);
-/// # Ok::<(), GemmError>(())
-/// ```
-///
-/// [`Bias`]: gpu_kernels::epilogue::Bias
-///
-/// # Errors
-///
-/// As for [`gemm_fused`]: the types are f32, bf16 and f16, each with a C of its own type.
-///
-/// # Safety
-///
-/// As for [`gemm_fused`]: the bias is null or has a number for each column of C.
-#[cfg(feature = "epilogues")]
-#[allow(clippy::too_many_arguments)] // BLAS's own
-pub unsafe fn gemm_with<'a, 'b, 'c, T, C, E>(
-    context: &Context<'_>,
-    epilogue: E,
-    alpha: f32,
-    a: impl Into<Input<'a, T>>,
-    lda: usize,
-    stride_a: usize,
-    b: impl Into<Input<'b, T>>,
-    ldb: usize,
-    stride_b: usize,
-    beta: f32,
-    c: impl Into<Output<'c, C>>,
-    ldc: usize,
-    stride_c: usize,
-    m: usize,
-    n: usize,
-    k: usize,
-    batch: usize,
-) -> Result<(), GemmError>
-where
-    T: MultipliesInto<C, Scalar = f32>,
-    C: Element<Scalar = f32>,
-    E: Compiled,
-{
-    let kernels = E::kernels();
-    // SAFETY: as the caller vouches.
-    unsafe {
-        gemm_fused(
-            context, kernels, epilogue, alpha, a, lda, stride_a, b, ldb, stride_b, beta, c, ldc,
-            stride_c, m, n, k, batch,
         )
     }
 }

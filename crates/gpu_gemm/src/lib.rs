@@ -4,8 +4,8 @@
 //! [`gemm`] multiplies row-major matrices of `f32`, `f64`, `i32`, [`Bf16`] or [`F16`], the last
 //! two also into a C of `f32`, in a device's memory: any shape, leading dimensions, alignment and
 //! transposes, with the kernel that was measured, or is predicted, to be the fastest.
-//! [`gemm_strided_batched`] computes many products of one shape, [`gemm_grouped`] those of groups of
-//! rows, each with a B of its own (a mixture of experts).
+//! [`gemm_strided_batched`] computes many products of one shape, [`gemm_grouped`] those of groups
+//! of rows, each with a B of its own (a mixture of experts).
 //!
 //! ```
 //! use gpu_gemm::{Context, Device, DeviceChoice, gemm};
@@ -73,8 +73,6 @@ pub use backend::{Allocated, Backend, Capacity, Mark, Space, Way, run};
 pub use buffer::Buffer;
 pub use call::{Batch, Call, Factor, Operand, Shape, Transpose, extent};
 pub use choose::{Choice, Chooser};
-#[cfg(feature = "epilogues")]
-pub use context::gemm_with;
 pub use context::{Context, WORKSPACE, gemm, gemm_fused, gemm_grouped, gemm_strided_batched};
 #[cfg(feature = "opencl")]
 pub use device::OpenClDevice;

@@ -63,8 +63,8 @@ pub(super) fn candidates(
     plans
 }
 
-/// The plan of a grouped product, whose groups are the call's batch; `None` if no kernel reads A and
-/// B as they are stored. The larger tile, unless half of its rows are more than a group has on
+/// The plan of a grouped product, whose groups are the call's batch; `None` if no kernel reads A
+/// and B as they are stored. The larger tile, unless half of its rows are more than a group has on
 /// average, or there would be fewer tiles than fit the device at once.
 pub(crate) fn grouped(data_type: DataType, call: Call, facts: &DeviceFacts) -> Option<Plan> {
     // SAFETY: `Context::enqueue_grouped` launches the plan with the ends of the groups.
