@@ -60,8 +60,8 @@ pub trait Epilogue<S = f32>: Copy {
     /// Is called before the elements of a part of a tile pass that is wholly within C: `at` is the
     /// first, and `at.count` the number of columns. Each thread of a warpgroup calls it with its
     /// number. It may [prefetch](At::prefetch_columns) what `apply` will load, and says how that is
-    /// aligned, so that `apply` need not ask for each pair: after [`Alignment::Pairs`] the functions
-    /// of [`At`] load pairs unasked, and at other addresses that is undefined.
+    /// aligned, so that `apply` need not ask for each pair: after [`Alignment::Pairs`] the
+    /// functions of [`At`] load pairs unasked, and at other addresses that is undefined.
     ///
     /// # Safety
     ///

@@ -271,9 +271,9 @@ where
         sums
     }
 
-    /// A consumer releases the stages of a tile of which it has no rows. Only its first thread waits
-    /// for them: the others must not wait for later stages before that has returned, since a barrier
-    /// in shared memory tells apart no more than two phases.
+    /// A consumer releases the stages of a tile of which it has no rows. Only its first thread
+    /// waits for them: the others must not wait for later stages before that has returned, since a
+    /// barrier in shared memory tells apart no more than two phases.
     #[inline(always)]
     pub unsafe fn release(&self, iterations: usize, thread: usize, at: &mut Ring) {
         for _ in 0..iterations {

@@ -134,8 +134,8 @@ struct Number {
     exponent: i32,
 }
 
-/// A row of A or a column of B: values and exponents in arrays of their own, read four at a time, so
-/// that the compiler uses vector instructions. The depth is a multiple of 4.
+/// A row of A or a column of B: values and exponents in arrays of their own, read four at a time,
+/// so that the compiler uses vector instructions. The depth is a multiple of 4.
 pub(super) struct Factors {
     values: [f64; 16],
     exponents: [i32; 16],
