@@ -66,46 +66,37 @@ impl<Auto> Rung<Auto> {
 }
 
 impl Asked {
-    /// The rung that multiplies matrices of this layout; `None` if no kernel can.
+    /// The rung that multiplies matrices of this layout, compiled with the epilogue if there is
+    /// one; `None` if no kernel can.
     pub fn rung(
         self,
         chooser: &Chooser,
         data_type: impl Into<DataType>,
         call: Call,
+        epilogue: Option<Epilogue>,
     ) -> Option<Rung> {
-        Some(match self {
-            Rung::Gpu(choice) => Rung::Gpu(choice),
-            Rung::Cpu(algorithm) => Rung::Cpu(algorithm),
-            Rung::Auto(()) => Rung::Auto(chooser.choose_for(data_type, call)?),
+        let data_type = data_type.into();
+        let fused = epilogue.map(Epilogue::variants);
+        Some(match (self, fused) {
+            (Rung::Gpu(choice), None) => Rung::Gpu(choice),
+            (Rung::Gpu(choice), Some(fused)) => {
+                let is_it = |one: &&Variant| {
+                    one.name == choice.variant.name && one.types.data_type() == data_type
+                };
+                let variant = fused.iter().find(is_it)?;
+                Rung::Gpu(Choice { variant, ..choice })
+            }
+            (Rung::Auto(()), None) => Rung::Auto(chooser.choose_for(data_type, call)?),
+            (Rung::Auto(()), Some(fused)) => {
+                Rung::Auto(chooser.choose_fused(fused, data_type, call)?)
+            }
+            (Rung::Cpu(algorithm), None) => Rung::Cpu(algorithm),
+            (Rung::Cpu(_), Some(_)) => return None,
         })
     }
 }
 
 impl Rung {
-    /// The same kernel with an epilogue; for `auto`, the kernel with it that suits the call. `None`
-    /// if there is none.
-    pub fn with_epilogue(
-        self,
-        epilogue: Epilogue,
-        chooser: &Chooser,
-        data_type: DataType,
-        call: Call,
-    ) -> Option<Rung> {
-        let variants = epilogue.variants();
-        let of_type = |one: &&Variant| one.types.data_type() == data_type;
-        match self {
-            Rung::Gpu(choice) => {
-                let mut variants = variants.iter().filter(of_type);
-                let variant = variants.find(|one| one.name == choice.variant.name)?;
-                Some(Rung::Gpu(Choice { variant, ..choice }))
-            }
-            Rung::Auto(_) => chooser
-                .choose_fused(variants, data_type, call)
-                .map(Rung::Auto),
-            Rung::Cpu(_) => None,
-        }
-    }
-
     /// The sizes at which its work is cut, where mistakes are likely.
     pub fn tile(self) -> Tile {
         match self {

@@ -288,7 +288,9 @@ mod tests {
             let default = names(&[default_for(data_type)], data_type);
             assert!(default.is_ok(), "{default:?}");
             let call = Storage::COMPACT.call(Shape::cube(100), data_type.inputs);
-            let rung = Asked::Auto(()).rung(&chooser, data_type, call).unwrap();
+            let rung = Asked::Auto(())
+                .rung(&chooser, data_type, call, None)
+                .unwrap();
             let types = rung.choice().map(|choice| choice.variant.types.data_type());
             assert_eq!((rung.name(), types), ("auto", Some(data_type)));
         }

@@ -61,7 +61,8 @@ impl Plan {
     fn request(&self, chooser: &Chooser, shape: Shape) -> Request {
         let data_type = self.request.data_type;
         let call = self.request.storage.call(shape, data_type.inputs);
-        let rung = |asked: &Asked| asked.rung(chooser, data_type, call);
+        let epilogue = self.request.epilogue;
+        let rung = |asked: &Asked| asked.rung(chooser, data_type, call, epilogue);
         Request {
             rungs: self.asked.iter().filter_map(rung).collect(),
             shape,

@@ -108,14 +108,14 @@ fn write_size(results: &Results, size: &Size, out: &mut dyn Write) -> io::Result
     Ok(())
 }
 
-/// Alpha, beta and leading dimensions, unless they have their defaults.
+/// Alpha, beta, the epilogue and leading dimensions, unless they have their defaults.
 fn factors(record: &Record) -> String {
     let Record { alpha, beta, .. } = record;
     let factors = match (*alpha, *beta) {
         (1.0, 0.0) => String::new(),
         _ => format!(", alpha {alpha}, beta {beta}"),
     };
-    factors + &record.layout()
+    factors + &record.epilogue_note() + &record.layout()
 }
 
 /// The state of the GPU during the runs, if it is known.

@@ -5,11 +5,11 @@ use std::io::{self, Write};
 use clap::{CommandFactory, Parser, Subcommand};
 use clap_complete::Shell;
 
+use super::fused::EpilogueArguments;
 use super::matrices::{MatrixArguments, ProblemArguments};
 use super::native::NativeArguments;
 use super::running::Running;
 use super::{bench, environment, explain, opencl, ptx, tune};
-use crate::epilogue::Epilogue;
 use crate::report::Format;
 
 const EXIT_CODES: &str = "Exit codes: 0 if every result is proven right (and for --list and doctor); 1 if one is wrong \
@@ -47,10 +47,8 @@ pub struct Arguments {
     #[command(flatten)]
     pub(super) problem: ProblemArguments,
 
-    /// What kernels do to each element of C before they store it; `bias` adds an integer for each
-    /// column, and gelu is that by tanh, as cublasLt's
-    #[arg(long, value_enum)]
-    pub(super) epilogue: Option<Epilogue>,
+    #[command(flatten)]
+    pub(super) fused: EpilogueArguments,
 
     /// How to write the report
     #[arg(long, value_enum, default_value_t = Format::Table)]

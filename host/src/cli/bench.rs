@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::exit::{FAILED, PROVEN, Stop, failed, finish, note, noted, usage};
+use super::fused::EpilogueArguments;
 use super::native::NativeArguments;
 use super::operands::OperandArguments;
 use super::running::{self, Running};
@@ -25,7 +26,7 @@ use gpu_gemm::{Chooser, DataType, Device, Shape};
 pub(super) struct Arguments {
     /// Kernels, variants or CPU rungs to run, `all`, `cpu`, a pattern such as `async-*`, or `auto`
     /// for the kernel that suits each shape; `--list` shows them [default: all; auto with
-    /// `--preset shapes`]
+    /// `--preset shapes` and with `--epilogue`]
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     kernel: Vec<String>,
 
@@ -48,6 +49,9 @@ pub(super) struct Arguments {
 
     #[command(flatten)]
     operands: OperandArguments,
+
+    #[command(flatten)]
+    fused: EpilogueArguments,
 
     #[command(flatten)]
     running: Running,
@@ -84,6 +88,7 @@ pub(super) fn bench(
     let kernels: Vec<String> = match (arguments.preset, &arguments.kernel[..]) {
         (Some(Preset::Report), _) => preset::kernels().map(String::from).collect(),
         (Some(Preset::Shapes), []) => vec![AUTO.to_string()],
+        (None, []) if arguments.fused.epilogue.is_some() => vec![AUTO.to_string()],
         (None, []) => vec!["all".to_string()],
         (_, names) => names.to_vec(),
     };
@@ -123,6 +128,9 @@ fn bench_asked(
     let chooser = noted(Chooser::of(device), notes);
     let chooser = arguments.running.math.chooser(chooser);
     let files = exports.open(preset).map_err(failed)?;
+    let asked = arguments
+        .fused
+        .able(asked, &arguments.kernel, (data_type, device), notes)?;
     let plan = Plan {
         asked: running::runnable(asked, device, notes)?,
         targets: targets(arguments, device, notes),
@@ -138,6 +146,7 @@ fn bench_asked(
             baseline: arguments.running.baseline,
             tensor_cores: true,
             cpu: arguments.native.settings(),
+            epilogue: arguments.fused.epilogue,
             ..Request::new(
                 Vec::new(),
                 data_type,

@@ -5,6 +5,7 @@ mod bench;
 pub mod environment;
 pub mod exit;
 mod explain;
+mod fused;
 pub mod matrices;
 mod multiply;
 pub mod native;

@@ -7,14 +7,13 @@ use super::arguments::Arguments;
 use super::exit::{FAILED, PROVEN, Stop, failed, finish, note, noted, usage};
 use super::matrices::{default_size, matrices};
 use super::running::{self, Math};
-use crate::epilogue::Epilogue;
 use crate::measure::cublas;
 use crate::output::{self, Output};
-use crate::prove::{self, Baseline, EvaluateError, Request};
+use crate::prove::{self, EvaluateError, Request};
 use crate::report::{Format, Report};
-use crate::rung::{AUTO, Asked, Rung};
+use crate::rung::{AUTO, Asked};
 use crate::select;
-use gpu_gemm::{Chooser, DataType, Device, DeviceChoice};
+use gpu_gemm::{Chooser, Device, DeviceChoice};
 
 pub(super) fn multiply(
     arguments: &Arguments,
@@ -25,7 +24,7 @@ pub(super) fn multiply(
     let matrices = matrices(&arguments.problem, &arguments.matrices, of_kernels)?;
     let data_type = matrices.data_type;
     let names = match &arguments.kernel[..] {
-        [] if arguments.epilogue.is_some() => &[AUTO.to_string()],
+        [] if arguments.fused.epilogue.is_some() => &[AUTO.to_string()],
         [] => &[select::default_for(data_type).to_string()],
         names => names,
     };
@@ -48,7 +47,7 @@ pub(super) fn multiply(
     }
     let (device, _) = arguments.running.device_for(&asked);
     let with_cublas = matches!(device, DeviceChoice::Auto | DeviceChoice::Cuda(_))
-        && arguments.running.baseline != Baseline::None;
+        && arguments.running.baseline != prove::Baseline::None;
     let opened = thread::scope(|scope| {
         if with_cublas {
             // cuBLAS has hundreds of megabytes: it is read from disk while the driver starts.
@@ -60,28 +59,13 @@ pub(super) fn multiply(
     let size = default_size(&asked, &opened.device);
     let shape = arguments.problem.shape(&matrices.source, size);
     let call = storage.call(shape, data_type.inputs);
-    let asked = running::runnable(asked, &opened.device, notes)?;
+    let (fused, device) = (arguments.fused, &opened.device);
+    let asked = fused.able(asked, names, (data_type, device), notes)?;
+    let asked = running::runnable(asked, device, notes)?;
     let chooser = math.chooser(noted(Chooser::of(&opened.device), notes));
-    let rung = |asked: &Asked| asked.rung(&chooser, data_type, call);
-    let mut rungs: Vec<Rung> = asked.iter().filter_map(rung).collect();
-    if let Some(epilogue) = arguments.epilogue {
-        if opened.device.several().is_some() || opened.device.backend() == "opencl" {
-            return Err(usage(
-                "--epilogue runs on one GPU or in the simulator: name one by `--device`, such as `--device sim`.",
-            ));
-        }
-        if arguments.running.baseline.needs_gpu() {
-            return Err(usage(
-                "No library is timed beside --epilogue: leave out --baseline.",
-            ));
-        }
-        for rung in &mut rungs {
-            let fused = rung.with_epilogue(epilogue, &chooser, data_type, call);
-            *rung = fused.ok_or_else(|| no_epilogue(epilogue, rung.name(), data_type))?;
-        }
-    }
+    let rung = |asked: &Asked| asked.rung(&chooser, data_type, call, fused.epilogue);
     let request = Request {
-        rungs,
+        rungs: asked.iter().filter_map(rung).collect(),
         data_type,
         shape,
         alpha: arguments.problem.operands.alpha,
@@ -92,11 +76,8 @@ pub(super) fn multiply(
         corner: options.show,
         effort: arguments.running.effort(),
         origin: arguments.running.origin(&opened.device)?,
-        baseline: match arguments.epilogue {
-            Some(_) => Baseline::None,
-            None => arguments.running.baseline,
-        },
-        epilogue: arguments.epilogue,
+        baseline: arguments.running.baseline,
+        epilogue: fused.epilogue,
         tensor_cores: math == Math::Tf32,
         cpu: arguments.native.settings(),
     };
@@ -116,22 +97,6 @@ pub(super) fn multiply(
         false => conclude(&report, result, arguments.format, out, notes),
     };
     Ok(code.max(written))
-}
-
-/// The error for a kernel that is not compiled with an epilogue.
-fn no_epilogue(epilogue: Epilogue, kernel: &str, data_type: DataType) -> Stop {
-    let variants = epilogue.variants().iter();
-    let of_type = variants.filter(|one| one.types.data_type() == data_type);
-    let names: Vec<&str> = of_type.map(|one| one.name).collect();
-    usage(match names.is_empty() {
-        true => {
-            format!("--epilogue takes f32, bf16 and f16, not {data_type}: choose one by `--dtype`.")
-        }
-        false => format!(
-            "Kernel `{kernel}` is not compiled with an epilogue. In {data_type} these are: auto, {}.",
-            names.join(", ")
-        ),
-    })
 }
 
 /// Puts the requested file in place, if its content is proven right.

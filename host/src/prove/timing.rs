@@ -75,8 +75,11 @@ pub(super) fn time<T: Number>(
     progress.doing("timing".to_string());
     let all: Vec<&Cublas<'_>> = yardsticks.iter().collect();
     let mut compared = time_in_turns(task, judge, resident, &all, &mut kernels);
-    // cublasLt is left out where it proposes no algorithm, unless it alone was asked for.
-    if let Err(EvaluateError::Measure(MeasureError::Cublas(CublasError::NoAlgorithm))) = compared
+    // cublasLt is left out where it proposes no algorithm or has no such epilogue, unless it alone
+    // was asked for.
+    if let Err(EvaluateError::Measure(MeasureError::Cublas(
+        CublasError::NoAlgorithm | CublasError::NoSuchEpilogue(_),
+    ))) = compared
         && request.baseline != Baseline::CublasLt
     {
         let others: Vec<_> = all.into_iter().filter(|one| !one.is_lt()).collect();

@@ -195,6 +195,12 @@ impl Record {
         [a, b, self.n]
     }
 
+    /// The epilogue, for people, after a comma; else empty.
+    pub fn epilogue_note(&self) -> String {
+        let epilogue = self.epilogue.as_ref();
+        epilogue.map_or_else(String::new, |of| format!(", epilogue {of}"))
+    }
+
     /// The transposes, leading dimensions and batch size that are not the defaults, for people,
     /// after a comma; else empty.
     pub fn layout(&self) -> String {

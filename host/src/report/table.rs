@@ -16,8 +16,7 @@ pub(super) fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     if let Some(first) = report.results.first() {
         let (shape, dtype, layout) = (first.shape(), &first.dtype, first.layout());
         let (alpha, beta, seed) = (first.alpha, first.beta, first.seed);
-        let epilogue = first.epilogue.as_ref();
-        let epilogue = epilogue.map_or_else(String::new, |of| format!(", epilogue {of}"));
+        let epilogue = first.epilogue_note();
         writeln!(
             out,
             "shape   {shape} (m x n x k) of {dtype}, alpha {alpha}, beta {beta}{epilogue}, seed {seed}{layout}"

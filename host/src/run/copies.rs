@@ -1,6 +1,7 @@
 //! The matrices of a problem as passed to kernels, and copies of them in device memory.
 
 use std::borrow::Cow;
+use std::ffi::c_void;
 use std::ptr;
 
 use gpu_gemm::gpu_kernels::spec::Allocation;
@@ -9,6 +10,7 @@ use gpu_gemm::{Backend, Batch, DeviceError, Product, Shape, Stored, Transpose};
 use super::error::RunError;
 use super::guard::Guarded;
 use crate::data::{Matrix, Number, Placement, Problem, ProblemError, by_inputs};
+use crate::epilogue::Epilogue;
 
 /// Copies of a problem's matrices, each between guard bands, for any type of A and B.
 pub(crate) trait Copies<T: Number> {
@@ -20,6 +22,10 @@ pub(crate) trait Copies<T: Number> {
 
     /// The product of the copies with this number.
     fn product(&self, number: usize) -> Product;
+
+    /// The address of the epilogue's bias in the type of C, as libraries want it; null if there is
+    /// none.
+    fn bias_of_c(&self) -> *const c_void;
 
     /// Sets C of this copy to the problem's C again.
     fn restore_c(&mut self, backend: &dyn Backend, number: usize) -> Result<(), DeviceError>;
@@ -64,14 +70,10 @@ fn none_as<'a, Input: Number, T: Number>(
         b,
         c,
         copies: Vec::new(),
-        bias: match problem.epilogue {
-            Some(epilogue) => {
-                let columns = problem.shape().n;
-                let bias = Matrix::from_elements(1, columns, |_, col| epilogue.bias(col))?;
-                Some((bias, None))
-            }
-            None => None,
-        },
+        bias: problem
+            .epilogue
+            .map(|epilogue| Bias::new(epilogue, problem.shape().n))
+            .transpose()?,
     }))
 }
 
@@ -93,8 +95,28 @@ struct OnDevice<'a, Input: Number, T: Number> {
     b: Cow<'a, Matrix<Input>>,
     c: Cow<'a, Matrix<T>>,
     copies: Vec<(Guarded<Input>, Guarded<Input>, Guarded<T>)>,
-    /// The bias of the epilogue, if the problem has one, and the copy of all.
-    bias: Option<(Matrix<f32>, Option<Guarded<f32>>)>,
+    /// The bias of the epilogue, if the problem has one.
+    bias: Option<Bias<T>>,
+}
+
+/// An epilogue's bias, in f32 for kernels and in the type of C for libraries, and copies of both.
+struct Bias<T: Number> {
+    of_f32: Matrix<f32>,
+    of_c: Matrix<T>,
+    copies: Option<(Guarded<f32>, Guarded<T>)>,
+}
+
+impl<T: Number> Bias<T> {
+    fn new(epilogue: Epilogue, columns: usize) -> Result<Bias<T>, ProblemError> {
+        let of = |col| epilogue.bias(col);
+        Ok(Bias {
+            of_f32: Matrix::from_elements(1, columns, |_, col| of(col))?,
+            of_c: Matrix::from_elements(1, columns, |_, col| {
+                T::from_scalar(of(col).into()).unwrap_or_default()
+            })?,
+            copies: None,
+        })
+    }
 }
 
 impl<Input: Number, T: Number> Copies<T> for OnDevice<'_, Input, T> {
@@ -118,8 +140,9 @@ impl<Input: Number, T: Number> Copies<T> for OnDevice<'_, Input, T> {
             };
             self.copies.push(copy);
         }
-        if let Some((bias, copy @ None)) = &mut self.bias {
-            *copy = Some(Guarded::upload(backend, bias)?);
+        if let Some(bias) = self.bias.as_mut().filter(|bias| bias.copies.is_none()) {
+            let of_f32 = Guarded::upload(backend, &bias.of_f32)?;
+            bias.copies = Some((of_f32, Guarded::upload(backend, &bias.of_c)?));
         }
         Ok(())
     }
@@ -156,12 +179,22 @@ impl<Input: Number, T: Number> Copies<T> for OnDevice<'_, Input, T> {
                 ],
             },
             epilogue: problem.epilogue.map(|epilogue| {
-                let bias = self.bias.as_ref();
-                let start = bias.and_then(|(bias, copy)| Some(copy.as_ref()?.start(bias)));
-                epilogue.fusion(start.unwrap_or(ptr::null_mut()).cast())
+                let bias = self.bias.as_ref().and_then(|bias| {
+                    let (copy, _) = bias.copies.as_ref()?;
+                    Some(copy.start(&bias.of_f32))
+                });
+                epilogue.fusion(bias.unwrap_or(ptr::null_mut()).cast())
             }),
             first: [0; 2],
         }
+    }
+
+    fn bias_of_c(&self) -> *const c_void {
+        let bias = self.bias.as_ref().and_then(|bias| {
+            let (_, copy) = bias.copies.as_ref()?;
+            Some(copy.start(&bias.of_c).cast_const().cast())
+        });
+        bias.unwrap_or(ptr::null())
     }
 
     fn restore_c(&mut self, backend: &dyn Backend, number: usize) -> Result<(), DeviceError> {

@@ -6,9 +6,10 @@ use std::fs;
 
 use gpu_gemm::device::compiled;
 use gpu_gemm::gpu_kernels::naive;
-use gpu_gemm::{DataType, Device, DeviceChoice, Shape, Transpose};
+use gpu_gemm::{DataType, Device, DeviceChoice, ElementType, Shape, Transpose};
 use host::bench::Results;
 use host::data::{Data, Matrix, Number, Problem, Storage};
+use host::epilogue::Epilogue;
 use host::measure::Effort;
 use host::measure::cublas::{Cublas, Interface, Precision};
 use host::measure::gpu::{Contender, measure};
@@ -402,16 +403,36 @@ fn multiplied_by_cublas<T: Number>(data_type: DataType) {
         let data = Data::SmallIntegers { largest: 2 };
         let scalars = [2, -1].map(T::from_integer).into();
         let problem = Problem::<T>::random_as(inputs, shape, storage, data, 1, scalars).unwrap();
-        let mut check = |_, c: Matrix<T>| {
-            verify::each_product(&problem, &c, |_, problem, c| {
-                verify::exact(problem, c, tile, Coverage::Full)
-            })
-            .unwrap();
+        let measured = |problem: &Problem<T>, contenders: &[Contender<'_>]| {
+            let mut check = |_, c: Matrix<T>| {
+                verify::each_product(problem, &c, |_, problem, c| {
+                    verify::exact(problem, c, tile, Coverage::Full)
+                })
+                .unwrap();
+            };
+            let mut resident = Resident::new(&opened, problem);
+            let effort = Effort::of(1, None);
+            measure(&mut resident, contenders, effort, &|_| (), &mut check).map(drop)
         };
-        let contenders = both.each_ref().map(Contender::Cublas);
-        let effort = Effort::of(1, None);
-        let mut resident = Resident::new(&opened, &problem);
-        measure(&mut resident, &contenders, effort, &|_| (), &mut check).unwrap();
+        measured(&problem, &both.each_ref().map(Contender::Cublas)).unwrap();
+        if T::TYPE != ElementType::F32 {
+            continue;
+        }
+        let [cublas, lt] = &both;
+        for (contender, epilogue, library) in [
+            (lt, Epilogue::BiasRelu, None),
+            (lt, Epilogue::Silu, Some("cublasLt")),
+            (cublas, Epilogue::Bias, Some("cuBLAS")),
+        ] {
+            let problem = Problem {
+                epilogue: Some(epilogue),
+                ..problem.clone()
+            };
+            let refused = measured(&problem, &[Contender::Cublas(contender)]).err();
+            let why =
+                library.map(|name| format!("{name} has no such epilogue: leave out --baseline."));
+            assert_eq!(refused.map(|error| error.to_string()), why);
+        }
     }
 }
 

@@ -286,6 +286,22 @@ fn an_interrupt_keeps_the_sizes_that_are_finished() {
 }
 
 #[test]
+fn kernels_with_an_epilogue_are_those_of_auto_by_default() {
+    let folder = tempfile::tempdir().unwrap();
+    let arguments = format!("--sizes 20,40 --dtype bf16 --epilogue bias+gelu {FILES}");
+    let table = bench(folder.path(), &arguments).succeeded();
+    assert_contains(
+        &table,
+        &["20 x 20 x 20 (m x n x k) of bf16, epilogue bias+gelu"],
+    );
+    let results = results(folder.path());
+    assert!(results.all_proven());
+    assert_eq!(results.kernels(), ["auto"]);
+    let epilogue = results.sizes[1].results[0].epilogue.as_deref();
+    assert_eq!(epilogue, Some("bias+gelu"));
+}
+
+#[test]
 fn a_file_on_standard_output_is_alone_there() {
     let ended = bench(
         Path::new("."),

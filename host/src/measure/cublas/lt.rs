@@ -9,6 +9,7 @@ use cust::memory::DeviceBuffer;
 use super::column_major::ColumnMajor;
 use super::precision::Precision;
 use super::status::{CublasError, Handle, succeeded};
+use crate::epilogue::Epilogue;
 use crate::measure::library::Loaded;
 
 /// The workspace that algorithms may use.
@@ -69,6 +70,10 @@ struct Heuristic {
 
 /// `CUBLASLT_MATMUL_DESC_TRANSA` and `_TRANSB`.
 const DESCRIPTION_TRANSPOSES: [c_int; 2] = [3, 4];
+/// `CUBLASLT_MATMUL_DESC_EPILOGUE` and `_BIAS_POINTER`: the bias has the type of the result, and
+/// an element for each of its rows, which in row-major order are columns.
+const DESCRIPTION_EPILOGUE: c_int = 7;
+const DESCRIPTION_BIAS: c_int = 8;
 /// `CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT` and `_STRIDED_BATCH_OFFSET`.
 const LAYOUT_PRODUCTS: c_int = 5;
 const LAYOUT_STRIDE: c_int = 6;
@@ -77,6 +82,33 @@ const PREFERENCE_WORKSPACE: c_int = 1;
 const PREFERENCE_ALIGNMENTS: [c_int; 4] = [5, 6, 7, 8];
 /// `CUBLAS_STATUS_NOT_SUPPORTED`: there is no algorithm.
 const NOT_SUPPORTED: c_int = 15;
+
+/// An epilogue as cublasLt has it, and the address of its bias, if it has one.
+#[derive(Clone, Copy, Debug)]
+pub struct LtEpilogue {
+    /// A `cublasLtEpilogue_t`.
+    number: c_int,
+    bias: *const c_void,
+}
+
+impl LtEpilogue {
+    /// # Errors
+    ///
+    /// cublasLt has no such epilogue.
+    pub fn new(epilogue: Epilogue, bias: *const c_void) -> Result<LtEpilogue, CublasError> {
+        let number = match epilogue {
+            Epilogue::Relu => 2,
+            Epilogue::Bias => 4,
+            Epilogue::BiasRelu => 6,
+            Epilogue::Gelu => 32,
+            Epilogue::BiasGelu => 36,
+            Epilogue::Silu | Epilogue::BiasSilu => {
+                return Err(CublasError::NoSuchEpilogue("cublasLt"));
+            }
+        };
+        Ok(LtEpilogue { number, bias })
+    }
+}
 
 /// cublasLt's functions, and the memory that its algorithms may use.
 pub struct Lt {
@@ -121,7 +153,7 @@ impl Lt {
         &self,
         handle: Handle,
         precision: Precision,
-        product: &ColumnMajor,
+        (product, epilogue): (&ColumnMajor, Option<LtEpilogue>),
         alignments: [u32; 3],
     ) -> Result<LtProduct<'_>, CublasError> {
         if product.sides.contains(&0) {
@@ -135,6 +167,10 @@ impl Lt {
         })?;
         for (attribute, operation) in DESCRIPTION_TRANSPOSES.into_iter().zip(product.operations) {
             description.set(self.set_description, attribute, operation)?;
+        }
+        if let Some(LtEpilogue { number, bias }) = epilogue {
+            description.set(self.set_description, DESCRIPTION_EPILOGUE, number)?;
+            description.set(self.set_description, DESCRIPTION_BIAS, bias)?;
         }
         let mut layouts = Vec::new();
         for (index, [rows, columns]) in product.stored().into_iter().enumerate() {

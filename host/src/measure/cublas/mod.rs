@@ -4,7 +4,7 @@
 //! Each is called as programs call it by default. cuBLAS is `cublasGemmEx` in its default math
 //! mode, which for f32 and f64 is IEEE arithmetic, and for 16 bits allows reductions in 16 bits,
 //! as PyTorch does. cublasLt (`lt`) is the fastest of the first eight algorithms that its
-//! heuristics propose, with a workspace of 64 MiB.
+//! heuristics propose, with a workspace of 64 MiB. It alone has epilogues.
 
 mod column_major;
 mod lt;
@@ -20,10 +20,11 @@ use std::sync::OnceLock;
 use gpu_gemm::{CudaDevice, Product, Scalar};
 
 use self::column_major::ColumnMajor;
-use self::lt::{Lt, LtProduct};
+use self::lt::{Lt, LtEpilogue, LtProduct};
 use self::status::{Handle, succeeded};
 use super::library::Loaded;
 use super::places;
+use crate::epilogue::Epilogue;
 pub use precision::{Interface, Precision, is_on_tensor_cores, is_tf32, lt_mark, title};
 pub use status::CublasError;
 
@@ -149,19 +150,29 @@ impl<'device> Cublas<'device> {
         matches!(self.calls, Calls::CublasLt(_))
     }
 
-    /// A product, ready to be launched on matrices with the same layout and alignment.
+    /// A product, ready to be launched on matrices with the same layout and alignment; with an
+    /// epilogue, whose bias is at this address.
     ///
     /// # Errors
     ///
     /// There is no function or no algorithm for it, or it is too large.
-    pub(crate) fn prepare(&self, product: &Product) -> Result<Prepared<'_>, CublasError> {
+    pub(crate) fn prepare(
+        &self,
+        product: &Product,
+        epilogue: Option<(Epilogue, *const c_void)>,
+    ) -> Result<Prepared<'_>, CublasError> {
         let column_major = ColumnMajor::new(product)?;
         let lt = match &self.calls {
+            Calls::Cublas { .. } if epilogue.is_some() => {
+                return Err(CublasError::NoSuchEpilogue("cuBLAS"));
+            }
             Calls::Cublas { .. } => None,
             Calls::CublasLt(lt) => {
                 let matrices = [product.b, product.a, product.c];
                 let alignments = matrices.map(|stored| lt::alignment(stored.start as usize));
-                Some(lt.product(self.handle, self.precision, &column_major, alignments)?)
+                let epilogue = epilogue.map(|(epilogue, bias)| LtEpilogue::new(epilogue, bias));
+                let product = (&column_major, epilogue.transpose()?);
+                Some(lt.product(self.handle, self.precision, product, alignments)?)
             }
         };
         Ok(Prepared {

@@ -25,6 +25,8 @@ pub enum CublasError {
     },
     #[error("cuBLAS does not multiply {0}.")]
     NoSuchType(DataType),
+    #[error("{0} has no such epilogue: leave out --baseline.")]
+    NoSuchEpilogue(&'static str),
     #[error("cublasLt proposes no algorithm for this product.")]
     NoAlgorithm,
     #[error("cuBLAS takes dimensions of up to 2147483647 only.")]

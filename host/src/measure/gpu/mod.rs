@@ -112,7 +112,11 @@ pub fn measure<T: Number>(
                 assert_eq!(*plan.call(), product.call(), "a plan of this product");
                 Work::Kernel(plan)
             }
-            Contender::Cublas(cublas) => Work::Cublas(cublas.prepare(&product)?),
+            Contender::Cublas(cublas) => {
+                let bias = resident.copies(copies).bias_of_c();
+                let epilogue = problem.epilogue.map(|epilogue| (epilogue, bias));
+                Work::Cublas(cublas.prepare(&product, epilogue)?)
+            }
         };
         runners.push(Runner {
             name: contender.name(),

@@ -348,7 +348,8 @@ extern "C" fn cublasLtMatmul(
     };
     with_handle(handle, |handle| assert_eq!(handle.stream, stream));
     let attribute = |index: i32| layouts.map(|layout| layout.attributes[&index]);
-    Product {
+    let products = attribute(5)[0];
+    let status = Product {
         name: "matmul",
         handle,
         transposes,
@@ -358,9 +359,28 @@ extern "C" fn cublasLtMatmul(
         leading: layouts.map(|layout| layout.made[3] as i32),
         types: layouts.map(|layout| layout.made[0] as i32),
         strides: attribute(6),
-        products: attribute(5)[0] as i32,
+        products: products as i32,
         compute: operation.made[0] as i32,
         time: ("cublaslt_ns", times),
     }
-    .run()
+    .run();
+    match operation.attributes.get(&7) {
+        Some(&epilogue) if status == 0 => {
+            assert_eq!(epilogue, 6, "the fake knows only a bias and relu");
+            let (bias, leading, stride) = (operation.attributes[&8] as u64, layouts[2].made[3], attribute(6)[2]);
+            cublas(|gpu| {
+                let element = |start: u64, index: i64| gpu.memory(start + 4 * index as u64, 4).cast::<f32>();
+                let columns = (0..products).flat_map(|product| (0..n).map(move |column| product * stride + column * leading));
+                for (first, row) in columns.flat_map(|first| (0..m).map(move |row| (first, row))) {
+                    // SAFETY: the bias has an element for each row, and the product wrote these of f32.
+                    unsafe {
+                        let of_c = element(c, first + row);
+                        *of_c = (*of_c + *element(bias, row)).max(0.0);
+                    }
+                }
+                Ok(())
+            })
+        }
+        _ => status,
+    }
 }
