@@ -58,10 +58,10 @@ fn play_build_script(crate_folder: &Path) -> ExitCode {
     }
 }
 
-/// Tests by their names, ignored or not.
+/// Tests by a prefix and their names, ignored or not.
 macro_rules! trials {
-    ($ignored:expr; $($test:ident),* $(,)?) => {
-        vec![$(Trial::test(stringify!($test), $test).with_ignored_flag($ignored)),*]
+    ($prefix:literal, $ignored:expr; $($test:ident),* $(,)?) => {
+        vec![$(Trial::test(concat!($prefix, stringify!($test)), $test).with_ignored_flag($ignored)),*]
     };
 }
 
@@ -76,7 +76,7 @@ fn run_tests() -> ExitCode {
         eprintln!("The tests that need libNVVM are ignored. {error}");
     }
     let mut all = trials![
-        missing.is_some();
+        "", missing.is_some();
         a_kernel_becomes_ptx_for_every_dialect,
         a_kernel_that_uses_cuda_std_becomes_ptx,
         a_barrier_between_setting_and_testing_a_flag_stands_once,
@@ -113,20 +113,22 @@ fn run_tests() -> ExitCode {
         every_build_looks_for_a_missing_libnvvm_again,
     ];
     all.extend(trials![
-        false;
+        "", false;
         a_missing_libnvvm_is_an_error,
         a_missing_libnvvm_that_is_optional_makes_an_empty_file_and_says_why,
         ptx_that_is_not_wanted_makes_an_empty_file_without_a_warning,
         a_folder_without_a_crate_is_an_error,
     ]);
-    // It compiles both crates for the host, too. `cargo test -- --ignored exhaustive` runs it.
+    // Those that take long. `cargo test -- --ignored exhaustive` runs them.
     if missing.is_none() {
-        let name = "exhaustive::kernels_may_use_the_types_of_half_and_glam";
-        let test = Trial::test(name, kernels_may_use_the_types_of_half_and_glam);
-        all.push(test.with_ignored_flag(true));
-        let name = "exhaustive::chains_of_remainders_take_libnvvm_seconds";
-        let test = Trial::test(name, chains_of_remainders_take_libnvvm_seconds);
-        all.push(test.with_ignored_flag(true));
+        let exhaustive = trials![
+            "exhaustive::", true;
+            kernels_may_use_the_types_of_half_and_glam,
+            chains_of_remainders_take_libnvvm_seconds,
+            device_code_knows_every_architecture,
+            kernels_of_every_kind_are_compiled_apart_or_together,
+        ];
+        all.extend(exhaustive);
     }
     let target = match tempfile::tempdir() {
         Ok(folder) => folder,
@@ -557,8 +559,31 @@ fn a_copied_call_of_a_function_with_a_barrier_is_an_error() -> Result<(), Failed
     Ok(())
 }
 
-/// In rust-cuda's features, and in our own `cfg`.
 fn device_code_knows_the_architecture_it_is_compiled_for() -> Result<(), Failed> {
+    know_the_architecture(&ARCHITECTURES[..4])
+}
+
+fn device_code_knows_every_architecture() -> Result<(), Failed> {
+    know_the_architecture(&ARCHITECTURES)
+}
+
+/// Architectures, and which of the conditions in the test below hold.
+const ARCHITECTURES: [(&str, u16); 11] = [
+    ("compute_75", 0b00_0000_0011),
+    ("compute_80", 0b01_0000_0011),
+    ("compute_90a", 0b11_0001_1111),
+    ("compute_100f", 0b11_0110_1111),
+    ("compute_89", 0b01_0000_0111),
+    ("compute_90", 0b11_0000_1111),
+    ("compute_100", 0b11_0010_1111),
+    ("compute_100a", 0b11_1110_1111),
+    ("compute_103", 0b11_0010_1111),
+    ("compute_103a", 0b11_0110_1111),
+    ("compute_120a", 0b11_0010_1111),
+];
+
+/// In rust-cuda's features, and in our own `cfg`.
+fn know_the_architecture(architectures: &[(&str, u16)]) -> Result<(), Failed> {
     let kernels = Kernels::new()?;
     let features = ["70", "75", "86", "90", "90a", "100", "100f", "100a"];
     let features = features.map(|name| format!("target_feature = \"compute_{name}\""));
@@ -567,24 +592,12 @@ fn device_code_knows_the_architecture_it_is_compiled_for() -> Result<(), Failed>
     let bits = bits.map(|(cfg, bit)| format!("cfg!({cfg}) as u32 as f32 * {}.0", 1 << bit));
     let sum = Vec::from_iter(bits).join(" + ");
     kernels.replace("kernels/src/lib.rs", "(n + 1) as f32", &format!("({sum})"))?;
-    for (arch, bits) in [
-        ("compute_75", 0b00_0000_0011_u16),
-        ("compute_80", 0b01_0000_0011),
-        ("compute_89", 0b01_0000_0111),
-        ("compute_90", 0b11_0000_1111),
-        ("compute_90a", 0b11_0001_1111),
-        ("compute_100", 0b11_0010_1111),
-        ("compute_100f", 0b11_0110_1111),
-        ("compute_100a", 0b11_1110_1111),
-        ("compute_103", 0b11_0010_1111),
-        ("compute_103a", 0b11_0110_1111),
-        ("compute_120a", 0b11_0010_1111),
-        ("compute_75", 0b00_0000_0011),
-    ] {
-        assert_has(&kernels.ptx_with_lines(arch)?, &[&literal(bits.into())]);
+    // And then the first once more.
+    for (arch, bits) in architectures.iter().chain(&architectures[..1]) {
+        assert_has(&kernels.ptx_with_lines(arch)?, &[&literal((*bits).into())]);
     }
-    // Two crates, eleven architectures: none has replaced another.
-    assert_eq!(kernels.ir_times()?.len(), 22);
+    // Two crates: none has replaced another.
+    assert_eq!(kernels.ir_times()?.len(), 2 * architectures.len());
     Ok(())
 }
 
@@ -1186,6 +1199,15 @@ fn is_compiled_apart(source: &str, name: &str, arch: &str, lines: bool) -> Resul
 }
 
 fn kernels_are_compiled_apart_if_they_share_nothing_and_together_otherwise() -> Result<(), Failed> {
+    are_compiled_apart(2)
+}
+
+fn kernels_of_every_kind_are_compiled_apart_or_together() -> Result<(), Failed> {
+    are_compiled_apart(usize::MAX)
+}
+
+/// The first `cases` are right.
+fn are_compiled_apart(cases: usize) -> Result<(), Failed> {
     let function = APART.replace("unsafe fn sum_of", "#[inline(never)]\nunsafe fn sum_of");
     let own = "let tile = cuda_std::shared_array![f32; 16];";
     let arrays = format!("{own}\n*cuda_std::shared_array![f32; 8].add(x.len()) = 1.0;");
@@ -1193,15 +1215,16 @@ fn kernels_are_compiled_apart_if_they_share_nothing_and_together_otherwise() -> 
     let table = "static TABLE: [f32; 5] = [1.0, 2.0, 4.0, 8.0, 9.0];\n";
     let from_table = "let mut sum = *TABLE.as_ptr().add(by % 5)";
     let variable = table.to_owned() + &APART.replace("let mut sum = 0.0", from_table);
-    for (source, name, arch, lines, expected) in [
-        (APART, "apart", "compute_75", false, true),
+    let all = [
         (APART, "apart", "compute_90", true, true),
-        (APART, "apart", "compute_100", true, true),
         (&function, "function", "compute_75", true, false),
+        (APART, "apart", "compute_75", false, true),
+        (APART, "apart", "compute_100", true, true),
         (&arrays, "arrays", "compute_90", true, true),
         (&arrays, "arrays", "compute_100", true, false),
         (&variable, "variable", "compute_75", true, false),
-    ] {
+    ];
+    for (source, name, arch, lines, expected) in all.into_iter().take(cases) {
         let is_apart = is_compiled_apart(source, name, arch, lines)?;
         assert_eq!(is_apart, expected, "{name} {arch} {lines}");
     }

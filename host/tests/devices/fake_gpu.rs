@@ -69,7 +69,15 @@ pub fn trials(prepares: bool) -> Vec<Trial> {
         several::matrices_in_host_memory_are_multiplied_while_they_arrive,
         several::each_row_arrives_though_the_buffers_owner_is_gone_and_nothing_between_rows_is_touched,
     ];
-    trials::ignored_if(compiled::why_absent(), tests)
+    // Large matrices take seconds.
+    let exhaustive = trials!["exhaustive::":
+        a_large_product_of_two_devices_is_compared_and_none_with_a_wrong_reference,
+    ];
+    let exhaustive = exhaustive.into_iter();
+    let exhaustive = exhaustive.map(|trial| trial.with_ignored_flag(true));
+    let mut tests = trials::ignored_if(compiled::why_absent(), tests);
+    tests.extend(exhaustive);
+    tests
 }
 
 pub const SHAPE: &str = "--m 33 --n 70 --k 19";
@@ -609,25 +617,29 @@ fn a_time_that_no_gpu_can_reach_is_refused() {
     }
 }
 
+/// B has more than 2^25 elements, so the host alone would only compare a sample.
+const LARGE: &str = "--m 1 --n 524300 --k 64 --kernel naive --baseline none --runs 1 --warmup 0 \
+                     --format json";
+
 fn a_large_product_is_compared_with_one_that_the_gpu_computed_in_f64() {
-    // B has more than 2^25 elements, so the host alone would only compare a sample.
-    let shape = "--m 1 --n 524300 --k 64";
-    let options = "--kernel naive --baseline none --runs 1 --warmup 0 --format json";
-    let ran = host(EXACT, &format!("--device cuda {shape} {options}"));
+    let ran = host(EXACT, &format!("--device cuda {LARGE}"));
     let report: Value = serde_json::from_str(&ran.ended.succeeded()).unwrap();
     assert_eq!(report["results"][0]["coverage"], "full");
     let launches = ran.log.iter().filter(|line| line.is_launch());
     let names: Vec<String> = launches.map(Line::contender).collect();
     let reference = "tiled_32_f64";
     assert_eq!(names[..4], ["naive", reference, reference, "naive"]);
-    // Of several devices, the first computes the reference.
-    let ran = host(EXACT, &format!("--device cuda:0+0 {shape} {options}"));
+}
+
+fn a_large_product_of_two_devices_is_compared_and_none_with_a_wrong_reference() {
+    // The first device computes the reference.
+    let ran = host(EXACT, &format!("--device cuda:0+0 {LARGE}"));
     let report: Value = serde_json::from_str(&ran.ended.succeeded()).unwrap();
     assert_eq!(report["results"][0]["coverage"], "full");
     // Nothing is compared with a wrong reference.
     let ran = host(
         &format!("{EXACT} wrong_kernel_from=2"),
-        &format!("--device cuda {shape} {options}"),
+        &format!("--device cuda {LARGE}"),
     );
     assert_eq!(ran.ended.code, Some(1));
     let why = "row 0 of the reference that the GPU computed is wrong.";

@@ -4,8 +4,8 @@
 use std::cell::UnsafeCell;
 
 use gpu_gemm::gpu_kernels::epilogue::{
-    self, At, AuxStore, Bias, Clamp, Compiled, DGeluTanh, Epilogue, Gelu, GeluTanh, Matrix,
-    PerColBias, PerColScale, PerRowBias, PerRowScale, Relu, Residual, Silu, Then,
+    self, Alignment, At, AuxStore, Bias, Clamp, Compiled, DGeluTanh, Epilogue, Gelu, GeluTanh,
+    Matrix, PerColBias, PerColScale, PerRowBias, PerRowScale, Relu, Residual, Silu, Then,
 };
 use gpu_gemm::gpu_kernels::fused;
 use gpu_gemm::launch::Parameters;
@@ -415,33 +415,57 @@ fn a_kernel_without_its_own_epilogue_is_not_launched() {
     }
 }
 
-/// Declares kernels with each of these epilogues.
+/// Declares an epilogue that is one of these when it runs: kernels with each of them would take
+/// long to compile.
 macro_rules! ready_made {
-    ($($name:ident: $epilogue:ty;)*) => {$(
-        fused! {
-            static $name: $epilogue = [
-                async_pipeline::{async_pipeline_64x64_nn}, persistent::{persistent_64x64_bf16},
-            ];
+    ($($name:ident($epilogue:ty),)*) => {
+        #[derive(Clone, Copy)]
+        #[repr(C)]
+        enum ReadyMade {
+            $($name($epilogue)),*
         }
-    )*};
+
+        impl Epilogue for ReadyMade {
+            #[inline(never)]
+            unsafe fn apply<const N: usize>(&self, at: At, values: [f32; N]) -> [f32; N] {
+                match self {
+                    // SAFETY: the caller vouches for it.
+                    $(ReadyMade::$name(epilogue) => unsafe { epilogue.apply(at, values) },)*
+                }
+            }
+
+            unsafe fn prepare(&self, at: At, thread: usize) -> Alignment {
+                match self {
+                    // SAFETY: as above.
+                    $(ReadyMade::$name(epilogue) => unsafe { epilogue.prepare(at, thread) },)*
+                }
+            }
+        }
+    };
 }
 
 ready_made! {
-    COL_BIAS: PerColBias<f32>;
-    COL_BIAS_16: PerColBias<epilogue::Bf16>;
-    ROW_BIAS: PerRowBias<f32>;
-    COL_SCALE: PerColScale<epilogue::F16>;
-    ROW_SCALE: PerRowScale<epilogue::Bf16>;
-    RESIDUAL: Residual<f32>;
-    RESIDUAL_16: Residual<epilogue::Bf16>;
-    AUX: Then<AuxStore<f32>, Relu>;
-    AUX_16: Then<AuxStore<epilogue::Bf16>, Relu>;
-    CLAMP: Clamp;
-    RELU: Relu;
-    GELU: Gelu;
-    GELU_TANH: GeluTanh;
-    SILU: Silu;
-    D_GELU_TANH: DGeluTanh<f32>;
+    PerColBias(PerColBias<f32>),
+    PerColBias16(PerColBias<epilogue::Bf16>),
+    PerRowBias(PerRowBias<f32>),
+    PerColScale(PerColScale<epilogue::F16>),
+    PerRowScale(PerRowScale<epilogue::Bf16>),
+    Residual(Residual<f32>),
+    Residual16(Residual<epilogue::Bf16>),
+    AuxStore(Then<AuxStore<f32>, Relu>),
+    AuxStore16(Then<AuxStore<epilogue::Bf16>, Relu>),
+    Clamp(Clamp),
+    Relu(Relu),
+    Gelu(Gelu),
+    GeluTanh(GeluTanh),
+    Silu(Silu),
+    DGeluTanh(DGeluTanh<f32>),
+}
+
+fused! {
+    static READY_MADE: ReadyMade = [
+        async_pipeline::{async_pipeline_64x64_nn}, persistent::{persistent_64x64_bf16},
+    ];
 }
 
 /// M, N and K: the first tile is whole, and the last one partly empty; rows are multiples of eight
@@ -452,14 +476,11 @@ const SIZE: (usize, usize, usize) = (70, 72, 8);
 type Elementwise = (usize, usize, f32, f32);
 
 /// The elements of a product of small integers, in f32 and then in bf16.
-fn with_epilogue<E: Epilogue>(
-    kernels: &'static epilogue::Fused<E>,
-    epilogue: E,
-) -> Vec<Elementwise> {
+fn with_epilogue(epilogue: ReadyMade) -> Vec<Elementwise> {
     let bf16 = Bf16::from_f32;
-    let no = Transpose::No;
-    let elements = multiplied::<f32, f32, E>(kernels, epilogue, no, |x| x, |x| x);
-    let of_16_bits = multiplied::<Bf16, Bf16, E>(kernels, epilogue, no, bf16, bf16);
+    let (kernels, no) = (&READY_MADE, Transpose::No);
+    let elements = multiplied::<f32, f32, _>(kernels, epilogue, no, |x| x, |x| x);
+    let of_16_bits = multiplied::<Bf16, Bf16, _>(kernels, epilogue, no, bf16, bf16);
     elements.into_iter().chain(of_16_bits).collect()
 }
 
@@ -583,54 +604,62 @@ fn ready_made_ones_are_their_formulas() {
     let row = |row: usize| f64::from(rows[row]);
     let element = |row: usize, col: usize| f64::from(matrix[row * n + col]);
 
-    let got = with_epilogue(&COL_BIAS, PerColBias(cols.as_ptr()));
+    let got = with_epilogue(ReadyMade::PerColBias(PerColBias(cols.as_ptr())));
     assert_near("bias", &got, |_, j, x| x + col(j));
     // Pairs are aligned, or not.
     for first in [0, 1] {
-        let got = with_epilogue(&COL_BIAS_16, PerColBias(bf16_cols[first..].as_ptr()));
+        let got = with_epilogue(ReadyMade::PerColBias16(PerColBias(
+            bf16_cols[first..].as_ptr(),
+        )));
         assert_near("bias in bf16", &got, |_, j, x| x + col(j + first));
         let (start, leading) = (bf16_matrix.as_ptr(), n + first);
-        let got = with_epilogue(&RESIDUAL_16, Residual(of_bf16(start, leading)));
+        let got = with_epilogue(ReadyMade::Residual16(Residual(of_bf16(start, leading))));
         assert_near("residual in bf16", &got, |i, j, x| {
             x + f64::from(matrix[i * leading + j])
         });
     }
-    let got = with_epilogue(&ROW_BIAS, PerRowBias(rows.as_ptr()));
+    let got = with_epilogue(ReadyMade::PerRowBias(PerRowBias(rows.as_ptr())));
     assert_near("row bias", &got, |i, _, x| x + row(i));
-    let got = with_epilogue(&COL_SCALE, PerColScale(f16_cols.as_ptr()));
+    let got = with_epilogue(ReadyMade::PerColScale(PerColScale(f16_cols.as_ptr())));
     assert_near("scale in f16", &got, |_, j, x| x * col(j));
-    let got = with_epilogue(&ROW_SCALE, PerRowScale(bf16_rows.as_ptr()));
+    let got = with_epilogue(ReadyMade::PerRowScale(PerRowScale(bf16_rows.as_ptr())));
     assert_near("row scale in bf16", &got, |i, _, x| x * row(i));
-    let got = with_epilogue(&RESIDUAL, Residual(of_f32(matrix.as_ptr())));
+    let got = with_epilogue(ReadyMade::Residual(Residual(of_f32(matrix.as_ptr()))));
     assert_near("residual", &got, |i, j, x| x + element(i, j));
     let clamp = Clamp {
         min: -1.0,
         max: 0.75,
     };
-    let got = with_epilogue(&CLAMP, clamp);
+    let got = with_epilogue(ReadyMade::Clamp(clamp));
     assert_near("clamp", &got, |_, _, x| x.clamp(-1.0, 0.75));
-    let got = with_epilogue(&RELU, Relu);
+    let got = with_epilogue(ReadyMade::Relu(Relu));
     assert_near("relu", &got, |_, _, x| x.max(0.0));
-    let got = with_epilogue(&GELU, Gelu);
+    let got = with_epilogue(ReadyMade::Gelu(Gelu));
     let gelu = |x: f64| 0.5 * x * (1.0 + libm::erf(x / 2f64.sqrt()));
     assert_near("gelu", &got, |_, _, x| gelu(x));
-    let got = with_epilogue(&GELU_TANH, GeluTanh);
+    let got = with_epilogue(ReadyMade::GeluTanh(GeluTanh));
     assert_near("gelu by tanh", &got, |_, _, x| gelu_tanh(x));
-    let got = with_epilogue(&SILU, Silu);
+    let got = with_epilogue(ReadyMade::Silu(Silu));
     assert_near("silu", &got, |_, _, x| silu(x));
     // The derivative by a difference.
     let derivative = |x: f64| (gelu_tanh(x + 1e-6) - gelu_tanh(x - 1e-6)) / 2e-6;
-    let got = with_epilogue(&D_GELU_TANH, DGeluTanh(of_f32(matrix.as_ptr())));
+    let got = with_epilogue(ReadyMade::DGeluTanh(DGeluTanh(of_f32(matrix.as_ptr()))));
     assert_near("dgelu", &got, |i, j, x| x * derivative(element(i, j)));
 
     let aux = Memory::of(vec![f32::NAN; m * n]);
-    let got = with_epilogue(&AUX, Then(AuxStore(of_f32(aux.start())), Relu));
+    let got = with_epilogue(ReadyMade::AuxStore(Then(
+        AuxStore(of_f32(aux.start())),
+        Relu,
+    )));
     assert_near("aux, then relu", &got, |_, _, x| x.max(0.0));
     for (&(.., plain, _), stored) in got.iter().zip(aux.into_numbers()) {
         assert_eq!(stored, plain);
     }
     let aux = Memory::of(vec![u16::MAX; m * n]);
-    let got = with_epilogue(&AUX_16, Then(AuxStore(of_bf16(aux.start(), n)), Relu));
+    let got = with_epilogue(ReadyMade::AuxStore16(Then(
+        AuxStore(of_bf16(aux.start(), n)),
+        Relu,
+    )));
     for (&(.., plain, _), stored) in got.iter().zip(aux.into_numbers()) {
         assert_eq!(stored, Bf16::from_f32(plain).to_bits());
     }

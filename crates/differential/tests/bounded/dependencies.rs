@@ -4,7 +4,6 @@
 use std::error::Error;
 use std::fs;
 use std::path::Path;
-use std::sync::LazyLock;
 
 use cuda_builder::{CudaBuilder, NvvmArch};
 use cust::memory::{CopyDestination, DeviceBuffer};
@@ -39,8 +38,12 @@ pub fn trials(is_missing: bool) -> Vec<Trial> {
         eprintln!("The test on a GPU is ignored: there is none ({error}).");
     }
     vec![
-        Trial::test(name, || compare(on_cpu)).with_ignored_flag(is_missing),
-        Trial::test(format!("gpu::{name}"), || compare(on_gpu))
+        Trial::test(name, || compare(on_cpu, &[true])).with_ignored_flag(is_missing),
+        Trial::test(format!("exhaustive::{name}_without_optimisation"), || {
+            compare(on_cpu, &[false])
+        })
+        .with_ignored_flag(true),
+        Trial::test(format!("gpu::{name}"), || compare(on_gpu, &[true, false]))
             .with_ignored_flag(is_missing || no_gpu.is_some()),
     ]
 }
@@ -48,28 +51,22 @@ pub fn trials(is_missing: bool) -> Vec<Trial> {
 /// What runs a kernel of some PTX with an input: it returns that many bytes.
 type Run = fn(ptx: &str, kernel: &str, input: &Input, length: usize) -> Result<Vec<u8>, Failed>;
 
-/// The PTX, optimised and not. It is compiled once.
-static PTX: LazyLock<Result<[String; 2], String>> = LazyLock::new(|| {
-    let compiled = || -> Result<[String; 2], Box<dyn Error>> {
-        let folder = tempfile::tempdir()?;
-        let own = Path::new(env!("CARGO_MANIFEST_DIR"));
-        fs::create_dir(folder.path().join("src"))?;
-        fs::copy(
-            own.join("tests/bounded/dependencies/functions.rs"),
-            folder.path().join("src/lib.rs"),
-        )?;
-        fs::copy(
-            own.join("../../Cargo.lock"),
-            folder.path().join("Cargo.lock"),
-        )?;
-        fs::write(folder.path().join("Cargo.toml"), MANIFEST)?;
-        Ok([
-            compiled_in(folder.path(), true)?,
-            compiled_in(folder.path(), false)?,
-        ])
-    };
-    compiled().map_err(|error| error.to_string())
-});
+/// Their PTX, optimised or not.
+fn ptx(optimized: bool) -> Result<String, Box<dyn Error>> {
+    let folder = tempfile::tempdir()?;
+    let own = Path::new(env!("CARGO_MANIFEST_DIR"));
+    fs::create_dir(folder.path().join("src"))?;
+    fs::copy(
+        own.join("tests/bounded/dependencies/functions.rs"),
+        folder.path().join("src/lib.rs"),
+    )?;
+    fs::copy(
+        own.join("../../Cargo.lock"),
+        folder.path().join("Cargo.lock"),
+    )?;
+    fs::write(folder.path().join("Cargo.toml"), MANIFEST)?;
+    compiled_in(folder.path(), optimized)
+}
 
 /// The PTX of the functions in a folder.
 fn compiled_in(folder: &Path, optimized: bool) -> Result<String, Box<dyn Error>> {
@@ -83,17 +80,18 @@ fn compiled_in(folder: &Path, optimized: bool) -> Result<String, Box<dyn Error>>
     Ok(fs::read_to_string(ptx)?)
 }
 
-/// Compares what kernels return with what the host returns.
-fn compare(run: Run) -> Result<(), Failed> {
-    for ptx in PTX.as_ref()? {
+/// Compares what kernels return, optimised or not, with what the host returns.
+fn compare(run: Run, optimized: &[bool]) -> Result<(), Failed> {
+    for optimized in optimized {
+        let ptx = ptx(*optimized).map_err(|error| error.to_string())?;
         // The second is beyond the order of the base point.
         for input in [
             [0x5A; 32],
             [0xFF; 32],
             std::array::from_fn(|at| 7 * at as u8),
         ] {
-            assert_eq!(run(ptx, "k_encrypted", &input, 16)?, encrypted(&input));
-            let product = run(ptx, "k_base_point_product", &input, 32)?;
+            assert_eq!(run(&ptx, "k_encrypted", &input, 16)?, encrypted(&input));
+            let product = run(&ptx, "k_base_point_product", &input, 32)?;
             assert_eq!(product, base_point_product(&input));
         }
     }
