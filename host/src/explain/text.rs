@@ -54,20 +54,13 @@ fn warps(explanation: &Explanation) -> u32 {
 /// The launches, in order.
 fn launches(explanation: &Explanation) -> impl std::fmt::Display {
     let mut table = new_table();
-    let head = [
-        "launch",
-        "grid",
-        "CTAs",
-        "threads",
-        "dynamic shared",
-        "begins",
-    ];
+    let head = ["launch", "grid", "CTAs", "threads", "dyn. shared", "begins"];
     table.set_header(head);
     for launch in explanation.plan.launches() {
         let ((x, y), (threads_x, threads_y)) = (launch.grid, launch.block);
         let begins = match launch.waits {
-            Waits::InTheKernel => "early, waits in the kernel",
-            _ => "after all earlier work",
+            Waits::InTheKernel => "early, then waits",
+            _ => "after earlier work",
         };
         table.add_row([
             launch.kernel.name.to_string(),
