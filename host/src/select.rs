@@ -79,7 +79,7 @@ pub fn default_for(data_type: DataType) -> &'static str {
 
 /// The fastest CPU rung that multiplies the type, if there is one.
 pub fn fastest_on_cpu(data_type: DataType) -> Option<Asked> {
-    let fastest = [&cpu::library::RUNG, &cpu::blocks::RUNG].map(|rung| Asked::Cpu(rung));
+    let fastest = [&cpu::library::RUNG, &cpu::blocks::RUNG].map(Asked::Cpu);
     fastest.into_iter().find(|rung| rung.multiplies(data_type))
 }
 
