@@ -14,6 +14,7 @@ use gpu_gemm::gpu::Properties;
 use gpu_gemm::text::plural;
 
 use crate::measure::cublas;
+use crate::report::folded;
 
 /// A check's name, and what it found or what to do.
 type Finding = (&'static str, Result<String, String>);
@@ -40,10 +41,12 @@ pub fn examine(out: &mut dyn Write) -> io::Result<()> {
     findings.extend(opencl());
     findings.push(("simulator", Ok(Simulator::default().description())));
     for (name, result) in &findings {
-        match result {
-            Ok(found) => writeln!(out, "[ok]      {name:<10} {found}")?,
-            Err(advice) => writeln!(out, "[missing] {name:<10} {advice}")?,
-        }
+        let (mark, text) = match result {
+            Ok(found) => ("[ok]", found),
+            Err(advice) => ("[missing]", advice),
+        };
+        let line = format!("{mark:<9} {name:<10} {text}");
+        writeln!(out, "{}", folded(&line))?;
     }
     let where_to = match gpus.is_ok() && compiled::why_absent().is_none() {
         true => "on the GPU",

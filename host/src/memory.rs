@@ -25,6 +25,10 @@ pub struct TooLarge {
 /// Each matrix exists up to three times: in the problem, between guard bands, and in the result.
 const COPIES: f64 = 3.0;
 
+/// Bytes that the checks keep for a row and for a column of a C, as measured where there are two of
+/// the other.
+const CHECKS_OF: [f64; 2] = [192.0, 64.0];
+
 /// The subject of the error's sentence, with its verb.
 fn subject(shape: Shape, batch: usize) -> String {
     match batch {
@@ -64,7 +68,8 @@ fn check_against(
     let [a, b, c] = padding.map(|elements| elements as f64);
     let padding = m * a + k * b + m * c;
     let elements = (m * k + k * n + m * n + padding) * batch as f64;
-    let needed_bytes = elements * COPIES * element_bytes as f64;
+    let [of_row, of_column] = CHECKS_OF;
+    let needed_bytes = elements * COPIES * element_bytes as f64 + m * of_row + n * of_column;
     match needed_bytes > total as f64 {
         true => Err(TooLarge {
             shape,
@@ -95,13 +100,17 @@ mod tests {
                 batch,
                 ..Storage::COMPACT
             };
-            let check = |gib: u64| check_against(cube, storage, 4, gib << 30);
+            let lines = 256 << 14; // what checks keep
+            let check = |gib: u64| check_against(cube, storage, 4, (gib << 30) + lines);
             assert_eq!(check(fits), Ok(()));
             let text = check(fits - 1).unwrap_err().to_string();
             let start = format!("{subject} needs about {fits} GiB of memory");
             assert!(text.starts_with(&start), "{text}");
             assert!(text.contains(&format!("has {} GiB", fits - 1)), "{text}");
         }
+        // Of few rows, most is what checks keep.
+        let flat = |bytes| check_against(Shape::new(2, 1 << 20, 1), Storage::COMPACT, 4, bytes);
+        assert!(flat(98 << 20).is_err() && flat(101 << 20).is_ok());
         // Sizes beyond any memory do not overflow.
         let most = Shape::cube(usize::MAX);
         let refused = check_against(most, Storage::COMPACT, 4, u64::MAX);

@@ -5,7 +5,7 @@ use gpu_gemm::text::list;
 use gpu_gemm::{Choice, DataType, KERNELS};
 use thiserror::Error;
 
-use crate::cpu::RUNGS;
+use crate::cpu::{self, RUNGS};
 use crate::rung::{AUTO, Asked, Rung};
 
 /// The kernel that runs if none is named, provided that it multiplies the type.
@@ -75,6 +75,21 @@ pub fn default_for(data_type: DataType) -> &'static str {
     let name = name.or(on_cpu.map(|rung| rung.name()));
     name.or_else(|| highest(&of_type).map(|kernel| kernel.name))
         .unwrap_or(DEFAULT)
+}
+
+/// The fastest CPU rung that multiplies the type, if there is one.
+pub fn fastest_on_cpu(data_type: DataType) -> Option<Asked> {
+    let fastest = [&cpu::library::RUNG, &cpu::blocks::RUNG].map(Asked::Cpu);
+    fastest.into_iter().find(|rung| rung.multiplies(data_type))
+}
+
+/// All names but patterns, each once.
+pub fn names() -> Vec<&'static str> {
+    let mut names = vec![AUTO];
+    names.extend(known().into_iter().map(|(name, _)| name));
+    names.sort_unstable();
+    names.dedup();
+    names
 }
 
 /// A name, in lower case, and the rungs with that name, for all types.

@@ -21,7 +21,7 @@ pub enum Source {
     Files(Files),
 }
 
-/// The files of a problem. Their shapes fit each other.
+/// The files of a problem, or of a batch of them. Their shapes fit each other.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Files {
     a: NpyFile,
@@ -83,6 +83,21 @@ impl Files {
                 other.data_type
             )));
         }
+        let mut others = std::iter::once(&b).chain(&c);
+        if let Some(other) = others.find(|other| other.products != a.products) {
+            let held = |file: &NpyFile| match file.products {
+                Some(products) => format!("a batch of {products}"),
+                None => "one matrix".to_string(),
+            };
+            return Err(FilesError::Unfit(format!(
+                "`{}` holds {} and `{}` holds {}, but each product has an A, a B and a C of its own; save one \
+                 of them again, with NumPy's `broadcast_to`.",
+                a.path.display(),
+                held(&a),
+                other.path.display(),
+                held(other)
+            )));
+        }
         let size = |file: &NpyFile| format!("{} x {}", file.rows, file.columns);
         if a.columns != b.rows {
             return Err(FilesError::Unfit(format!(
@@ -120,7 +135,17 @@ impl Files {
         data_type == of_files || self.c.is_none() && data_type.inputs == of_files.inputs
     }
 
-    /// The dimensions of the problem.
+    /// The number of products.
+    pub fn batch(&self) -> usize {
+        self.a.products.unwrap_or(1)
+    }
+
+    /// Whether the files have a third dimension, as then the product has, too.
+    pub fn is_batch(&self) -> bool {
+        self.a.products.is_some()
+    }
+
+    /// The dimensions of each product.
     pub fn shape(&self) -> Shape {
         Shape::new(self.a.rows, self.b.columns, self.a.columns)
     }
@@ -140,8 +165,8 @@ impl fmt::Display for Files {
 }
 
 impl Source {
-    /// The problem, with A and B in `inputs`, and its data, unless it comes from files: files give
-    /// one product of compact matrices. Where `beta` or `alpha` is zero, operands that must not be
+    /// The problem, with A and B in `inputs`, and its data, unless it comes from files, whose
+    /// matrices are compact. Where `beta` or `alpha` is zero, operands that must not be
     /// read are filled with [`Number::POISON`].
     ///
     /// # Errors
@@ -190,16 +215,17 @@ impl Source {
 
 impl Files {
     fn problem<T: Number>(&self, (alpha, beta): (T, T)) -> Result<Problem<T>, ReadError> {
-        let Shape { m, n, k } = self.shape();
+        let (Shape { m, n, k }, batch) = (self.shape(), self.batch());
+        let [m, k] = [m, k].map(|rows| rows.saturating_mul(batch));
         let read = |file: Option<&NpyFile>, rows, columns| match file {
             Some(file) => read_as(file),
             None => Ok(Matrix::from_elements(rows, columns, |_, _| T::POISON)?),
         };
         let factor = |file| (alpha != T::default()).then_some(file);
-        let a = read(factor(&self.a), m, k)?;
+        let a = read(factor(&self.a), m, self.a.columns)?;
         let b = read(factor(&self.b), k, n)?;
         let c = read(self.c.as_ref(), m, n)?;
-        Ok(Problem::new(alpha, beta, a, b, c)?)
+        Ok(Problem::of_batch(batch, (alpha, beta), [a, b, c])?)
     }
 }
 

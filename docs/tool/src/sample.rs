@@ -23,7 +23,10 @@ pub fn report(name: &str, old: &str) -> Result<String, String> {
         let mut lines = old.lines();
         let text = lines.find_map(|line| line.trim_start().strip_prefix(start));
         let text = text.ok_or_else(|| format!("`sample {name}` has no line `{start}`"))?;
-        Ok::<String, String>(text.trim_start().to_string())
+        // A long line goes on below its text.
+        let more = lines.take_while(|line| line.starts_with("            "));
+        let words: Vec<&str> = std::iter::once(text).chain(more).map(str::trim).collect();
+        Ok::<String, String>(words.join(" "))
     };
     let is_same = |one: &&Yardstick| one.kernel.ends_with("-fp32");
     let same = size.yardsticks.iter().filter(is_same);

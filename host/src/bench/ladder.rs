@@ -32,7 +32,7 @@ fn sustained(of: &Sustained) -> [Option<String>; SUSTAINED.len()] {
 pub(super) fn rows(results: &Results, size: &Size) -> (Vec<&'static str>, Vec<Vec<String>>) {
     let mut header = vec![
         "kernel",
-        "time (median)",
+        "median",
         "from .. to",
         "speed",
         "of cuBLAS",
@@ -72,6 +72,13 @@ fn of_peak(results: &Results, record: &Record) -> Option<f64> {
         && !record.is_native()
         && !is_on_tensor_cores(record);
     is_of_it.then_some(of_peak)
+}
+
+/// Whether a table of this size has the column "step".
+pub(super) fn has_steps(size: &Size) -> bool {
+    size.results
+        .iter()
+        .any(|record| step(size, record).is_some())
 }
 
 /// A kernel's speed over that of the fastest variant of the nearest earlier rung that was

@@ -38,11 +38,27 @@ pub fn overview(results: &Results) -> String {
     table
 }
 
-/// In units of 10^12, with as many digits as a simulator's speed needs.
+/// In units of 10^12; below 1, as for CPUs and the simulator, to four digits.
 pub(super) fn tera(flops_per_s: f64) -> String {
     let tera = flops_per_s / 1e12;
-    match tera {
-        0.1.. => format!("{tera:.1}"),
-        _ => format!("{tera:.4}"),
+    let decimals = match tera {
+        1.0.. => 1,
+        _ if tera > 0.0 => (3.0 - tera.log10().floor()) as usize,
+        _ => 4,
+    };
+    format!("{tera:.decimals$}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slow_speeds_keep_their_digits() {
+        let texts = [42.42e12, 1.96e12, 0.15e12, 1.917e9, 57.3e6, 0.0].map(tera);
+        assert_eq!(
+            texts,
+            ["42.4", "2.0", "0.1500", "0.001917", "0.00005730", "0.0000"]
+        );
     }
 }

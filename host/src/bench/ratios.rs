@@ -3,8 +3,9 @@
 use std::io::{self, Write};
 
 use super::results::{Results, Size, Summary};
+use super::table::write_device;
 use crate::measure::cublas::lt_mark;
-use crate::report::{Record, duration, new_table, or_dash, speed};
+use crate::report::{Record, duration, or_dash, speed, table};
 use gpu_gemm::text::plural;
 
 impl Summary {
@@ -55,7 +56,7 @@ const HEADER: [&str; 9] = [
     "from",
     "m x n x k",
     "kernel",
-    "time (median)",
+    "median",
     "speed",
     "cuBLAS",
     "x cuBLAS",
@@ -64,8 +65,8 @@ const HEADER: [&str; 9] = [
 
 /// Writes everything.
 pub fn write(results: &Results, why: &str, out: &mut dyn Write) -> io::Result<()> {
-    writeln!(out, "device  {}", results.machine.description())?;
-    writeln!(out, "why     {why}\n\n{}", table(results))?;
+    write_device(results, why, out)?;
+    writeln!(out, "\n{}", table_of(results))?;
     for size in &results.sizes {
         for record in size.results.iter().filter(|record| !record.proven) {
             writeln!(
@@ -81,22 +82,21 @@ pub fn write(results: &Results, why: &str, out: &mut dyn Write) -> io::Result<()
 }
 
 /// A row for each kernel at each shape. It is Markdown, too.
-fn table(results: &Results) -> String {
-    let mut table = new_table();
-    table.set_header(HEADER);
-    for size in &results.sizes {
-        table.add_rows(size.results.iter().map(|record| row(size, record)));
-    }
-    table.to_string()
+fn table_of(results: &Results) -> String {
+    let sizes = results.sizes.iter();
+    let rows: Vec<Vec<String>> = sizes
+        .flat_map(|size| size.results.iter().map(move |record| row(size, record)))
+        .collect();
+    table(&HEADER, &rows).to_string()
 }
 
-fn row(size: &Size, record: &Record) -> [String; HEADER.len()] {
+fn row(size: &Size, record: &Record) -> Vec<String> {
     let kernel = match &record.chosen {
         Some(chosen) => format!("{}: {chosen}", record.kernel),
         None => record.kernel.clone(),
     };
     let compared_with = record.compared_with.as_deref().unwrap_or_default();
-    [
+    vec![
         or_dash(size.name.clone()),
         or_dash(size.origin.clone()),
         size.shape().to_string(),

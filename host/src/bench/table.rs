@@ -2,11 +2,11 @@
 
 use std::io::{self, Write};
 
-use super::ladder::{STEP, rows};
+use super::ladder::{STEP, has_steps, rows};
 use super::results::{Results, Size};
 use super::{Earlier, Preset, preset, ratios};
 use crate::measure::nvml::GpuState;
-use crate::report::{Record, Several, new_table};
+use crate::report::{Record, Several, folded, table};
 
 /// The tables of sizes, written as the sizes are finished.
 pub struct Tables<'a> {
@@ -29,8 +29,7 @@ impl<'a> Tables<'a> {
             return Ok(());
         }
         if self.count == 0 {
-            writeln!(out, "device  {}", results.machine.description())?;
-            writeln!(out, "why     {}", self.why)?;
+            write_device(results, self.why, out)?;
         }
         for size in &results.sizes[self.count..] {
             write_size(results, size, out)?;
@@ -42,8 +41,18 @@ impl<'a> Tables<'a> {
     /// Writes the rest of the tables, and the note below the last.
     pub fn write_last(&mut self, results: &Results, out: &mut dyn Write) -> io::Result<()> {
         self.write_new(results, out)?;
-        writeln!(out, "\n{STEP}")
+        match results.sizes.iter().any(has_steps) {
+            true => writeln!(out, "\n{}", folded(STEP)),
+            false => Ok(()),
+        }
     }
+}
+
+/// Writes the device, and why it was chosen.
+pub(super) fn write_device(results: &Results, why: &str, out: &mut dyn Write) -> io::Result<()> {
+    let device = format!("device  {}", results.machine.description());
+    writeln!(out, "{}", folded(&device))?;
+    writeln!(out, "{}", folded(&format!("why     {why}")))
 }
 
 /// The whole report for people. It is Markdown, too.
@@ -126,11 +135,8 @@ fn state(size: &Size) -> String {
 
 /// The table of one size. It is Markdown, too.
 pub(super) fn size_table(results: &Results, size: &Size) -> String {
-    let mut table = new_table();
     let (header, rows) = rows(results, size);
-    table.set_header(header);
-    table.add_rows(rows);
-    table.to_string()
+    table(&header, &rows).to_string()
 }
 
 #[cfg(test)]

@@ -2,7 +2,8 @@
 
 use std::io::{self, Write};
 
-use clap::{CommandFactory, Parser, Subcommand};
+use clap::builder::PossibleValuesParser;
+use clap::{Arg, CommandFactory, Parser, Subcommand};
 use clap_complete::Shell;
 
 use super::fused::EpilogueArguments;
@@ -11,6 +12,7 @@ use super::native::NativeArguments;
 use super::running::Running;
 use super::{bench, environment, explain, opencl, ptx, tune};
 use crate::report::Format;
+use crate::select;
 
 const EXIT_CODES: &str = "Exit codes: 0 if every result is proven right (and for --list and doctor); 1 if one is wrong \
                           or something failed at run time; 2 if the command line requests something that does not exist. \
@@ -36,7 +38,7 @@ pub struct Arguments {
     /// Kernels, variants or CPU rungs to run; `auto` for the kernel that suits the shape, `all`
     /// for the GPU's ladder, `cpu` for the CPU's, a pattern such as `async-*` for all that it
     /// matches; `--list` shows them [default: double-buffer, or else the highest rung that
-    /// multiplies the type]
+    /// multiplies the type; for files the fastest, `auto` on a GPU and a CPU rung without one]
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     pub(super) kernel: Vec<String>,
 
@@ -86,10 +88,19 @@ pub(super) enum Command {
     },
 }
 
-/// Writes a script that makes the shell complete options and subcommands.
+/// An option for kernels, which the shell completes. The program itself also takes patterns.
+fn kernels(option: Arg) -> Arg {
+    option.value_parser(PossibleValuesParser::new(select::names()))
+}
+
+/// Writes a script that makes the shell complete options, subcommands and kernels.
 pub(super) fn completions(shell: Shell, out: &mut dyn Write) -> io::Result<()> {
     let mut script = Vec::new();
+    let mut command = Arguments::command().mut_arg("kernel", kernels);
+    for subcommand in ["bench", "explain", "ptx", "opencl"] {
+        command = command.mut_subcommand(subcommand, |of| of.mut_arg("kernel", kernels));
+    }
     // It panics if it cannot write, so it writes to memory.
-    clap_complete::generate(shell, &mut Arguments::command(), "rust-gemm", &mut script);
+    clap_complete::generate(shell, &mut command, "rust-gemm", &mut script);
     out.write_all(&script)
 }

@@ -14,6 +14,7 @@ use crate::explain::data_sheets;
 use crate::explain::{self, ExplainError, Explanation, Question};
 use crate::parallel;
 use crate::progress::Progress;
+use crate::report::folded;
 use crate::rung::Rung;
 use gpu_gemm::device::driver;
 use gpu_gemm::gpu::Gpu;
@@ -116,8 +117,9 @@ pub(super) fn explain(
     drop(progress);
     let mut separator = "";
     for text in explained {
-        let text = [separator.as_bytes(), &text.map_err(failed)?].concat();
-        if let Err(error) = out.write_all(&text) {
+        let text = String::from_utf8_lossy(&text.map_err(failed)?).into_owned();
+        let lines: Vec<String> = text.lines().map(folded).collect();
+        if let Err(error) = writeln!(out, "{separator}{}", lines.join("\n")) {
             return Ok(finish(Err(error), notes, PROVEN));
         }
         separator = "\n";

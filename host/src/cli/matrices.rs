@@ -2,7 +2,9 @@
 //! matrices that they select.
 
 use std::fmt::Display;
-use std::path::PathBuf;
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 
@@ -55,9 +57,9 @@ pub struct ProblemArguments {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Matrices")]
 pub struct MatrixArguments {
-    /// Read A from this .npy file: a matrix as `numpy.save` writes it, in C or Fortran order.
-    /// Its shape and type are the problem's
-    #[arg(long, value_name = "A.npy", requires = "b", conflicts_with_all = ["size", "padding", "batch"])]
+    /// Read A from this .npy file: a matrix as `numpy.save` writes it, in C or Fortran order, or a
+    /// batch of them, in three dimensions. Its shape and type are the problem's
+    #[arg(long, value_name = "A.npy", requires = "b", conflicts_with_all = ["size", "padding"])]
     a: Option<PathBuf>,
 
     /// Read B from this .npy file
@@ -70,8 +72,8 @@ pub struct MatrixArguments {
 
     /// Write the resulting C to this .npy file, in C order, if it is proven right; otherwise the
     /// file stays unchanged. A pipe or a device, such as /dev/stdout, is written to; the report
-    /// then goes to standard error
-    #[arg(long, value_name = "D.npy", conflicts_with = "batch")]
+    /// then goes to standard error. A CPU rung then has one timed run, unless `--runs` says more
+    #[arg(long, value_name = "D.npy")]
     pub out: Option<PathBuf>,
 
     /// What fills the matrices [default: normal]
@@ -127,7 +129,20 @@ pub fn matrices(
     options: &MatrixArguments,
     otherwise: DataType,
 ) -> Result<Matrices, Stop> {
-    let MatrixArguments { a, b, c, data, .. } = options;
+    let MatrixArguments {
+        a, b, c, data, out, ..
+    } = options;
+    if let Some(out) = out {
+        for (option, input) in [("--a", a), ("--b", b), ("--c", c)] {
+            let is_input = input.as_deref().is_some_and(|input| is_same(out, input));
+            if is_input {
+                return Err(usage(format!(
+                    "--out would replace `{}`, which is {option}; name another file.",
+                    out.display()
+                )));
+            }
+        }
+    }
     let (Some(a), Some(b)) = (a, b) else {
         return Ok(Matrices {
             source: Source::Filled(data.unwrap_or(Data::Normal)),
@@ -145,6 +160,8 @@ pub fn matrices(
     ] {
         agree(option, name, asked, found)?;
     }
+    let batch = Some(problem.operands.batch).filter(|batch| *batch > 1);
+    agree("--batch", "the batch size", batch, files.batch())?;
     let data_type = match problem.dtype {
         Some(asked) if files.can_be(asked) => asked,
         asked => {
@@ -158,6 +175,12 @@ pub fn matrices(
         data_type,
         note: note.map(|c| format!("`{}` is not read, because beta is 0.", c.display())),
     })
+}
+
+/// Whether two paths lead to one file.
+fn is_same(one: &Path, other: &Path) -> bool {
+    let identity = |path| Some(fs::metadata(path).ok()?).map(|file| (file.dev(), file.ino()));
+    identity(one).is_some_and(|file| identity(other) == Some(file))
 }
 
 /// Checks that an option, if it is given, agrees with the files.

@@ -5,15 +5,17 @@ use std::thread;
 
 use super::arguments::Arguments;
 use super::exit::{FAILED, PROVEN, Stop, failed, finish, note, noted, usage};
-use super::matrices::{default_size, matrices};
+use super::matrices::{Matrices, default_size, matrices};
 use super::running::{self, Math};
+use crate::data::Storage;
 use crate::measure::cublas;
 use crate::output::{self, Output};
 use crate::prove::{self, EvaluateError, Request};
 use crate::report::{Format, Report};
-use crate::rung::{AUTO, Asked};
+use crate::rung::{AUTO, Asked, Rung};
 use crate::select;
-use gpu_gemm::{Chooser, Device, DeviceChoice};
+use crate::source::Source;
+use gpu_gemm::{Chooser, Device, DeviceChoice, Opened};
 
 pub(super) fn multiply(
     arguments: &Arguments,
@@ -30,8 +32,7 @@ pub(super) fn multiply(
     };
     let asked = select::ask(names, data_type).map_err(usage)?;
     let math = arguments.running.math;
-    let asked = running::allowed(asked, names, math, notes)?;
-    let storage = arguments.problem.operands.storage(&asked)?;
+    let mut asked = running::allowed(asked, names, math, notes)?;
     let options = &arguments.matrices;
     if options.out.is_some() && asked.len() != 1 {
         let count = asked.len();
@@ -56,6 +57,27 @@ pub(super) fn multiply(
         Device::open(device)
     });
     let opened = opened.map_err(failed)?;
+    let fastest = fastest_for_files(arguments, &matrices, &opened);
+    if let Some(rung) = fastest {
+        asked = vec![rung];
+    }
+    let is_native = asked.iter().all(Asked::is_native);
+    let storage = match &matrices.source {
+        // They are transposed as they are read, and a CPU rung takes them as they are then.
+        Source::Files(files) if is_native => Storage {
+            batch: files.batch(),
+            ..Storage::COMPACT
+        },
+        Source::Files(files) => Storage {
+            batch: files.batch(),
+            ..arguments.problem.operands.storage(&asked)?
+        },
+        Source::Filled(_) => arguments.problem.operands.storage(&asked)?,
+    };
+    let mut effort = arguments.running.effort();
+    if is_native && options.out.is_some() {
+        effort.runs = effort.runs.or(Some(1));
+    }
     let size = default_size(&asked, &opened.device);
     let shape = arguments.problem.shape(&matrices.source, size);
     let call = storage.call(shape, data_type.inputs);
@@ -74,7 +96,7 @@ pub(super) fn multiply(
         source: matrices.source,
         seed: arguments.running.seed,
         corner: options.show,
-        effort: arguments.running.effort(),
+        effort,
         origin: arguments.running.origin(&opened.device)?,
         baseline: arguments.running.baseline,
         epilogue: fused.epilogue,
@@ -83,6 +105,10 @@ pub(super) fn multiply(
     };
     let writer = output.as_mut().map(|output| output as &mut dyn Write);
     let (mut report, result) = prove::evaluate(&opened, &request, writer);
+    if let Some(Rung::Cpu(rung)) = fastest {
+        let (name, why) = (rung.name, &opened.reason);
+        report.reason = format!("`{name}` is the fastest for files without a GPU. {why}");
+    }
     let written = match output {
         Some(output) if result.is_ok() => put_in_place(output, &mut report, notes),
         _ => PROVEN,
@@ -97,6 +123,22 @@ pub(super) fn multiply(
         false => conclude(&report, result, arguments.format, out, notes),
     };
     Ok(code.max(written))
+}
+
+/// What multiplies files fastest, where no kernel is named: `auto` on a GPU; without one, and where
+/// no device is named, a CPU rung.
+fn fastest_for_files(arguments: &Arguments, matrices: &Matrices, opened: &Opened) -> Option<Asked> {
+    let is_named = !arguments.kernel.is_empty() || arguments.fused.epilogue.is_some();
+    if is_named || matches!(matrices.source, Source::Filled(_)) {
+        return None;
+    }
+    let running = &arguments.running;
+    let is_by_default = running.device == DeviceChoice::Auto && !running.baseline.needs_gpu();
+    match opened.device.gpu() {
+        Some(_) => Some(Rung::Auto(())),
+        None if is_by_default => select::fastest_on_cpu(matrices.data_type),
+        None => None,
+    }
 }
 
 /// Puts the requested file in place, if its content is proven right.

@@ -22,11 +22,9 @@ pub fn write_choice(reasoned: &Reasoned, gpu: &str, out: &mut dyn Write) -> io::
     };
     writeln!(out, "why   {why}\n")?;
     let mut table = new_table();
-    table.set_header(["each kernel's best plan", "block tile", "predicted time"]);
+    table.set_header(["each kernel's best plan", "predicted"]);
     for (choice, seconds) in reasoned.candidates.iter().take(SHOWN) {
-        let tile = choice.variant.tile;
-        let tile = format!("{} x {} x {}", tile.m, tile.n, tile.k);
-        table.add_row([choice.description(), tile, duration(*seconds)]);
+        table.add_row([choice.description(), duration(*seconds)]);
     }
     writeln!(out, "{table}")?;
     match reasoned.candidates.len().saturating_sub(SHOWN) {

@@ -54,20 +54,13 @@ fn warps(explanation: &Explanation) -> u32 {
 /// The launches, in order.
 fn launches(explanation: &Explanation) -> impl std::fmt::Display {
     let mut table = new_table();
-    let head = [
-        "launch",
-        "grid",
-        "CTAs",
-        "threads",
-        "dynamic shared",
-        "begins",
-    ];
+    let head = ["launch", "grid", "CTAs", "threads", "dyn. shared", "begins"];
     table.set_header(head);
     for launch in explanation.plan.launches() {
         let ((x, y), (threads_x, threads_y)) = (launch.grid, launch.block);
         let begins = match launch.waits {
-            Waits::InTheKernel => "early, waits in the kernel",
-            _ => "after all earlier work",
+            Waits::InTheKernel => "early, waits",
+            _ => "in order",
         };
         table.add_row([
             launch.kernel.name.to_string(),
@@ -149,13 +142,12 @@ fn write_traffic(explanation: &Explanation, out: &mut dyn Write) -> io::Result<(
     let is_alone = traffic.accesses.iter().all(|moved| moved.by == By::Kernel);
     let mut table = new_table();
     let by = (!is_alone).then_some("by");
-    let head = ["memory", "", "matrix", "formula", "elements", "bytes"];
+    let head = ["memory", "of", "formula", "elements", "bytes"];
     table.set_header(by.into_iter().chain(head));
     for moved in &traffic.accesses {
         let by = (!is_alone).then(|| spelled(moved.by));
         let row = [
-            spelled(moved.space),
-            spelled(moved.direction),
+            format!("{} {}", spelled(moved.space), spelled(moved.direction)),
             moved.matrix.to_string(),
             moved.formula.clone(),
             grouped(moved.elements),

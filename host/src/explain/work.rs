@@ -148,7 +148,7 @@ mod tests {
             "\ncopy       A is transposed to 4096 x 4096\n",
             "\n| transpose      | 64 x 64",
             "\nstream-K   ",
-            "\n| fix_up | global | read  | P ",
+            "\n| fix_up | global read  | P ",
         ] {
             assert!(text.contains(part), "{part} in:\n{text}");
         }

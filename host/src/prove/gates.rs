@@ -125,7 +125,7 @@ pub(super) fn prove_general<T: Number>(
             });
         }
         if let Some(output) = output.take() {
-            npy::write(&c, output).map_err(EvaluateError::Output)?;
+            npy::write_as(&request.shape_of_c(), &c, output).map_err(EvaluateError::Output)?;
         }
     }
     Ok(())

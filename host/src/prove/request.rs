@@ -119,6 +119,16 @@ impl Request {
         (flops > 0.0).then_some(flops / seconds)
     }
 
+    /// The shape of the array of all C: of three dimensions for a batch.
+    pub(super) fn shape_of_c(&self) -> Vec<usize> {
+        let (Shape { m, n, .. }, batch) = (self.shape, self.storage.batch);
+        let is_batch = matches!(&self.source, Source::Files(files) if files.is_batch());
+        match is_batch || batch > 1 {
+            true => vec![batch, m, n],
+            false => vec![m, n],
+        }
+    }
+
     /// Whether there are only CPU rungs, which need no device.
     pub fn is_native(&self) -> bool {
         self.rungs.iter().all(|rung| rung.choice().is_none())

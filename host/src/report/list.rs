@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use gpu_gemm::gpu_kernels::spec::{ErrorScale, Kernel};
 use serde::Serialize;
 
-use super::Format;
+use super::{Format, folded};
 use crate::cpu::Algorithm;
 
 /// Everything that `--kernel` can name. This is the layout of the JSON of `--list`.
@@ -47,9 +47,6 @@ pub struct Listed {
     /// What errors are proportional to, as in the records of reports.
     pub error_model: Option<&'static str>,
 }
-
-/// The longest line for people.
-const WIDTH: usize = 80;
 
 impl List {
     /// The list of these kernels and rungs.
@@ -103,7 +100,7 @@ impl List {
                      kernel's name selects its first variant of the type. A block tile is m x n x \
                      k; after the unit that multiplies comes the lowest compute capability that it needs. \
                      CPU rungs follow, each with its types and its threads.";
-        writeln!(out, "{}\n", wrapped(about))?;
+        writeln!(out, "{}\n", folded(about))?;
         writeln!(
             out,
             "{}",
@@ -116,7 +113,7 @@ impl List {
             let Listed {
                 family: name, idea, ..
             } = &family[0];
-            writeln!(out, "\n{}", wrapped(&format!("{name}: {idea}")))?;
+            writeln!(out, "\n{}", folded(&format!("{name}: {idea}")))?;
             match family[0].threads_by {
                 Some(threads) => {
                     let types: Vec<&str> = family.iter().map(|rung| rung.dtype).collect();
@@ -133,7 +130,7 @@ impl List {
             "One launch can compute a batch of products (--batch), except with {}.",
             self.names(|variant| variant.batched == Some(false))
         );
-        writeln!(out, "\n{}", wrapped(&text))?;
+        writeln!(out, "\n{}", folded(&text))?;
         let by_maxima = ErrorScale::RowsAndColumns.name();
         let text = format!(
             "Error model: {}, proportional to the magnitudes of an element's own terms; {by_maxima}, also \
@@ -142,7 +139,7 @@ impl List {
             self.names(|variant| variant.error_model == Some(by_maxima)),
             ErrorScale::Nothing.name()
         );
-        writeln!(out, "\n{}", wrapped(&text))
+        writeln!(out, "\n{}", folded(&text))
     }
 
     /// The names of the variants for which `of` is true, without duplicates.
@@ -178,23 +175,6 @@ fn row(variant: &str, dtype: &str, block: &str, tile: &str, cores: &str) -> Stri
     line.trim_end().to_string()
 }
 
-/// `text` in lines, cut between words; all but the first are indented.
-fn wrapped(text: &str) -> String {
-    let mut lines = vec![String::new()];
-    for word in text.split(' ') {
-        let line = lines.last().map_or(0, |line| line.chars().count());
-        if line > 0 && line + 1 + word.chars().count() > WIDTH {
-            lines.push(format!("  {word}"));
-        } else if let Some(last) = lines.last_mut() {
-            if line > 0 {
-                last.push(' ');
-            }
-            last.push_str(word);
-        }
-    }
-    lines.join("\n")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -209,7 +189,7 @@ mod tests {
         list().write(Format::Table, &mut out).unwrap();
         let text = String::from_utf8(out).unwrap();
         for line in text.lines() {
-            assert!(line.chars().count() <= WIDTH, "{line}");
+            assert!(line.chars().count() <= 80, "{line}");
         }
         let words: Vec<&str> = text.split_whitespace().collect();
         let all = words.join(" ");

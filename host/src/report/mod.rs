@@ -16,7 +16,7 @@ use std::io::{self, Write};
 use clap::ValueEnum;
 
 pub use corner::Corner;
-pub use format::{duration, new_table, or_dash, percent, speed, spread};
+pub use format::{duration, folded, new_table, or_dash, percent, speed, spread, table};
 pub use list::{List, Listed};
 pub use record::{Record, Report, Sustained, Yardstick};
 pub use several::Several;

@@ -6,82 +6,76 @@ use std::io::{self, Write};
 use gpu_gemm::text::plural;
 
 use super::corner;
-use super::format::{duration, new_table, or_dash, percent, speed, spread};
+use super::format::{duration, folded, or_dash, percent, speed, spread, table};
 use super::record::{Record, Report};
 use crate::measure::nvml::GpuState;
 
 pub(super) fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
-    writeln!(out, "device  {}", report.device)?;
-    writeln!(out, "why     {}", report.reason)?;
+    let mut line = |text: String| writeln!(out, "{}", folded(&text));
+    line(format!("device  {}", report.device))?;
+    line(format!("why     {}", report.reason))?;
     if let Some(first) = report.results.first() {
         let (shape, dtype, layout) = (first.shape(), &first.dtype, first.layout());
         let (alpha, beta, seed) = (first.alpha, first.beta, first.seed);
         let epilogue = first.epilogue_note();
-        writeln!(
-            out,
+        line(format!(
             "shape   {shape} (m x n x k) of {dtype}, alpha {alpha}, beta {beta}{epilogue}, seed {seed}{layout}"
-        )?;
+        ))?;
         if let Some(data) = &first.data {
-            writeln!(out, "data    {data}")?;
+            line(format!("data    {data}"))?;
         }
     }
     if let Some(cublas) = &report.cublas {
-        writeln!(out, "cuBLAS  {cublas}")?;
+        line(format!("cuBLAS  {cublas}"))?;
     }
     if let Some(state) = report.gpu_state.as_ref().and_then(GpuState::description) {
-        writeln!(out, "state   {state}")?;
+        line(format!("state   {state}"))?;
     }
-    let native = !report.results.is_empty() && report.results.iter().all(Record::is_native);
-    let mut table = new_table();
-    table.set_header([
-        "kernel",
-        if native { "threads" } else { "grid x block" },
-        "time (median)",
-        "from .. to",
-        "runs",
-        "speed",
-        "of cuBLAS",
-        "result",
-    ]);
+    let results = report.results.iter();
+    let mut rows: Vec<Vec<String>> = results.map(|of| row(of, of.verdict())).collect();
+    rows.extend(report.yardsticks.iter().map(|of| row(of, "-")));
+    let header = ["kernel", "median", "speed", "of cuBLAS", "result"];
+    writeln!(out, "\n{}\n", table(&header, &rows))?;
     for record in &report.results {
-        table.add_row(row(record, launch(record), record.verdict()));
-    }
-    for yardstick in &report.yardsticks {
-        table.add_row(row(yardstick, "-".to_string(), "-"));
-    }
-    writeln!(out, "\n{table}\n")?;
-    for record in &report.results {
+        let mut line = |text: String| writeln!(out, "{}", folded(&text));
         let verdict = match record.proven {
             true if record.is_sampled() => "right in all samples",
             true => "proven right",
             false => "NOT PROVEN",
         };
-        writeln!(out, "{}: {verdict}", record.kernel)?;
+        line(format!("{}: {verdict}", record.kernel))?;
         if let Some(chosen) = &record.chosen {
-            writeln!(out, "    chosen: {chosen}")?;
+            line(format!("    chosen: {chosen}"))?;
         }
         if let Some(note) = record.copies_note() {
-            writeln!(out, "    {note}")?;
+            line(format!("    {note}"))?;
         }
         if record.is_one_after_the_other() {
-            writeln!(out, "    launched once for each product of the batch")?;
+            line("    launched once for each product of the batch".to_string())?;
         }
         if let Some(several) = &record.several {
-            writeln!(out, "    {}", several.sentence())?;
+            line(format!("    {}", several.sentence()))?;
         }
         for statement in record.verification.split("; ") {
-            writeln!(out, "    {statement}")?;
+            line(format!("    {statement}"))?;
         }
         if let Some(errors) = record.errors() {
-            writeln!(out, "    errors: {errors}")?;
+            line(format!("    errors: {errors}"))?;
         }
+        let launched = [Some(launch(record)), runs(record)];
+        let launched: Vec<String> = launched.into_iter().flatten().collect();
+        line(format!("    {}", launched.join("; ")))?;
         if let Some(rows) = &record.corner {
             corner::write(rows, out)?;
         }
     }
     for yardstick in &report.yardsticks {
+        writeln!(out, "{}", yardstick.kernel)?;
         if let Some(errors) = yardstick.errors() {
-            writeln!(out, "{}\n    errors: {errors}", yardstick.kernel)?;
+            writeln!(out, "    errors: {errors}")?;
+        }
+        if let Some(runs) = runs(yardstick) {
+            writeln!(out, "    {runs}")?;
         }
     }
     if let Some(path) = &report.output {
@@ -90,17 +84,23 @@ pub(super) fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     Ok(())
 }
 
-fn row(record: &Record, launch: String, result: &str) -> [String; 8] {
-    [
+fn row(record: &Record, result: &str) -> Vec<String> {
+    vec![
         record.kernel.clone(),
-        launch,
         or_dash(record.time_median_s.map(duration)),
-        or_dash(record.extremes().map(spread)),
-        or_dash(record.runs.map(|runs| runs.to_string())),
         or_dash(record.flops_per_s.map(speed)),
         or_dash(record.ratio_to_cublas.map(percent)),
         result.to_string(),
     ]
+}
+
+/// The number of runs and their spread, if there were any.
+fn runs(record: &Record) -> Option<String> {
+    let runs = plural(record.runs?, "run");
+    Some(match record.extremes() {
+        Some(extremes) => format!("{runs}: {}", spread(extremes)),
+        None => runs,
+    })
 }
 
 /// The launches, or the threads of a CPU rung.
@@ -119,8 +119,8 @@ fn launch(record: &Record) -> String {
     match record.launches {
         _ if record.is_native() => threads(record),
         0 => "nothing to launch".to_string(),
-        1 => format!("{grid} x ({block_x} x {block_y})"),
-        launches => format!("{grid} x ({block_x} x {block_y}) in {launches}"),
+        1 => format!("grid {grid}, block {block_x} x {block_y}"),
+        launches => format!("grid {grid}, block {block_x} x {block_y}, in {launches} launches"),
     }
 }
 
@@ -133,20 +133,5 @@ fn threads(record: &Record) -> String {
     match &record.schedule {
         Some(schedule) => format!("{threads}, {schedule}"),
         None => threads,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn numbers_come_in_the_unit_that_suits_them() {
-        assert_eq!(duration(1.23456), "1.235 s");
-        assert_eq!(duration(0.0123456), "12.35 ms");
-        assert_eq!(duration(123.456e-6), "123.5 µs");
-        assert_eq!(duration(1e-12), "0.001 ns");
-        assert_eq!(speed(42.42e12), "42.42 TFLOP/s");
-        assert_eq!(speed(999.96e9), "1000.0 GFLOP/s");
     }
 }

@@ -2,7 +2,7 @@
 //! (`library/`) with an exactly known clock and a log of all launches.
 
 use std::collections::HashSet;
-use std::fs;
+use std::fs::{self, File};
 
 use gpu_gemm::device::compiled;
 use gpu_gemm::gpu_kernels::naive;
@@ -14,6 +14,7 @@ use host::measure::Effort;
 use host::measure::cublas::{Cublas, Interface, Precision};
 use host::measure::gpu::{Contender, measure};
 use host::measure::nvml::GpuState;
+use host::npy;
 use host::run::Resident;
 use host::verify::{self, Coverage};
 use libtest_mimic::Trial;
@@ -54,6 +55,7 @@ pub fn trials(prepares: bool) -> Vec<Trial> {
         cublas_multiplies_all_inputs_in_every_layout_one_product_or_a_batch,
         padded_matrices_are_multiplied_as_they_lie_and_in_pitched_copies,
         a_benchmark_has_the_clocks_figures,
+        files_are_multiplied_by_auto,
         what_the_gpu_did_is_read_while_it_works_and_known_only_where_there_is_an_nvml,
         a_wrong_kernel_is_not_timed_and_not_proven,
         what_is_wrong_only_while_it_is_timed_has_no_times,
@@ -684,6 +686,26 @@ fn a_crash_a_refused_launch_and_a_failing_cublas_are_told_apart() {
     assert_eq!(ran.ended.code, Some(1));
     let status = "error: cuBLAS failed in cublasGemmEx with status 13.\n";
     assert_contains(&ran.ended.err, &[status]);
+}
+
+fn files_are_multiplied_by_auto() {
+    let folder = tempfile::tempdir().unwrap();
+    let [a, b] = [("a.npy", 1, 16), ("b.npy", 16, 32768)].map(|(name, rows, columns)| {
+        let ones = Matrix::from_elements(rows, columns, |_, _| 1.0f32).unwrap();
+        let path = folder.path().join(name);
+        npy::write(&ones, &mut File::create(&path).unwrap()).unwrap();
+        path.display().to_string()
+    });
+    let ran = host(
+        EXACT,
+        &format!("--a {a} --b {b} --baseline none --format json"),
+    );
+    let report: Value = serde_json::from_str(&ran.ended.succeeded()).unwrap();
+    let result = &report["results"][0];
+    assert_eq!(
+        (&result["kernel"], &result["proven"]),
+        (&"auto".into(), &true.into())
+    );
 }
 
 fn the_doctor_names_the_gpu_and_the_cublas_that_there_are() {

@@ -201,8 +201,8 @@ fn cpu_rungs_need_no_device_and_say_what_they_ran_on() {
         &ended.succeeded(),
         &[
             "why     CPU rungs run natively, whatever --device says",
-            "| 1 thread ",
-            "| 3 threads, guided |",
+            " 1 thread; 10 runs: ",
+            " 3 threads, guided; 10 runs: ",
             "cpu-strassen: proven right",
         ],
     );
@@ -256,8 +256,6 @@ fn a_request_that_makes_no_sense_is_a_usage_error_that_says_why() {
             "0 is not in 1..=1048576: a batch has at least one product",
         ),
         ("--batch 1025k", "1049600 is not in 1..=1048576"),
-        ("--batch 2 --out d.npy", "--out"),
-        ("--batch 2 --a a.npy --b b.npy", "--batch"),
         (
             "--batch 2 --device sim+sim --size 8",
             "`--batch` needs one device",
@@ -497,9 +495,13 @@ fn machine_code_is_shown_or_the_tool_that_is_missing_is_named() {
 }
 
 #[test]
-fn completions_name_every_subcommand() {
+fn completions_name_every_subcommand_and_the_kernels() {
     for shell in ["bash", "fish"] {
         let text = run(&format!("completions {shell}")).succeeded();
+        // After `--kernel`, of the program itself and of `bench`.
+        for name in ["double-buffer-sn8", "cpu-matrixmultiply", "auto"] {
+            assert!(text.matches(name).count() >= 2, "{shell} lacks {name}");
+        }
         for subcommand in ["bench", "explain", "tune", "doctor", "ptx", "completions"] {
             assert!(text.contains(subcommand), "{shell} lacks {subcommand}");
         }

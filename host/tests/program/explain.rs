@@ -47,10 +47,10 @@ fn the_numbers_are_those_of_the_requested_shape() {
         &text,
         &[
             "| tiled_32 | 3 x 2 | 6 ",
-            "| global | read  | A      | M*N*K / 32 | 24 576 ",
-            "| global | read  | C      | M*N        | 6 144 ",
-            "| shared | write | B      | M*N*K / 32 | 24 576 ",
-            "| shared | read  | A      | M*N*K      | 786 432 ",
+            "| global read  | A  | M*N*K / 32 | 24 576 ",
+            "| global read  | C  | M*N        | 6 144 ",
+            "| shared write | B  | M*N*K / 32 | 24 576 ",
+            "| shared read  | A  | M*N*K      | 786 432 ",
             "NVIDIA A100 80GB SXM (not here: figures from its data sheet): 108 SMs",
         ],
     );
@@ -93,12 +93,14 @@ fn auto_is_explained_by_what_it_chooses_and_why() {
         &text,
         &[
             " on NVIDIA H200\nwhy   it is predicted to be the fastest",
-            "| predicted time |",
+            "| predicted |",
             "| async-pipeline (",
             "\nwide-thread-tile: ",
             "\nroofline ",
         ],
     );
+    let longest = text.lines().map(|line| line.chars().count()).max();
+    assert!(longest <= Some(80), "{text}");
     // The choice depends on the GPU: the T4 has no asynchronous copies.
     let text = explain("auto --gpu t4 --m 100 --n 200 --k 3000").succeeded();
     assert!(!text.contains("async-pipeline"), "{text}");

@@ -2,6 +2,7 @@
 
 use std::fs::{self, File};
 use std::io::Write;
+use std::os::unix::fs::symlink;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 
@@ -147,12 +148,131 @@ fn empty_matrices_have_an_empty_product_or_one_of_zeros() {
 }
 
 #[test]
-fn a_file_may_be_replaced_by_its_own_product() {
+fn no_input_is_replaced_by_whatever_name() {
     let folder = Folder::new();
-    folder.matrix("a.npy", (2, 2), |row, column| i32::from(row != column));
-    folder.matrix("b.npy", (2, 2), |row, column| (2 * row + column) as i32);
-    folder.run("--a a.npy --b b.npy --out b.npy").succeeded();
-    assert_eq!(folder.read::<i32>("b.npy").buffer(), [2, 3, 0, 1]);
+    for name in ["a.npy", "b.npy", "c.npy"] {
+        folder.matrix(name, (2, 2), |_, _| 1.0f32);
+    }
+    symlink("a.npy", folder.path("link.npy")).unwrap();
+    fs::hard_link(folder.path("b.npy"), folder.path("hard.npy")).unwrap();
+    let files = "--a a.npy --b b.npy --c c.npy";
+    for (out, option) in [
+        ("a.npy", "--a"),
+        ("./a.npy", "--a"),
+        ("link.npy", "--a"),
+        ("hard.npy", "--b"),
+        ("c.npy", "--c"),
+    ] {
+        let why = format!("--out would replace `{out}`, which is {option}; name another file.");
+        folder.refuses(&format!("{files} --out {out}"), 2, &why);
+    }
+    folder.run(&format!("{files} --out new.npy")).succeeded();
+    folder.run(&format!("{files} --out new.npy")).succeeded();
+    assert_eq!(folder.read::<f32>("a.npy").buffer(), [1.0; 4]);
+}
+
+#[test]
+fn arrays_of_three_dimensions_are_batches_and_so_is_their_product() {
+    let folder = Folder::new();
+    let (batch, m, n, k) = (3, 5, 6, 7);
+    let write = |name: &str, shape: [usize; 3], element: &(dyn Fn(usize, usize) -> i32 + Sync)| {
+        let [products, rows, columns] = shape;
+        let all = Matrix::from_elements(products * rows, columns, element).unwrap();
+        npy::write_as(&shape, &all, &mut File::create(folder.path(name)).unwrap()).unwrap();
+    };
+    write("a.npy", [batch, m, k], &|row, column| {
+        scrambled(row, column)
+    });
+    write("at.npy", [batch, k, m], &|row, column| {
+        scrambled(row / k * m + column, row % k)
+    });
+    write("b.npy", [batch, k, n], &|row, column| {
+        scrambled(row, column + 1)
+    });
+    write("one.npy", [1, k, n], &|row, column| {
+        scrambled(row, column + 1)
+    });
+    folder.matrix("matrix.npy", (k, n), scrambled);
+    for options in [
+        "--a a.npy",
+        "--a a.npy --batch 3",
+        "--a at.npy --transpose-a",
+        "--a a.npy --kernel cpu-ikj",
+        "--a at.npy --transpose-a --kernel cpu-ikj",
+    ] {
+        let ended = folder.run(&format!("{options} --b b.npy --out d.npy"));
+        assert_contains(
+            &ended.succeeded(),
+            &["5 x 6 x 7 (m x n x k) of i32, ", "a batch of 3"],
+        );
+        let file = NpyFile::open(&folder.path("d.npy")).unwrap();
+        assert_eq!(
+            (file.products, file.rows, file.columns),
+            (Some(batch), m, n)
+        );
+        let d = file.read::<i32>().unwrap();
+        for row in 0..batch * m {
+            for (column, element) in d.row(row).iter().enumerate() {
+                let depth = row / m * k..(row / m + 1) * k;
+                let terms = depth
+                    .enumerate()
+                    .map(|(index, below)| scrambled(row, index) * scrambled(below, column + 1));
+                assert_eq!(*element, terms.sum::<i32>(), "{options}");
+            }
+        }
+    }
+    folder.run("--size 8 --batch 2 --out r.npy").succeeded();
+    assert_eq!(
+        NpyFile::open(&folder.path("r.npy")).unwrap().products,
+        Some(2)
+    );
+    let why = "--batch is 4, but in the files the batch size is 3";
+    folder.refuses("--a a.npy --b b.npy --batch 4", 2, why);
+    let why = "`a.npy` holds a batch of 3 and `one.npy` holds a batch of 1, but each product has";
+    folder.refuses("--a a.npy --b one.npy", 2, why);
+    let why = "`a.npy` holds a batch of 3 and `matrix.npy` holds one matrix, but each product has";
+    folder.refuses("--a a.npy --b matrix.npy", 2, why);
+}
+
+#[test]
+fn files_are_multiplied_by_the_fastest_cpu_rung_unless_there_is_a_gpu_or_another_is_named() {
+    fn check<T: Number>(fastest: Option<&str>) {
+        let folder = Folder::new();
+        let element = |row, column| T::from_integer(scrambled(row, column));
+        folder.matrix("a.npy", (3, 3), element);
+        let run = |more: &str| -> Value {
+            let line = format!("--a a.npy --b a.npy --format json {more}");
+            let mut command = command(folder.0.path(), &line);
+            // No GPU is visible to it.
+            command.env("CUDA_VISIBLE_DEVICES", "");
+            let report = Ended::of(command).succeeded();
+            serde_json::from_str(&report).unwrap()
+        };
+        for more in ["--device sim", "--kernel auto", "--epilogue relu"] {
+            let takes = more != "--epilogue relu" || ["f32", "bf16"].contains(&T::TYPE.name());
+            assert!(!takes || run(more)["backend"] == "simulator", "{more}");
+        }
+        let reports = ["", "--out d.npy", "--out d.npy --runs 2 --transpose-a"].map(run);
+        let runs = reports
+            .each_ref()
+            .map(|report| &report["results"][0]["runs"]);
+        for report in &reports {
+            let why = report["reason"].as_str().unwrap();
+            assert!(!why.contains("--device sim"), "{why}");
+            let Some(fastest) = fastest else {
+                assert_eq!(report["backend"], "simulator");
+                continue;
+            };
+            let said = format!("`{fastest}` is the fastest for files without a GPU. ");
+            assert!(why.starts_with(&said), "{why}");
+            assert_eq!(report["results"][0]["kernel"], fastest);
+            assert_eq!(runs, [10, 1, 2].map(Value::from).each_ref());
+        }
+    }
+    check::<f32>(Some("cpu-matrixmultiply"));
+    check::<f64>(Some("cpu-matrixmultiply"));
+    check::<i32>(Some("cpu-blocks"));
+    check::<Bf16>(None);
 }
 
 #[test]
@@ -192,7 +312,7 @@ fn files_that_do_not_fit_each_other_or_the_options_are_refused() {
         ),
         ("--b b.npy --size 5", "cannot be used with"),
         (
-            "--b b.npy --kernel naive,tiled --out a.npy",
+            "--b b.npy --kernel naive,tiled --out d.npy",
             "--out takes the C of one kernel, but 2",
         ),
     ] {

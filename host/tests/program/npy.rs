@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use gpu_gemm::ElementType;
+use gpu_gemm::{Bf16, ElementType, F16};
 use host::data::{Matrix, Number, Placement};
 use host::npy::{self, NpyFile};
 use tempfile::TempDir;
@@ -58,7 +58,10 @@ fn assert_refused(bytes: &[u8], expected: &str) {
 
 #[test]
 fn a_file_that_holds_no_matrix_is_refused_with_the_reason() {
-    let (damaged, ends) = ("its header is no description", "it ends within its header");
+    let (damaged, ends) = (
+        "has a header that is damaged, or is not written as `numpy.save` writes it",
+        "it ends within its header",
+    );
     for bytes in [&b"1,2,3\n4,5,6\n"[..], b"\x93NUMPX\x01\x00v\x00"] {
         assert_refused(
             bytes,
@@ -84,10 +87,6 @@ fn a_file_that_holds_no_matrix_is_refused_with_the_reason() {
     assert_refused(&bytes, ends);
     let long = of_shape("(1, 1)") + &" ".repeat(10_000);
     assert_refused(&version(2, &long, &[0; 4]), damaged);
-    let mut unended = file(&of_shape("(1, 1)"), &[0; 4]);
-    let newline = unended.len() - 5;
-    unended[newline] = b' ';
-    assert_refused(&unended, damaged);
     for header in [
         "",
         "nonsense",
@@ -104,29 +103,115 @@ fn a_file_that_holds_no_matrix_is_refused_with_the_reason() {
         &of_shape("'3x4'"),
         &of_shape("(1.5, 2)"),
         &of_shape("(-1, 4)"),
+        &of_shape("(L, 4)"),
+        &of_shape("(1, None)"),
+        &header_line("'<f\\x34'", "False", "(1, 1)"),
         &of_shape("(18446744073709551616, 1)"),
     ] {
         assert_refused(&file(header, &[0; 4]), damaged);
     }
-    for shape in ["()", "(1, 2, 1)"] {
-        let dimension = shape.matches(char::is_numeric).count();
-        let expected = format!("is of dimension {dimension}, but a matrix is of dimension 2; save");
-        assert_refused(&file(&of_shape(shape), &[0; 4]), &expected);
-    }
-    for descr in [
-        "'>f4'",
-        "'|O'",
-        "'<i8'",
-        "'f4'",
-        "''",
-        "[('x', '<f4')]",
-        "7",
+    for (shape, advice) in [
+        ("()", "`numpy.save(path, a.reshape(1, 1))`"),
+        (
+            "(1,)",
+            "`numpy.save(path, a.reshape(1, -1))`, or as a column",
+        ),
+        ("(1, 1, 1, 1)", "as a batch with"),
     ] {
-        let expected = "of the type ";
-        assert_refused(
-            &file(&header_line(descr, "False", "(1, 1)"), &[0; 8]),
-            expected,
+        let dimension = shape.matches(char::is_numeric).count();
+        let expected = format!(
+            "is of dimension {dimension}, but a matrix is of dimension 2 and a batch of 3; save"
         );
+        let bytes = file(&of_shape(shape), &[0; 4]);
+        assert_refused(&bytes, &expected);
+        assert_refused(&bytes, advice);
+    }
+    let none = file(&of_shape("(0, 1, 1)"), &[]);
+    assert_refused(&none, "holds a batch of no products");
+    for start in [&b"PK\x03\x04 the rest"[..], b"PK\x05\x06 the rest"] {
+        assert_refused(
+            start,
+            "is an archive (.npz), and not one array; `unzip` makes a .npy file",
+        );
+    }
+}
+
+#[test]
+fn an_array_of_another_type_is_refused_with_what_keeps_its_numbers() {
+    for (descr, what, advice) in [
+        (
+            "'<i8'",
+            "of the type \"<i8\"",
+            "a.astype('float64'))`, which is exact up to 2^53, or with `a.astype('int32')`",
+        ),
+        ("'>u4'", "of the type", "a.astype('float64')"),
+        ("'|i1'", "of the type", "a.astype('int32'))`."),
+        ("'|b1'", "of the type", "a.astype('int32'))`."),
+        ("'<f16'", "of the type", "a.astype('float64'))`."),
+        (
+            "'<c8'",
+            "holds complex numbers",
+            "multiply real ones; multiply `a.real` and `a.imag` by themselves.",
+        ),
+        ("'|V1'", "of the type", "a.view(TYPE).astype('float32')"),
+        ("[('x', '<f4')]", "of the type", "numpy.save(path, a['x'])"),
+        (
+            "[('x', '<f4'), ('y', '<f4')]",
+            "of the type",
+            "numpy.save(path, a['x'])",
+        ),
+        ("'|O'", "of the type", "save numbers of one of these types"),
+        ("'<U1'", "of the type", "save numbers of one of these types"),
+        ("'|V4'", "of the type", "save numbers of one of these types"),
+        ("''", "of the type", "save numbers of one of these types"),
+        ("7", "of the type", "save numbers of one of these types"),
+    ] {
+        let bytes = file(&header_line(descr, "False", "(1, 1)"), &[0; 8]);
+        assert_refused(&bytes, what);
+        assert_refused(&bytes, advice);
+    }
+}
+
+/// As NumPy, whoever wrote it.
+#[test]
+fn a_type_is_read_in_all_spellings_and_both_orders_of_bytes() {
+    fn check<T: Number>(one: T, spellings: &str) {
+        let folder = tempfile::tempdir().unwrap();
+        for spelling in spellings.split(' ') {
+            let mut bytes = one.bits().to_le_bytes()[..size_of::<T>()].to_vec();
+            if spelling.starts_with('>') {
+                bytes.reverse();
+            }
+            let header = header_line(&format!("'{spelling}'"), "False", "(1, 1)");
+            let path = written(&folder, &file(&header, &bytes));
+            let found = NpyFile::open(&path).unwrap().read::<T>().unwrap();
+            assert_eq!(found.row(0)[0].bits(), one.bits(), "{spelling}");
+        }
+    }
+    check(1.5f32, "<f4 >f4 =f4 f4 float32 single f <f >f");
+    check(1.5f64, "<f8 >f8 =f8 |f8 f8 float64 double float d");
+    check(-7i32, "<i4 >i4 =i4 i4 int32 intc i");
+    check(F16::from_f32(1.5), "<f2 >f2 =f2 f2 float16 half e");
+    // What NumPy writes for the bf16 of ml_dtypes, with that package and without.
+    check(Bf16::from_f32(1.5), "<V2 >V2 =V2 |V2 V2 bfloat16");
+}
+
+#[test]
+fn a_header_may_be_written_in_any_way_that_python_reads() {
+    let mut unended = file(&of_shape("(2, 1)"), &[0; 8]);
+    let newline = unended.len() - 9;
+    unended[newline] = b' ';
+    let others = [
+        of_shape("(2L, 1L)"),
+        of_shape("(2, 1)").replace('\'', "\""),
+        of_shape("(2,\n# rows\n 1 ,\t)"),
+        "{'shape':(2,1),'fortran_order':False,'descr':'<f4'}".to_string(),
+    ];
+    let others = others.map(|header| file(&header, &[0; 8]));
+    for bytes in others.into_iter().chain([unended]) {
+        let folder = tempfile::tempdir().unwrap();
+        let found = NpyFile::open(&written(&folder, &bytes)).unwrap();
+        assert_eq!((found.rows, found.columns), (2, 1));
     }
 }
 
@@ -157,7 +242,7 @@ fn the_length_of_the_file_must_be_that_of_the_matrix() {
 fn what_is_no_regular_file_is_refused_without_being_opened() {
     let folder = tempfile::tempdir().unwrap();
     let refusal = |path: &Path| NpyFile::open(path).unwrap_err().to_string();
-    assert!(refusal(folder.path()).contains("is not a regular file"));
+    assert!(refusal(folder.path()).contains("is a folder; name a .npy file in it"));
     assert!(refusal(Path::new("/dev/zero")).contains("is not a regular file"));
     let missing = folder.path().join("none.npy");
     let name = missing.display();
@@ -188,6 +273,46 @@ fn both_orders_and_every_version_are_read_into_rows() {
             let is_right =
                 found.read::<i32>().unwrap() == Matrix::new(by_rows.clone(), rows, columns);
             assert!(is_right, "{shape} in order {order}");
+        }
+    }
+}
+
+/// Elements 100 p + 10 i + j, in both orders, and as the transposes of other matrices.
+#[test]
+fn three_dimensions_are_matrices_below_each_other() {
+    let folder = tempfile::tempdir().unwrap();
+    let (products, rows, columns) = (3, 4, 5);
+    let element = |p: usize, i: usize, j: usize| (100 * p + 10 * i + j) as i32;
+    let index = |number: usize, of: usize, by: usize| number / by % of;
+    for order in ["False", "True"] {
+        let values = (0..products * rows * columns).map(|at| match order {
+            "False" => element(
+                at / (rows * columns),
+                index(at, rows, columns),
+                at % columns,
+            ),
+            _ => element(
+                at % products,
+                index(at, rows, products),
+                at / (products * rows),
+            ),
+        });
+        let bytes: Vec<u8> = values.flat_map(i32::to_le_bytes).collect();
+        let header = header_line("'<i4'", order, "(3, 4, 5)");
+        let found = NpyFile::open(&written(&folder, &file(&header, &bytes))).unwrap();
+        assert_eq!((found.products, found.rows, found.columns), (Some(3), 4, 5));
+        let read = found.read::<i32>().unwrap();
+        let transposed = found.transposed().read::<i32>().unwrap();
+        assert_eq!((read.rows(), transposed.rows()), (12, 15));
+        for (p, i) in (0..products).flat_map(|p| (0..rows).map(move |i| (p, i))) {
+            for j in 0..columns {
+                assert_eq!(read.row(p * rows + i)[j], element(p, i, j), "{order}");
+                assert_eq!(
+                    transposed.row(p * columns + j)[i],
+                    element(p, i, j),
+                    "{order}"
+                );
+            }
         }
     }
 }

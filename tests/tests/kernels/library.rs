@@ -246,8 +246,7 @@ impl<T: Number + MultipliesInto<C>, C: Number> Product<T, C> {
             _ => 0,
         };
         let apart = |rows, columns| {
-            // A leading dimension is at least 1, as in BLAS.
-            let leading = usize::max(columns + case.padding, 1);
+            let leading = columns + case.padding;
             [leading, rows * leading + gap]
         };
         let of = |matrix: &Matrix<T>| apart(matrix.rows() / batch, matrix.columns());

@@ -30,8 +30,15 @@ pub(super) struct Agreed {
 /// if rank 0 finds something wrong.
 pub(super) fn agreed(world: &Ranks, arguments: &Arguments) -> Result<Option<Agreed>, Stop> {
     let mut told = [0_u64; 6];
-    let found = (world.rank() == 0)
-        .then(|| matrices(&arguments.problem, &arguments.matrices, DataType::F32));
+    let found = (world.rank() == 0).then(|| {
+        let found = matrices(&arguments.problem, &arguments.matrices, DataType::F32)?;
+        match &found.source {
+            Source::Files(files) if files.is_batch() => Err(usage(
+                "Ranks share out one product, and these files hold a batch; multiply it by `rust-gemm`.",
+            )),
+            _ => Ok(found),
+        }
+    });
     if let Some(Ok(found)) = &found {
         let Shape { m, n, k } = arguments.problem.shape(&found.source, SIZE);
         let types = DataType::ALL;

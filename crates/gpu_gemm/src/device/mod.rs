@@ -210,9 +210,9 @@ impl Device {
                 reason: chosen,
             }),
             DeviceChoice::Auto => match gpu(0, "the first GPU that the driver finds".to_string()) {
-                Err(error) if DeviceError::means_no_usable_gpu(&error) => {
-                    Ok(simulator(error.to_string()))
-                }
+                Err(error) if DeviceError::means_no_usable_gpu(&error) => Ok(simulator(
+                    DeviceError::without_simulator(&error.to_string()),
+                )),
                 opened => opened,
             },
         }
