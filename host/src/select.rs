@@ -68,7 +68,8 @@ pub fn default_for(data_type: DataType) -> &'static str {
     if named.any(|kernel| kernel.variants.iter().any(of_type)) {
         return DEFAULT;
     }
-    let on_any_gpu = highest(&|variant| of_type(variant) && variant.unit == Unit::CudaCores);
+    let is_general = |variant: &Variant| variant.unit == Unit::CudaCores && !variant.gemv_like;
+    let on_any_gpu = highest(&|variant| of_type(variant) && is_general(variant));
     let mut rungs = RUNGS.iter().copied().map(Asked::Cpu);
     let on_cpu = rungs.rfind(|rung| rung.multiplies(data_type));
     let name = on_any_gpu.map(|kernel| kernel.name);

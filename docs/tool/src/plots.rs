@@ -18,7 +18,7 @@ pub const ALL: [(&str, Draw); 6] = [
     ("ladder", ladder),
     ("slots", slots),
     ("sizes", || Ok(pictures::speed(&h200()?))),
-    ("roofline", || Ok(pictures::roofline(&at_main_size()?))),
+    ("roofline", roofline),
     ("regimes", regimes::plot),
     ("shapes", || Ok(pictures::ratios(&h200_shapes()?))),
 ];
@@ -28,6 +28,16 @@ fn at_main_size() -> Result<Results, String> {
     let mut results = h200()?;
     results.sizes.retain(|size| size.m == MAIN_SIZE);
     Ok(results)
+}
+
+/// All kernels but `few-rows`, which is not made for squares.
+fn roofline() -> Result<String, String> {
+    let mut results = at_main_size()?;
+    for size in &mut results.sizes {
+        size.results
+            .retain(|record| !record.kernel.starts_with("few-rows"));
+    }
+    Ok(pictures::roofline(&results))
 }
 
 /// The steps that make the ladder faster, `auto` and cuBLAS.
