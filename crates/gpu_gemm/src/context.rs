@@ -84,10 +84,12 @@ impl<'device> Context<'device> {
         chooser: Chooser,
         workspace_bytes: usize,
     ) -> Result<Context<'device>, DeviceError> {
-        backend.enter()?;
+        let entered = backend.enter()?;
         let floats = workspace_bytes.max(SMALLEST).div_ceil(size_of::<f32>());
+        let workspace = Buffer::new(&*backend, floats)?;
+        drop(entered);
         Ok(Context {
-            workspace: Buffer::new(&*backend, floats)?,
+            workspace,
             backend,
             chooser,
             last: Cell::new(None),
@@ -205,7 +207,7 @@ impl<'device> Context<'device> {
             return Ok(None);
         };
         self.check(&plan)?;
-        self.backend.enter()?;
+        let _entered = self.backend.enter()?;
         self.backend.compile(&plan)?;
         if plan.workspace_bytes() > self.workspace_bytes() {
             self.synchronize()?;
@@ -221,6 +223,7 @@ impl<'device> Context<'device> {
     ///
     /// A kernel crashed: the error names the one that was launched last.
     pub fn synchronize(&self) -> Result<(), DeviceError> {
+        let _entered = self.backend.enter()?;
         match self.last.get() {
             Some(kernel) => self.backend.finish(kernel),
             None => self.backend.synchronize(),
@@ -233,7 +236,7 @@ impl<'device> Context<'device> {
     ///
     /// The GPU fails.
     pub fn mark(&self) -> Result<Mark, DeviceError> {
-        self.backend.enter()?;
+        let _entered = self.backend.enter()?;
         self.backend.mark()
     }
 
@@ -243,7 +246,7 @@ impl<'device> Context<'device> {
     ///
     /// There is not enough memory for them.
     pub fn allocate<T: Element>(&self, length: usize) -> Result<Buffer<T>, DeviceError> {
-        self.backend.enter()?;
+        let _entered = self.backend.enter()?;
         Buffer::new(&*self.backend, length)
     }
 
@@ -253,6 +256,7 @@ impl<'device> Context<'device> {
     ///
     /// There is not enough memory for them, or the GPU fails.
     pub fn upload<T: Element>(&self, numbers: &[T]) -> Result<Buffer<T>, DeviceError> {
+        let _entered = self.backend.enter()?;
         let mut buffer = self.allocate(numbers.len())?;
         buffer.write(&*self.backend, 0, numbers)?;
         Ok(buffer)
@@ -264,7 +268,7 @@ impl<'device> Context<'device> {
     ///
     /// The GPU fails.
     pub fn download<T: Element>(&self, buffer: &Buffer<T>) -> Result<Vec<T>, DeviceError> {
-        self.backend.enter()?;
+        let _entered = self.backend.enter()?;
         self.synchronize()?;
         buffer.read(&*self.backend, 0, buffer.len())
     }
@@ -381,7 +385,7 @@ impl<'device> Context<'device> {
         product: &Product,
         workspace: *mut u8,
     ) -> Result<(), DeviceError> {
-        self.backend.enter()?;
+        let _entered = self.backend.enter()?;
         self.last.set(Some(match plan.variant() {
             variant if variant.epilogue_bytes.is_some() => variant.entry.name,
             variant => variant.name,
@@ -395,7 +399,7 @@ impl Drop for Context<'_> {
     /// Waits, so that no running kernel loses its workspace.
     fn drop(&mut self) {
         // After a crash nothing is running.
-        let _ = self.backend.enter().and_then(|()| self.synchronize());
+        let _ = self.synchronize();
     }
 }
 

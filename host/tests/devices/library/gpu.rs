@@ -14,6 +14,7 @@ use crate::streams::{Moment, Stream};
 pub const INVALID_VALUE: u32 = 1;
 pub const OUT_OF_MEMORY: u32 = 2;
 pub const INVALID_IMAGE: u32 = 200;
+pub const INVALID_CONTEXT: u32 = 201;
 pub const NOT_FOUND: u32 = 500;
 pub const NOT_READY: u32 = 600;
 pub const LAUNCH_FAILED: u32 = 719;
@@ -23,7 +24,9 @@ pub type Outcome = Result<(), u32>;
 
 /// The settings in `FAKE_GPU`, as `name=number` separated by blanks, and their defaults.
 /// `log=path` names a file to which lines are appended.
-const SETTINGS: [(&str, u64); 24] = [
+const SETTINGS: [(&str, u64); 25] = [
+    // Whether the log has each call of the driver, too.
+    ("calls", 0),
     // Nanoseconds of a launch.
     ("kernel_ns", 125_000),
     ("cublas_ns", 62_500),

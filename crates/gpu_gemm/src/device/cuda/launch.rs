@@ -12,6 +12,7 @@ use cust::sys::{
     cuMemcpyDtoD_v2, cuMemcpyDtoH_v2, cuMemcpyHtoD_v2,
 };
 
+use super::current::Entered;
 use super::device::CudaDevice;
 use super::extended::{Attribute, Config};
 use super::status::{checked, during, is_sticky};
@@ -51,14 +52,14 @@ unsafe impl Backend for CudaStream<'_> {
         Space::Gpu
     }
 
-    fn enter(&self) -> Result<(), DeviceError> {
+    fn enter(&self) -> Result<Entered, DeviceError> {
         self.device.enter()
     }
 
     fn allocate(&self, bytes: usize) -> Result<Allocated, DeviceError> {
         let memory = self.device.allocate::<u8>(bytes.max(1))?;
         let start = memory.as_device_ptr().as_ptr().cast_mut();
-        Ok(Allocated::new(start, memory))
+        Ok(Allocated::new(start, self.device.own(memory)))
     }
 
     fn capacity(&self) -> Result<Capacity, DeviceError> {
@@ -118,7 +119,7 @@ unsafe impl Backend for CudaStream<'_> {
         let event = Event::new(EventFlags::DEFAULT).map_err(during("Making an event"))?;
         let recorded = event.record(self.stream);
         recorded.map_err(during("Recording an event"))?;
-        Ok(Mark::new(Some(event)))
+        Ok(Mark::new(Some(self.device.own(event))))
     }
 
     unsafe fn launch(&self, launch: &Launch, bindings: &Bindings) -> Result<(), DeviceError> {
