@@ -1,6 +1,7 @@
 //! A device, a stream and a workspace to multiply with, and the library call.
 
 use std::cell::Cell;
+use std::ffi::c_void;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
@@ -71,9 +72,30 @@ impl<'device> Context<'device> {
         stream: &'device Stream,
         workspace_bytes: usize,
     ) -> Result<Context<'device>, DeviceError> {
-        let backend = Box::new(CudaStream { device, stream });
+        // SAFETY: the stream lives as long as the context.
+        unsafe { Context::on_raw_stream(device, stream.as_inner().cast(), workspace_bytes) }
+    }
+
+    /// A context on a stream of this GPU by its handle, a `CUstream` or `cudaStream_t`: that of a
+    /// stream of cudarc or PyTorch, or null, which is the default stream.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Context::new`].
+    ///
+    /// # Safety
+    ///
+    /// The stream is of the GPU's primary context, which is also that of the CUDA runtime and of
+    /// cudarc, and is not destroyed before the context is dropped.
+    pub unsafe fn on_raw_stream(
+        device: &'device CudaDevice,
+        stream: *mut c_void,
+        workspace_bytes: usize,
+    ) -> Result<Context<'device>, DeviceError> {
+        // SAFETY: as the caller vouches.
+        let stream = unsafe { CudaStream::from_raw(device, stream) };
         Context::at(
-            backend,
+            Box::new(stream),
             Chooser::of_properties(device.properties()).0,
             workspace_bytes,
         )

@@ -66,6 +66,7 @@ mod tests;
 pub mod text;
 
 pub use cuda_std::simulator;
+pub use cust;
 pub use gpu_kernels::spec::{DataType, ElementType, Variant};
 pub use gpu_kernels::{self, KERNELS};
 

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::marker::PhantomData;
 
-use cust::memory::{DeviceBuffer, DevicePointer, DeviceSlice};
+use cust::memory::{DeviceBuffer, DeviceSlice};
 use gpu_kernels::spec::{DataType, ElementType};
 use thiserror::Error;
 
@@ -63,9 +63,11 @@ impl<T: Element> Input<'_, T> {
         }
     }
 
-    /// The matrix that begins with the first of `length` elements at `pointer` in a GPU's memory.
-    pub fn at(pointer: DevicePointer<T>, length: usize) -> Input<'static, T> {
-        Input::new(pointer.as_ptr(), length, Space::Gpu)
+    /// The matrix that begins with the first of `length` elements at an address in a GPU's memory:
+    /// a `CUdeviceptr`, as in [`DevicePointer::as_raw`](cust::memory::DevicePointer::as_raw), or a
+    /// pointer's.
+    pub fn at(address: u64, length: usize) -> Input<'static, T> {
+        Input::new(address as *const T, length, Space::Gpu)
     }
 
     /// The part of the matrix that begins this many elements further on, with the same leading
@@ -105,9 +107,9 @@ impl<T: Element> Output<'_, T> {
         }
     }
 
-    /// The matrix that begins with the first of `length` elements at `pointer` in a GPU's memory.
-    pub fn at(pointer: DevicePointer<T>, length: usize) -> Output<'static, T> {
-        Output::new(pointer.as_ptr().cast_mut(), length, Space::Gpu)
+    /// The matrix that begins with the first of `length` elements at an address in a GPU's memory.
+    pub fn at(address: u64, length: usize) -> Output<'static, T> {
+        Output::new(address as *mut T, length, Space::Gpu)
     }
 
     /// The part of the matrix that begins this many elements further on, with the same leading

@@ -1,11 +1,15 @@
 //! The library in a program that has contexts, streams and memory of its own: on the fake GPU.
 
+use std::ffi::c_void;
 use std::ptr;
 
-use cust::sys::{CUcontext, cuCtxGetCurrent, cuCtxSetCurrent};
+use gpu_gemm::cust::memory::{CopyDestination, DeviceBuffer};
+use gpu_gemm::cust::stream::{Stream, StreamFlags};
+use gpu_gemm::cust::sys::{CUcontext, cuCtxGetCurrent, cuCtxSetCurrent};
 use gpu_gemm::gpu_kernels::naive;
 use gpu_gemm::{
-    Choice, Context, CudaDevice, Device, DeviceChoice, Devices, ElementType, Shape, Transpose, gemm,
+    Choice, Context, CudaDevice, Device, DeviceChoice, Devices, ElementType, Input, Output, Shape,
+    Transpose, gemm,
 };
 
 use crate::fake::{again, is_loaded};
@@ -77,5 +81,49 @@ pub fn each_call_and_each_drop_leaves_the_context_that_was_current() {
         let gpus = || (0..2).map(|_| CudaDevice::open(0).unwrap().into());
         let devices = leaves_it!(Devices::of(gpus().collect()).unwrap());
         leaves_it!(drop(devices));
+    }
+}
+
+/// As a program does that has nothing but numbers, such as cudarc's handles.
+pub fn streams_and_memory_are_taken_by_their_handles() {
+    if !is_loaded() {
+        let log = again(
+            "waits=0",
+            "guest::streams_and_memory_are_taken_by_their_handles",
+        );
+        let launches = log.iter().filter(|line| line.kind == "launch");
+        let streams: Vec<&str> = launches.map(|line| line.text("stream")).collect();
+        // On the default stream, and on the caller's, which is not the device's.
+        assert_eq!(streams[0], "0");
+        assert_eq!(streams[1], streams[2]);
+        let first_stream = "1";
+        assert!(!["0", first_stream].contains(&streams[1]), "{streams:?}");
+        return;
+    }
+    let device = CudaDevice::open(0).unwrap();
+    let _entered = device.enter().unwrap();
+    let stream = Stream::new(StreamFlags::NON_BLOCKING, None).unwrap();
+    let handle: *mut c_void = stream.as_inner().cast();
+    // SAFETY: the stream outlives the context.
+    let on = |handle| unsafe { Context::on_raw_stream(&device, handle, 0).unwrap() };
+    let same = Context::on_stream(&device, &stream, 0).unwrap();
+    for context in [on(ptr::null_mut()), on(handle), same] {
+        let context = context.with_kernel(Choice::even(&naive::KERNEL.variants[0]));
+        let a = DeviceBuffer::from_slice(&[1.0f32, 2.0, 3.0, 4.0]).unwrap();
+        let c = DeviceBuffer::from_slice(&[f32::NAN; 4]).unwrap();
+        let [a_address, c_address] = [&a, &c].map(|one| one.as_device_ptr().as_raw());
+        let input = Input::<f32>::at(a_address, 4);
+        let output = Output::at(c_address, 4);
+        // SAFETY: the buffers live until `synchronize` has waited.
+        unsafe {
+            gemm(
+                &context, 1.0f32, input, 2, input, 2, 0.0, output, 2, 2, 2, 2,
+            )
+            .unwrap()
+        };
+        context.synchronize().unwrap();
+        let mut product = [0.0; 4];
+        c.copy_to(&mut product).unwrap();
+        assert_eq!(product, [7.0, 10.0, 15.0, 22.0]);
     }
 }

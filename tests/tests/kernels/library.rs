@@ -637,7 +637,7 @@ fn names_the_argument_that_is_wrong(device: &Device) -> Result<(), Failed> {
     let elsewhere = [1.0f32; 12];
     let there = match device.one_gpu() {
         Some(_) => Input::from(&elsewhere[..]),
-        None => Input::at(cust::memory::DevicePointer::null(), 12),
+        None => Input::at(0, 12),
     };
     // SAFETY: nothing is launched.
     let refused = unsafe { gemm(&context, 1.0, there, 4, &b, 3, 0.0, &mut c, 3, 3, 3, 4) };

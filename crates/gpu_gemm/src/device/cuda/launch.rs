@@ -1,6 +1,7 @@
 //! Launches on a stream of a GPU.
 
 use std::ffi::c_void;
+use std::mem::ManuallyDrop;
 
 use cuda_std::tma::TensorMap;
 
@@ -26,19 +27,31 @@ use crate::plan::Plan;
 const FIRST_WITH_EARLY_LAUNCHES: i32 = 90;
 
 /// A stream of a GPU.
-#[derive(Clone, Copy)]
 pub struct CudaStream<'a> {
-    pub device: &'a CudaDevice,
-    pub stream: &'a Stream,
+    device: &'a CudaDevice,
+    /// Somebody else destroys it.
+    stream: ManuallyDrop<Stream>,
 }
 
 impl<'a> CudaStream<'a> {
     /// A device's own stream.
     pub fn of(device: &'a CudaDevice) -> CudaStream<'a> {
-        CudaStream {
-            device,
-            stream: device.stream(),
-        }
+        // SAFETY: the stream lives as long as the device.
+        unsafe { CudaStream::from_raw(device, device.stream().as_inner().cast()) }
+    }
+
+    /// Any stream of the device.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Context::on_raw_stream`](crate::Context::on_raw_stream).
+    pub unsafe fn from_raw(device: &'a CudaDevice, stream: *mut c_void) -> CudaStream<'a> {
+        let handle: CUstream = stream.cast();
+        // SAFETY: `cust` has no function for this, but its stream is the handle and nothing else:
+        // the sizes are equal, and the line after this compares the values.
+        let stream: ManuallyDrop<Stream> = unsafe { std::mem::transmute(handle) };
+        assert_eq!(stream.as_inner(), handle);
+        CudaStream { device, stream }
     }
 }
 
@@ -117,7 +130,7 @@ unsafe impl Backend for CudaStream<'_> {
 
     fn mark(&self) -> Result<Mark, DeviceError> {
         let event = Event::new(EventFlags::DEFAULT).map_err(during("Making an event"))?;
-        let recorded = event.record(self.stream);
+        let recorded = event.record(&self.stream);
         recorded.map_err(during("Recording an event"))?;
         Ok(Mark::new(Some(self.device.own(event))))
     }
