@@ -8,7 +8,7 @@ use cuda_std::simulator::Fault;
 use cust::context::Context;
 use cust::device::Device;
 use cust::error::CudaError;
-use cust::memory::{CopyDestination, DeviceBuffer, LockedBuffer, mem_get_info};
+use cust::memory::{CopyDestination, DeviceBuffer, DeviceCopy, LockedBuffer, mem_get_info};
 use cust::module::Module;
 use cust::stream::{Stream, StreamFlags};
 use cust::sys::{CUcontext, CUfunction};
@@ -302,7 +302,10 @@ impl CudaDevice {
     /// # Errors
     ///
     /// There is not enough memory for them.
-    pub fn allocate<T: Plain>(&self, length: usize) -> Result<DeviceBuffer<T>, DeviceError> {
+    pub fn allocate<T: Plain + DeviceCopy>(
+        &self,
+        length: usize,
+    ) -> Result<DeviceBuffer<T>, DeviceError> {
         // SAFETY: any bits in the memory are a valid number.
         unsafe { DeviceBuffer::uninitialized(length) }.map_err(|error| match error {
             CudaError::OutOfMemory => self.out_of_memory(length.saturating_mul(size_of::<T>())),
