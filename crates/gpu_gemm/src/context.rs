@@ -284,15 +284,74 @@ impl<'device> Context<'device> {
         Ok(buffer)
     }
 
+    /// Memory of the context's device for `length` zeros.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Context::upload`].
+    pub fn zeros<T: Element>(&self, length: usize) -> Result<Buffer<T>, DeviceError> {
+        self.upload(&vec![T::default(); length])
+    }
+
+    /// Copies numbers to the start of a buffer, after everything on the stream.
+    ///
+    /// # Errors
+    ///
+    /// The GPU fails.
+    ///
+    /// # Panics
+    ///
+    /// If the buffer is shorter, or another device's.
+    pub fn upload_into<T: Element>(
+        &self,
+        numbers: &[T],
+        buffer: &mut Buffer<T>,
+    ) -> Result<(), DeviceError> {
+        let _entered = self.backend.enter()?;
+        self.synchronize()?;
+        buffer.write(&*self.backend, 0, numbers)
+    }
+
     /// Copies numbers from memory of the context's device, after everything on the stream.
     ///
     /// # Errors
     ///
     /// The GPU fails.
     pub fn download<T: Element>(&self, buffer: &Buffer<T>) -> Result<Vec<T>, DeviceError> {
+        let mut numbers = vec![T::default(); buffer.len()];
+        self.download_into(buffer, &mut numbers)?;
+        Ok(numbers)
+    }
+
+    /// [`Context::download`] of the first elements of a buffer, as many as `numbers` has.
+    ///
+    /// ```
+    /// # use gpu_gemm::{Context, Device};
+    /// # let device = Device::simulator();
+    /// # let context = Context::new(&device, 0)?;
+    /// let mut buffer = context.zeros::<f32>(3)?;
+    /// context.upload_into(&[1.0, 2.0], &mut buffer)?;
+    /// let mut numbers = [f32::NAN; 3];
+    /// context.download_into(&buffer, &mut numbers)?;
+    /// assert_eq!(numbers, [1.0, 2.0, 0.0]);
+    /// # Ok::<(), gpu_gemm::DeviceError>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// The GPU fails.
+    ///
+    /// # Panics
+    ///
+    /// If the buffer is shorter, or another device's.
+    pub fn download_into<T: Element>(
+        &self,
+        buffer: &Buffer<T>,
+        numbers: &mut [T],
+    ) -> Result<(), DeviceError> {
         let _entered = self.backend.enter()?;
         self.synchronize()?;
-        buffer.read(&*self.backend, 0, buffer.len())
+        buffer.read_into(&*self.backend, 0, numbers)
     }
 
     /// The plan that a call of this context on matrices of `data_type` runs.

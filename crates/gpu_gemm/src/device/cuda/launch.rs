@@ -9,8 +9,8 @@ use cust::error::CudaError;
 use cust::event::{Event, EventFlags};
 use cust::stream::Stream;
 use cust::sys::{
-    CUdeviceptr, CUfunction, CUfunction_attribute, CUstream, cuFuncSetAttribute, cuLaunchKernel,
-    cuMemcpyDtoD_v2, cuMemcpyDtoH_v2, cuMemcpyHtoD_v2,
+    CUdeviceptr, CUfunction, CUfunction_attribute, CUstream, cuFuncSetAttribute, cuLaunchKernel, cuMemcpyDtoD_v2, cuMemcpyDtoH_v2, cuMemcpyHtoD_v2,
+    cuStreamSynchronize,
 };
 
 use super::current::Entered;
@@ -110,7 +110,15 @@ unsafe impl Backend for CudaStream<'_> {
                 ),
             }
         };
-        checked(status as u32).map_err(during(doing))
+        checked(status as u32).map_err(during(doing))?;
+        // Such a copy returns before the GPU has made it, and a stream of the caller's may not wait
+        // for that, as the default stream does.
+        if way != Way::ToHost {
+            // SAFETY: null is the default stream, where the copy was.
+            let waited = unsafe { cuStreamSynchronize(std::ptr::null_mut()) };
+            checked(waited as u32).map_err(during(doing))?;
+        }
+        Ok(())
     }
 
     fn compile(&self, plan: &Plan) -> Result<(), DeviceError> {
