@@ -67,6 +67,10 @@ pub enum DeviceError {
         "This device has no kernel `{entry}`: give it the PTX of your own kernels by `Device::with_kernels`."
     )]
     NotGiven { entry: String },
+    #[error(
+        "Kernel `{kernel}` cannot be compiled while the stream is captured. Before the capture, call `Context::prepare` for the product, or multiply once."
+    )]
+    NotPrepared { kernel: &'static str },
     #[error("{reason}")]
     NotCompiled { reason: String },
     #[error(

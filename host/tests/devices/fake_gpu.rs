@@ -66,6 +66,7 @@ pub fn trials(prepares: bool) -> Vec<Trial> {
         the_doctor_names_the_gpu_and_the_cublas_that_there_are,
         guest::each_call_and_each_drop_leaves_the_context_that_was_current,
         guest::streams_and_memory_are_taken_by_their_handles,
+        guest::a_prepared_call_only_launches_and_so_can_be_captured,
         several::panels_are_multiplied_only_when_they_have_arrived_wherever_matrices_start,
         several::what_is_for_one_gpu_says_so,
         several::matrices_in_host_memory_are_multiplied_while_they_arrive,

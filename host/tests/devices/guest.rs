@@ -5,13 +5,18 @@ use std::ptr;
 
 use gpu_gemm::cust::memory::{CopyDestination, DeviceBuffer};
 use gpu_gemm::cust::stream::{Stream, StreamFlags};
-use gpu_gemm::cust::sys::{CUcontext, cuCtxGetCurrent, cuCtxSetCurrent};
+use gpu_gemm::cust::sys::{
+    CUcontext, CUstreamCaptureMode, cuCtxGetCurrent, cuCtxSetCurrent, cuStreamBeginCapture_v2,
+    cuStreamEndCapture,
+};
+use gpu_gemm::gpu_kernels::epilogue::{self, Compiled, Relu, Then};
 use gpu_gemm::gpu_kernels::naive;
 use gpu_gemm::{
-    Choice, Context, CudaDevice, Device, DeviceChoice, Devices, ElementType, Input, Output, Shape,
-    Transpose, gemm,
+    Buffer, Choice, Context, CudaDevice, Device, DeviceChoice, Devices, ElementType, GemmError,
+    Input, Output, Shape, Transpose, gemm, gemm_fused, gemm_strided_batched,
 };
 
+use crate::common::assert_contains;
 use crate::fake::{again, is_loaded};
 
 /// The context that is current in this thread.
@@ -71,6 +76,13 @@ pub fn each_call_and_each_drop_leaves_the_context_that_was_current() {
         assert!(leaves_it!(end.seconds_since(&start).unwrap()) > 0.0);
         let product = leaves_it!(made.download(&c).unwrap());
         assert_eq!(product, [7.0, 10.0, 15.0, 22.0]);
+        leaves_it!(made.upload_into(&[1.0, 2.0], &mut c).unwrap());
+        let mut first = [0.0; 3];
+        leaves_it!(made.download_into(&c, &mut first).unwrap());
+        assert_eq!(first, [1.0, 2.0, 15.0]);
+        let zeros = leaves_it!(made.zeros::<f64>(2).unwrap());
+        assert_eq!(leaves_it!(made.download(&zeros).unwrap()), [0.0; 2]);
+        leaves_it!(drop(zeros));
         leaves_it!(made.synchronize().unwrap());
         let too_much = leaves_it!(made.allocate::<f64>(1 << 60));
         assert!(too_much.is_err());
@@ -126,4 +138,102 @@ pub fn streams_and_memory_are_taken_by_their_handles() {
         c.copy_to(&mut product).unwrap();
         assert_eq!(product, [7.0, 10.0, 15.0, 22.0]);
     }
+}
+
+/// The calls of the driver that a product may make once it is prepared.
+const OF_A_CALL: [&str; 4] = [
+    "cuCtxGetCurrent",
+    "cuFuncSetAttribute",
+    "cuLaunchKernel",
+    "cuTensorMapEncodeTiled",
+];
+
+/// The fake refuses in a capture what the driver does: to wait, to allocate and to load.
+pub fn a_prepared_call_only_launches_and_so_can_be_captured() {
+    if !is_loaded() {
+        let log = again(
+            "waits=0 calls=1 any_kernel=1",
+            "guest::a_prepared_call_only_launches_and_so_can_be_captured",
+        );
+        let calls = log.iter().filter(|line| line.kind == "call");
+        let calls: Vec<&str> = calls.map(|line| line.text("name")).collect();
+        let captures = calls.split(|name| *name == "cuStreamBeginCapture_v2");
+        let captures = captures.skip(1).map(|after| {
+            let captured = after.split(|name| *name == "cuStreamEndCapture");
+            captured.into_iter().next().unwrap()
+        });
+        let captures: Vec<&[&str]> = captures.collect();
+        assert_eq!(captures.len(), 5);
+        let count = |calls: &[&str], name| calls.iter().filter(|call| **call == name).count();
+        for calls in &captures[1..] {
+            assert!(
+                calls.iter().all(|name| OF_A_CALL.contains(name)),
+                "{calls:?}"
+            );
+            assert_eq!(count(calls, "cuCtxGetCurrent"), 1);
+        }
+        let launches: Vec<usize> = captures
+            .iter()
+            .map(|calls| count(calls, "cuLaunchKernel"))
+            .collect();
+        // Not prepared; a product; stream-K and its fix-up; a batch; both with an epilogue.
+        assert_eq!(launches, [0, 1, 2, 1, 2]);
+        return;
+    }
+    let device = CudaDevice::open(0).unwrap();
+    let _entered = device.enter().unwrap();
+    let stream = Stream::new(StreamFlags::NON_BLOCKING, None).unwrap();
+    let mut context = Context::on_stream(&device, &stream, 0).unwrap();
+    let [no, _] = Transpose::ALL;
+    const ELEMENTS: usize = 1 << 20;
+    let a = context.zeros::<f32>(ELEMENTS).unwrap();
+    let mut c = context.zeros::<f32>(ELEMENTS).unwrap();
+    let captured = |call: &mut dyn FnMut() -> Result<(), GemmError>| {
+        let mut graph = ptr::null_mut();
+        let mode = CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_GLOBAL;
+        // SAFETY: the stream exists, and the pointer outlives the call.
+        unsafe {
+            assert_eq!(cuStreamBeginCapture_v2(stream.as_inner(), mode) as u32, 0);
+            let result = call();
+            assert_eq!(cuStreamEndCapture(stream.as_inner(), &mut graph) as u32, 0);
+            result
+        }
+    };
+    let multiply = |context: &Context<'_>, c: &mut Buffer<f32>, shape: Shape, batch| {
+        let Shape { m, n, k } = shape;
+        let (of_a, of_b, of_c) = (m * k, k * n, m * n);
+        // SAFETY: the buffers live until the stream is done.
+        captured(&mut || unsafe {
+            gemm_strided_batched(
+                context, 1.0, &a, k, of_a, &a, n, of_b, 0.0, &mut *c, n, of_c, m, n, k, batch,
+            )
+        })
+    };
+    let small = Shape::cube(64);
+    let error = multiply(&context, &mut c, small, 1).unwrap_err();
+    assert_contains(
+        &error.to_string(),
+        &["while the stream is captured", "`Context::prepare`"],
+    );
+    // Its sums are split along K.
+    let deep = Shape::new(16, 64, 16_384);
+    for (shape, batch) in [(small, 1), (deep, 1), (small, 100)] {
+        context
+            .prepare_batch(ElementType::F32, shape, no, no, batch)
+            .unwrap();
+        multiply(&context, &mut c, shape, batch).unwrap();
+    }
+    let bias = context.zeros::<f32>(64).unwrap();
+    let epilogue = Then(epilogue::Bias(bias.start()), Relu);
+    // SAFETY: as above.
+    let mut fused = || unsafe {
+        let kernels = Compiled::kernels();
+        gemm_fused(
+            &context, kernels, epilogue, 1.0, &a, 64, 0, &a, 64, 0, 0.0, &mut c, 64, 0, 64, 64, 64,
+            1,
+        )
+    };
+    // There is no other way to prepare it.
+    fused().unwrap();
+    captured(&mut fused).unwrap();
 }

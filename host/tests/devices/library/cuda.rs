@@ -5,7 +5,7 @@ use std::ffi::{CStr, c_char, c_void};
 use std::ptr;
 
 use crate::launch::{Launch, launch};
-use crate::gpu::{Gpu, INVALID_CONTEXT, INVALID_IMAGE, INVALID_VALUE, NOT_FOUND, Outcome, call, put};
+use crate::gpu::{Gpu, INVALID_CONTEXT, INVALID_IMAGE, INVALID_VALUE, NOT_FOUND, Outcome, STREAM_CAPTURE_UNSUPPORTED, call, put};
 
 /// The GPU's context.
 const PRIMARY: usize = 1;
@@ -37,7 +37,10 @@ fn anywhere(name: &str, body: impl FnOnce(&mut Gpu) -> Outcome) -> u32 {
 }
 
 fn in_context(name: &str, body: impl FnOnce(&mut Gpu) -> Outcome) -> u32 {
+    // Of what a capture allows the library needs these.
+    let is_captured = |name: &str| name.contains("Launch") || name.contains("Capt") || name == "cuFuncSetAttribute";
     anywhere(name, |gpu| match CURRENT.get() {
+        PRIMARY if gpu.captured.is_some() && !is_captured(name) => Err(STREAM_CAPTURE_UNSUPPORTED),
         PRIMARY => body(gpu),
         _ => Err(INVALID_CONTEXT),
     })
@@ -215,6 +218,16 @@ driver! { in_context:
     fn cuStreamDestroy_v2(stream: usize) |gpu| {
         gpu.remove_stream(stream);
         Ok(())
+    };
+    // A launch in a capture is done at once, and no graph is made.
+    fn cuStreamBeginCapture_v2(stream: usize, _mode: u32) |gpu| {
+        gpu.captured = Some(stream);
+        Ok(())
+    };
+    fn cuStreamIsCapturing(stream: usize, status: *mut u32) |gpu| put(status, u32::from(gpu.captured == Some(stream)));
+    fn cuStreamEndCapture(_stream: usize, graph: *mut usize) |gpu| {
+        gpu.captured = None;
+        put(graph, 0)
     };
     fn cuEventCreate(event: *mut usize, _flags: u32) |gpu| put(event, gpu.new_event());
     fn cuEventRecord(event: usize, stream: usize) |gpu| {

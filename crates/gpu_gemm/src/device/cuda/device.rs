@@ -222,10 +222,20 @@ impl CudaDevice {
     ///
     /// There is no kernel of this name, or the driver does not accept its PTX.
     pub fn function(&self, entry: &str) -> Result<CUfunction, DeviceError> {
+        self.function_unless(entry, || Ok(()))
+    }
+
+    /// The same, but no kernel is compiled if `may_compile` fails, which is asked only then.
+    pub(super) fn function_unless(
+        &self,
+        entry: &str,
+        may_compile: impl FnOnce() -> Result<(), DeviceError>,
+    ) -> Result<CUfunction, DeviceError> {
         let mut loaded = self.loaded.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(kernel) = loaded.get(entry) {
             return Ok(kernel.function);
         }
+        may_compile()?;
         let architecture = self.properties.architecture();
         let kernels = self.module_of(entry).ok_or_else(|| DeviceError::NotGiven {
             entry: entry.to_owned(),

@@ -9,8 +9,9 @@ use cust::error::CudaError;
 use cust::event::{Event, EventFlags};
 use cust::stream::Stream;
 use cust::sys::{
-    CUdeviceptr, CUfunction, CUfunction_attribute, CUstream, cuFuncSetAttribute, cuLaunchKernel, cuMemcpyDtoD_v2, cuMemcpyDtoH_v2, cuMemcpyHtoD_v2,
-    cuStreamSynchronize,
+    CUdeviceptr, CUfunction, CUfunction_attribute, CUstream, CUstreamCaptureStatus,
+    cuFuncSetAttribute, cuLaunchKernel, cuMemcpyDtoD_v2, cuMemcpyDtoH_v2, cuMemcpyHtoD_v2,
+    cuStreamIsCapturing, cuStreamSynchronize,
 };
 
 use super::current::Entered;
@@ -144,7 +145,10 @@ unsafe impl Backend for CudaStream<'_> {
     }
 
     unsafe fn launch(&self, launch: &Launch, bindings: &Bindings) -> Result<(), DeviceError> {
-        let function = self.device.function(launch.kernel.name)?;
+        let name = launch.kernel.name;
+        let function = self
+            .device
+            .function_unless(name, || self.must_not_be_captured(name))?;
         let block = launch.block(bindings, |map, address| self.encoded(map, address))?;
         let mut parameters = [block.as_ptr().cast_mut().cast::<c_void>()];
         // A kernel must opt in to more than 48 KiB, static arrays included.
@@ -170,6 +174,18 @@ unsafe impl Backend for CudaStream<'_> {
 }
 
 impl CudaStream<'_> {
+    /// Fails while the stream is captured, when the driver does not load a kernel.
+    fn must_not_be_captured(&self, kernel: &'static str) -> Result<(), DeviceError> {
+        let mut status = CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE;
+        // SAFETY: the stream exists, and the pointer outlives the call.
+        let asked = unsafe { cuStreamIsCapturing(self.stream.as_inner(), &mut status) };
+        // The default stream has no answer while another one is captured.
+        match (asked as u32, status) {
+            (0, CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE) => Ok(()),
+            _ => Err(DeviceError::NotPrepared { kernel }),
+        }
+    }
+
     /// A tensor map, or an empty one if the copy engine cannot move the matrix.
     fn encoded(&self, map: &Map, address: *mut u8) -> Result<TensorMap, DeviceError> {
         let Some(tiles) = map.tiles(address) else {
