@@ -63,6 +63,7 @@ fn loaded(ptx: String) -> Result<CudaDevice, DeviceError> {
     // vouches for its accesses.
     let device = unsafe { CudaDevice::open_with(gpu, Module::of_text(ptx.leak()))? };
     // The driver compiles the kernel only now.
+    let _entered = device.enter()?;
     device.function("naive")?;
     Ok(device)
 }
@@ -110,6 +111,8 @@ fn a_gpu_that_is_not_there_is_refused_by_number() {
 
 fn out_of_memory_at_any_allocation_reports_sizes_and_leaks_nothing() {
     let device = Device::open(DeviceChoice::Cuda(0)).expect(NEEDS_GPU).device;
+    let gpu = device.one_gpu().expect("a GPU");
+    let _entered = gpu.enter().expect("its context");
     // Three matrices of 256 MiB; the driver allocates memory in units of 2 MiB.
     let problem = problem(8192);
     const MATRIX: usize = 256 << 20;

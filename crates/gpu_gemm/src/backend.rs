@@ -6,6 +6,8 @@ use std::time::{Duration, Instant};
 
 use cust::event::{Event, EventStatus};
 
+use crate::device::cuda::Entered;
+use crate::device::cuda::current::InContext;
 use crate::device::cuda::status::during;
 use crate::error::DeviceError;
 use crate::gpu::DeviceFacts;
@@ -78,13 +80,13 @@ pub struct Capacity {
 /// A point in a device's work, which it reaches when it has done everything launched before: on a
 /// GPU an event, elsewhere the time after the host has waited.
 pub struct Mark {
-    event: Option<Event>,
+    event: Option<InContext<Event>>,
     at: Instant,
 }
 
 impl Mark {
     /// A point that a GPU's stream reaches with this event, or, for `None`, that is reached now.
-    pub(crate) fn new(event: Option<Event>) -> Mark {
+    pub(crate) fn new(event: Option<InContext<Event>>) -> Mark {
         let at = Instant::now();
         Mark { event, at }
     }
@@ -95,8 +97,11 @@ impl Mark {
     ///
     /// The GPU fails.
     pub fn wait(&self) -> Result<(), DeviceError> {
-        let waited = self.event.as_ref().map_or(Ok(()), Event::synchronize);
-        waited.map_err(during("Waiting for the GPU"))
+        let Some(event) = &self.event else {
+            return Ok(());
+        };
+        let _entered = event.enter()?;
+        event.synchronize().map_err(during("Waiting for the GPU"))
     }
 
     /// Whether the device has reached it.
@@ -105,11 +110,11 @@ impl Mark {
     ///
     /// The GPU fails.
     pub fn is_reached(&self) -> Result<bool, DeviceError> {
-        let status = self
-            .event
-            .as_ref()
-            .map_or(Ok(EventStatus::Ready), Event::query);
-        let status = status.map_err(during("Waiting for the GPU"))?;
+        let Some(event) = &self.event else {
+            return Ok(true);
+        };
+        let _entered = event.enter()?;
+        let status = event.query().map_err(during("Waiting for the GPU"))?;
         Ok(status == EventStatus::Ready)
     }
 
@@ -122,6 +127,7 @@ impl Mark {
         let (Some(from), Some(to)) = (&start.event, &self.event) else {
             return Ok((self.at - start.at).as_secs_f64());
         };
+        let _entered = to.enter()?;
         let milliseconds = to.elapsed_time_f32(from);
         let milliseconds = milliseconds.map_err(during("Reading a time"))?;
         Ok((f64::from(milliseconds) / 1e3).max(0.0))
@@ -141,13 +147,14 @@ pub unsafe trait Backend: Send + Sync {
     /// The memory that it uses.
     fn space(&self) -> Space;
 
-    /// Makes a GPU's context current in the calling thread, which its other methods require.
+    /// Makes a GPU's context current in the calling thread, which its other methods require, until
+    /// the result is dropped.
     ///
     /// # Errors
     ///
     /// The driver fails.
-    fn enter(&self) -> Result<(), DeviceError> {
-        Ok(())
+    fn enter(&self) -> Result<Entered, DeviceError> {
+        Ok(Entered::NOTHING)
     }
 
     /// Memory of at least `bytes` bytes, with unspecified contents. It has the alignment of the

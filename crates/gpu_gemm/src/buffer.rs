@@ -89,13 +89,31 @@ impl<T: Element> Buffer<T> {
         first: usize,
         length: usize,
     ) -> Result<Vec<T>, DeviceError> {
-        self.check(backend, first, length);
         let mut elements = vec![T::default(); length];
-        let from = self.start().wrapping_add(first).cast_const().cast();
-        let to = elements.as_mut_ptr().cast();
-        // SAFETY: as above.
-        unsafe { backend.copy(from, to, length * size_of::<T>(), Way::ToHost)? };
+        self.read_into(backend, first, &mut elements)?;
         Ok(elements)
+    }
+
+    /// [`Buffer::read`] into memory of the caller.
+    ///
+    /// # Errors
+    ///
+    /// The device fails.
+    ///
+    /// # Panics
+    ///
+    /// As for [`Buffer::write`].
+    pub fn read_into(
+        &self,
+        backend: &dyn Backend,
+        first: usize,
+        elements: &mut [T],
+    ) -> Result<(), DeviceError> {
+        self.check(backend, first, elements.len());
+        let from = self.start().wrapping_add(first).cast_const().cast();
+        let (to, bytes) = (elements.as_mut_ptr().cast(), size_of_val(elements));
+        // SAFETY: as above.
+        unsafe { backend.copy(from, to, bytes, Way::ToHost) }
     }
 
     /// A copy in new memory, on the same conditions.

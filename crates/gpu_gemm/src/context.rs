@@ -1,6 +1,7 @@
 //! A device, a stream and a workspace to multiply with, and the library call.
 
 use std::cell::Cell;
+use std::ffi::c_void;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
@@ -71,9 +72,30 @@ impl<'device> Context<'device> {
         stream: &'device Stream,
         workspace_bytes: usize,
     ) -> Result<Context<'device>, DeviceError> {
-        let backend = Box::new(CudaStream { device, stream });
+        // SAFETY: the stream lives as long as the context.
+        unsafe { Context::on_raw_stream(device, stream.as_inner().cast(), workspace_bytes) }
+    }
+
+    /// A context on a stream of this GPU by its handle, a `CUstream` or `cudaStream_t`: that of a
+    /// stream of cudarc or PyTorch, or null, which is the default stream.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Context::new`].
+    ///
+    /// # Safety
+    ///
+    /// The stream is of the GPU's primary context, which is also that of the CUDA runtime and of
+    /// cudarc, and is not destroyed before the context is dropped.
+    pub unsafe fn on_raw_stream(
+        device: &'device CudaDevice,
+        stream: *mut c_void,
+        workspace_bytes: usize,
+    ) -> Result<Context<'device>, DeviceError> {
+        // SAFETY: as the caller vouches.
+        let stream = unsafe { CudaStream::from_raw(device, stream) };
         Context::at(
-            backend,
+            Box::new(stream),
             Chooser::of_properties(device.properties()).0,
             workspace_bytes,
         )
@@ -84,10 +106,12 @@ impl<'device> Context<'device> {
         chooser: Chooser,
         workspace_bytes: usize,
     ) -> Result<Context<'device>, DeviceError> {
-        backend.enter()?;
+        let entered = backend.enter()?;
         let floats = workspace_bytes.max(SMALLEST).div_ceil(size_of::<f32>());
+        let workspace = Buffer::new(&*backend, floats)?;
+        drop(entered);
         Ok(Context {
-            workspace: Buffer::new(&*backend, floats)?,
+            workspace,
             backend,
             chooser,
             last: Cell::new(None),
@@ -205,7 +229,7 @@ impl<'device> Context<'device> {
             return Ok(None);
         };
         self.check(&plan)?;
-        self.backend.enter()?;
+        let _entered = self.backend.enter()?;
         self.backend.compile(&plan)?;
         if plan.workspace_bytes() > self.workspace_bytes() {
             self.synchronize()?;
@@ -221,6 +245,7 @@ impl<'device> Context<'device> {
     ///
     /// A kernel crashed: the error names the one that was launched last.
     pub fn synchronize(&self) -> Result<(), DeviceError> {
+        let _entered = self.backend.enter()?;
         match self.last.get() {
             Some(kernel) => self.backend.finish(kernel),
             None => self.backend.synchronize(),
@@ -233,7 +258,7 @@ impl<'device> Context<'device> {
     ///
     /// The GPU fails.
     pub fn mark(&self) -> Result<Mark, DeviceError> {
-        self.backend.enter()?;
+        let _entered = self.backend.enter()?;
         self.backend.mark()
     }
 
@@ -243,7 +268,7 @@ impl<'device> Context<'device> {
     ///
     /// There is not enough memory for them.
     pub fn allocate<T: Element>(&self, length: usize) -> Result<Buffer<T>, DeviceError> {
-        self.backend.enter()?;
+        let _entered = self.backend.enter()?;
         Buffer::new(&*self.backend, length)
     }
 
@@ -253,9 +278,38 @@ impl<'device> Context<'device> {
     ///
     /// There is not enough memory for them, or the GPU fails.
     pub fn upload<T: Element>(&self, numbers: &[T]) -> Result<Buffer<T>, DeviceError> {
+        let _entered = self.backend.enter()?;
         let mut buffer = self.allocate(numbers.len())?;
         buffer.write(&*self.backend, 0, numbers)?;
         Ok(buffer)
+    }
+
+    /// Memory of the context's device for `length` zeros.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Context::upload`].
+    pub fn zeros<T: Element>(&self, length: usize) -> Result<Buffer<T>, DeviceError> {
+        self.upload(&vec![T::default(); length])
+    }
+
+    /// Copies numbers to the start of a buffer, after everything on the stream.
+    ///
+    /// # Errors
+    ///
+    /// The GPU fails.
+    ///
+    /// # Panics
+    ///
+    /// If the buffer is shorter, or another device's.
+    pub fn upload_into<T: Element>(
+        &self,
+        numbers: &[T],
+        buffer: &mut Buffer<T>,
+    ) -> Result<(), DeviceError> {
+        let _entered = self.backend.enter()?;
+        self.synchronize()?;
+        buffer.write(&*self.backend, 0, numbers)
     }
 
     /// Copies numbers from memory of the context's device, after everything on the stream.
@@ -264,9 +318,40 @@ impl<'device> Context<'device> {
     ///
     /// The GPU fails.
     pub fn download<T: Element>(&self, buffer: &Buffer<T>) -> Result<Vec<T>, DeviceError> {
-        self.backend.enter()?;
+        let mut numbers = vec![T::default(); buffer.len()];
+        self.download_into(buffer, &mut numbers)?;
+        Ok(numbers)
+    }
+
+    /// [`Context::download`] of the first elements of a buffer, as many as `numbers` has.
+    ///
+    /// ```
+    /// # use gpu_gemm::{Context, Device};
+    /// # let device = Device::simulator();
+    /// # let context = Context::new(&device, 0)?;
+    /// let mut buffer = context.zeros::<f32>(3)?;
+    /// context.upload_into(&[1.0, 2.0], &mut buffer)?;
+    /// let mut numbers = [f32::NAN; 3];
+    /// context.download_into(&buffer, &mut numbers)?;
+    /// assert_eq!(numbers, [1.0, 2.0, 0.0]);
+    /// # Ok::<(), gpu_gemm::DeviceError>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// The GPU fails.
+    ///
+    /// # Panics
+    ///
+    /// If the buffer is shorter, or another device's.
+    pub fn download_into<T: Element>(
+        &self,
+        buffer: &Buffer<T>,
+        numbers: &mut [T],
+    ) -> Result<(), DeviceError> {
+        let _entered = self.backend.enter()?;
         self.synchronize()?;
-        buffer.read(&*self.backend, 0, buffer.len())
+        buffer.read_into(&*self.backend, 0, numbers)
     }
 
     /// The plan that a call of this context on matrices of `data_type` runs.
@@ -381,7 +466,7 @@ impl<'device> Context<'device> {
         product: &Product,
         workspace: *mut u8,
     ) -> Result<(), DeviceError> {
-        self.backend.enter()?;
+        let _entered = self.backend.enter()?;
         self.last.set(Some(match plan.variant() {
             variant if variant.epilogue_bytes.is_some() => variant.entry.name,
             variant => variant.name,
@@ -395,7 +480,7 @@ impl Drop for Context<'_> {
     /// Waits, so that no running kernel loses its workspace.
     fn drop(&mut self) {
         // After a crash nothing is running.
-        let _ = self.backend.enter().and_then(|()| self.synchronize());
+        let _ = self.synchronize();
     }
 }
 

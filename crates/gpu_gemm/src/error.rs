@@ -12,8 +12,12 @@ use crate::text::plural;
 /// The advice at the end of a GPU's errors that the simulator would avoid.
 const OR_SIMULATE: &str = ", or use `--device sim`";
 
+/// `CUDA_ERROR_UNSUPPORTED_PTX_VERSION`.
+pub(crate) const UNSUPPORTED_PTX_VERSION: u32 = 222;
+
 /// Why a device could not be opened, or why a kernel could not run on it.
 #[derive(Debug, Error)]
+#[non_exhaustive]
 pub enum DeviceError {
     #[error(
         "There is no NVIDIA driver on this machine (no libcuda.so.1). Install one{OR_SIMULATE}."
@@ -63,6 +67,10 @@ pub enum DeviceError {
         "This device has no kernel `{entry}`: give it the PTX of your own kernels by `Device::with_kernels`."
     )]
     NotGiven { entry: String },
+    #[error(
+        "Kernel `{kernel}` cannot be compiled while the stream is captured. Before the capture, call `Context::prepare` for the product, or multiply once."
+    )]
+    NotPrepared { kernel: &'static str },
     #[error("{reason}")]
     NotCompiled { reason: String },
     #[error(
@@ -206,6 +214,26 @@ impl DeviceError {
         text.replace(OR_SIMULATE, "")
     }
 
+    /// The number of the CUDA driver's error (a `CUresult`), if that is the reason. 999 is also one
+    /// that `cust` does not know.
+    pub fn cuda_code(&self) -> Option<u32> {
+        match self {
+            DeviceError::NoDevice => Some(CudaError::NoDevice as u32),
+            DeviceError::DriverFails(error)
+            | DeviceError::ContextLost(error)
+            | DeviceError::Crashed { error, .. }
+            | DeviceError::Launch { error, .. }
+            | DeviceError::Cuda { error, .. } => Some(*error as u32),
+            DeviceError::DriverTooOld { .. } => Some(UNSUPPORTED_PTX_VERSION),
+            DeviceError::NoCodeForGpu { code, .. } | DeviceError::InvalidPtx { code, .. } => {
+                Some(*code)
+            }
+            DeviceError::OutOfMemory { .. } => Some(CudaError::OutOfMemory as u32),
+            DeviceError::OfDevice { error, .. } => error.cuda_code(),
+            _ => None,
+        }
+    }
+
     /// Whether the error only means that there is no usable GPU here, so that another device may
     /// be used instead.
     pub fn means_no_usable_gpu(&self) -> bool {
@@ -270,6 +298,16 @@ mod tests {
         assert_eq!(said(&newer, doubles), None);
         assert_eq!(said(&h200(), halves), None);
         assert_eq!(said(&t4(), variant("tiled-32")), None);
+    }
+
+    #[test]
+    fn an_error_goes_to_another_thread_and_has_the_drivers_code_whichever_device_failed() {
+        fn is_sent<T: Send + Sync + 'static>(_: &T) {}
+        let lost = DeviceError::ContextLost(CudaError::LaunchFailed);
+        let error = DeviceError::of_device(1, "cuda:1".into(), lost);
+        is_sent(&error);
+        assert_eq!(error.cuda_code(), Some(719));
+        assert_eq!(DeviceError::NoDriver.cuda_code(), None);
     }
 
     #[test]

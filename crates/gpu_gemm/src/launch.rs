@@ -4,12 +4,11 @@ use std::convert::identity;
 use std::mem::MaybeUninit;
 
 use cuda_std::tma::{Planes, Swizzle, TensorMap, Tiles};
-use cust::memory::DeviceCopy;
 use gpu_kernels::epilogue::{Identity, MOST_BYTES};
 use gpu_kernels::spec::{DataType, ElementType, EntryPoint};
 
 use crate::call::{Batch, extent};
-use crate::half::{Bf16, F16};
+use crate::{Bf16, F16};
 
 /// A kernel launch.
 #[derive(Clone, Debug)]
@@ -279,7 +278,7 @@ impl Scalar {
 }
 
 /// Numbers for which any bits are a valid value. No other crate can implement it.
-pub trait Plain: sealed::Sealed + DeviceCopy {}
+pub trait Plain: sealed::Sealed + Copy {}
 
 mod sealed {
     pub trait Sealed {}

@@ -53,7 +53,6 @@ mod context;
 pub mod device;
 mod error;
 pub mod gpu;
-mod half;
 pub mod launch;
 mod matrix;
 pub mod plan;
@@ -66,6 +65,7 @@ mod tests;
 pub mod text;
 
 pub use cuda_std::simulator;
+pub use cust;
 pub use gpu_kernels::spec::{DataType, ElementType, Variant};
 pub use gpu_kernels::{self, KERNELS};
 
@@ -79,7 +79,7 @@ pub use device::OpenClDevice;
 pub use device::{CudaDevice, CudaStream, Device, DeviceChoice, Devices, Opened, Simulator};
 pub use error::DeviceError;
 pub use gpu::DeviceFacts;
-pub use half::{Bf16, F16};
+pub use half::{self, bf16 as Bf16, f16 as F16};
 pub use launch::{Argument, Bindings, Element, Launch, Memory, MultipliesInto, Plain, Scalar};
 pub use matrix::{GemmError, Input, Output, StoredMatrix};
 pub use plan::{Decomposition, Plan, PlanError};

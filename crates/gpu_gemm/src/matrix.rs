@@ -3,7 +3,7 @@
 use std::fmt;
 use std::marker::PhantomData;
 
-use cust::memory::{DeviceBuffer, DevicePointer, DeviceSlice};
+use cust::memory::{DeviceBuffer, DeviceCopy, DeviceSlice};
 use gpu_kernels::spec::{DataType, ElementType};
 use thiserror::Error;
 
@@ -16,8 +16,9 @@ use crate::plan::PlanError;
 use crate::text::plural;
 
 /// A or B, row-major, of elements of type `T`: a [`Buffer`] of the context; on a GPU also a
-/// [`DeviceBuffer`], a [`DeviceSlice`] or a part of one; on the simulator also a slice. It also
-/// says whether the matrix is multiplied as stored or transposed.
+/// [`DeviceBuffer`], a [`DeviceSlice`] or a part of one (of elements that `cust` knows: not of 16
+/// bits), or any address; on the simulator also a slice. It also says whether the matrix is
+/// multiplied as stored or transposed.
 #[derive(Clone, Copy, Debug)]
 pub struct Input<'a, T: Element = f32> {
     pub(crate) span: Span,
@@ -63,9 +64,11 @@ impl<T: Element> Input<'_, T> {
         }
     }
 
-    /// The matrix that begins with the first of `length` elements at `pointer` in a GPU's memory.
-    pub fn at(pointer: DevicePointer<T>, length: usize) -> Input<'static, T> {
-        Input::new(pointer.as_ptr(), length, Space::Gpu)
+    /// The matrix that begins with the first of `length` elements at an address in a GPU's memory:
+    /// a `CUdeviceptr`, as in [`DevicePointer::as_raw`](cust::memory::DevicePointer::as_raw), or a
+    /// pointer's.
+    pub fn at(address: u64, length: usize) -> Input<'static, T> {
+        Input::new(address as *const T, length, Space::Gpu)
     }
 
     /// The part of the matrix that begins this many elements further on, with the same leading
@@ -105,9 +108,9 @@ impl<T: Element> Output<'_, T> {
         }
     }
 
-    /// The matrix that begins with the first of `length` elements at `pointer` in a GPU's memory.
-    pub fn at(pointer: DevicePointer<T>, length: usize) -> Output<'static, T> {
-        Output::new(pointer.as_ptr().cast_mut(), length, Space::Gpu)
+    /// The matrix that begins with the first of `length` elements at an address in a GPU's memory.
+    pub fn at(address: u64, length: usize) -> Output<'static, T> {
+        Output::new(address as *mut T, length, Space::Gpu)
     }
 
     /// The part of the matrix that begins this many elements further on, with the same leading
@@ -124,17 +127,17 @@ impl<T: Element> Output<'_, T> {
 
 /// Conversions to an [`Input`] and, from exclusive references, to an [`Output`].
 macro_rules! memories {
-    ($($memory:ty, |$of:ident| $start:expr, $length:expr, $space:expr;)*) => {
+    ($($memory:ident: $element:ident, |$of:ident| $start:expr, $space:expr;)*) => {
         $(
-            impl<'a, T: Element> From<&'a $memory> for Input<'a, T> {
-                fn from($of: &'a $memory) -> Self {
-                    Input::new($start, $length, $space)
+            impl<'a, T: Element + $element> From<&'a $memory<T>> for Input<'a, T> {
+                fn from($of: &'a $memory<T>) -> Self {
+                    Input::new($start, $of.len(), $space)
                 }
             }
 
-            impl<'a, T: Element> From<&'a mut $memory> for Output<'a, T> {
-                fn from($of: &'a mut $memory) -> Self {
-                    Output::new($start.cast_mut(), $length, $space)
+            impl<'a, T: Element + $element> From<&'a mut $memory<T>> for Output<'a, T> {
+                fn from($of: &'a mut $memory<T>) -> Self {
+                    Output::new($start.cast_mut(), $of.len(), $space)
                 }
             }
         )*
@@ -142,9 +145,9 @@ macro_rules! memories {
 }
 
 memories! {
-    Buffer<T>, |buffer| buffer.start().cast_const(), buffer.len(), buffer.space();
-    DeviceSlice<T>, |slice| slice.as_device_ptr().as_ptr(), slice.len(), Space::Gpu;
-    DeviceBuffer<T>, |buffer| buffer.as_device_ptr().as_ptr(), buffer.len(), Space::Gpu;
+    Buffer: Element, |buffer| buffer.start().cast_const(), buffer.space();
+    DeviceSlice: DeviceCopy, |slice| slice.as_device_ptr().as_ptr(), Space::Gpu;
+    DeviceBuffer: DeviceCopy, |buffer| buffer.as_device_ptr().as_ptr(), Space::Gpu;
 }
 
 impl<'a, T: Element> From<&'a [T]> for Input<'a, T> {

@@ -72,7 +72,7 @@ impl Devices {
 mod tests {
     use super::*;
     use crate::device::Device;
-    use crate::{Bf16, Context, F16, WORKSPACE};
+    use crate::{Context, WORKSPACE};
 
     fn devices(count: usize) -> Devices {
         let members = (0..count).map(|_| Device::simulator());
@@ -117,8 +117,8 @@ mod tests {
     #[test]
     fn the_call_multiplies_every_type() {
         let single = |value| value as f32;
-        let bf16 = |value: i32| Bf16::from_f64(value.into());
-        let f16 = |value: i32| F16::from_f64(value.into());
+        let bf16 = |value: i32| half::bf16::from_f64(value.into());
+        let f16 = |value: i32| half::f16::from_f64(value.into());
         multiplies(single, single, (2.0, -1.0));
         multiplies(f64::from, f64::from, (2.0, -1.0));
         multiplies(|value| value, |value| value, (2, -1));

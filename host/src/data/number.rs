@@ -193,7 +193,7 @@ macro_rules! half {
             const POISON: $half = $half::from_bits($poison);
             const ARITHMETIC: Arithmetic = Arithmetic::Float {
                 unit_roundoff: 1.0 / (1u64 << $precision) as f64,
-                smallest: <$half>::SMALLEST,
+                smallest: $half::from_bits(1).to_f64_const(),
                 largest: $largest,
                 exact_integers: (1u64 << $precision) as f64,
             };

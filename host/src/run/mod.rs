@@ -109,7 +109,7 @@ impl<'a, T: Number> Resident<'a, T> {
             return Err(error.into());
         }
         let backend = &*self.device.as_backend(cta_done)?;
-        backend.enter()?;
+        let _entered = backend.enter()?;
         let run = self.run_on(backend, choice, plan);
         if run.is_err() {
             // The kernel may have corrupted the copies.

@@ -536,7 +536,10 @@ mod tests {
         // The roundings of f32, and one to an element: bf16 keeps 8 bits.
         let bound = of_sums(14, Bf16::from_f32(1.0), ErrorModel::Truncated).unwrap();
         assert_eq!(bound.unit_roundoff, U);
-        assert_eq!(bound.output, (2f64.powi(-8), 0.5 * Bf16::SMALLEST));
+        assert_eq!(
+            bound.output,
+            (2f64.powi(-8), 0.5 * Bf16::from_bits(1).to_f64())
+        );
         assert_eq!(super::tests::bound(14, 1.0).output, (0.0, 0.0));
     }
 

@@ -22,7 +22,7 @@ use serde_json::Value;
 
 use crate::common::assert_contains;
 use crate::fake::{Line, Ran, again, host, is_loaded, spans};
-use crate::{several, trials};
+use crate::{guest, several, trials};
 
 /// What the programs run.
 const KERNELS: [&str; 9] = [
@@ -66,6 +66,9 @@ pub fn trials(prepares: bool) -> Vec<Trial> {
         a_crash_a_refused_launch_and_a_failing_cublas_are_told_apart,
         a_driver_that_is_of_no_use_says_why,
         the_doctor_names_the_gpu_and_the_cublas_that_there_are,
+        guest::each_call_and_each_drop_leaves_the_context_that_was_current,
+        guest::streams_and_memory_are_taken_by_their_handles,
+        guest::a_prepared_call_only_launches_and_so_can_be_captured,
         several::panels_are_multiplied_only_when_they_have_arrived_wherever_matrices_start,
         several::what_is_for_one_gpu_says_so,
         several::matrices_in_host_memory_are_multiplied_while_they_arrive,

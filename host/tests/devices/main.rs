@@ -6,6 +6,7 @@ mod built;
 #[path = "../program/common/mod.rs"]
 mod common;
 mod fake;
+mod guest;
 mod several;
 #[macro_use]
 mod trials;

@@ -134,6 +134,7 @@ pub fn each_row_arrives_though_the_buffers_owner_is_gone_and_nothing_between_row
         return;
     }
     let gpu = CudaDevice::open(0).unwrap();
+    let _entered = gpu.enter().unwrap();
     let stream = gpu.stream();
     let driver_alone = Staging {
         least_bytes: usize::MAX,

@@ -644,7 +644,7 @@ fn names_the_argument_that_is_wrong(device: &Device) -> Result<(), Failed> {
     let elsewhere = [1.0f32; 12];
     let there = match device.one_gpu() {
         Some(_) => Input::from(&elsewhere[..]),
-        None => Input::at(cust::memory::DevicePointer::null(), 12),
+        None => Input::at(0, 12),
     };
     // SAFETY: nothing is launched.
     let refused = unsafe { gemm(&context, 1.0, there, 4, &b, 3, 0.0, &mut c, 3, 3, 3, 4) };
@@ -655,8 +655,9 @@ fn names_the_argument_that_is_wrong(device: &Device) -> Result<(), Failed> {
 
 fn other_stream() -> Result<(), Failed> {
     let device = CudaDevice::open(0)?;
-    // The context is current since the device was opened.
+    let entered = device.enter()?;
     let stream = cust::stream::Stream::new(cust::stream::StreamFlags::NON_BLOCKING, None)?;
+    drop(entered);
     let mut context = Context::on_stream(&device, &stream, 0)?;
     let shape = Shape::cube(64);
     context.prepare(ElementType::F32, shape, Transpose::No, Transpose::No)?;
@@ -672,7 +673,9 @@ fn other_stream() -> Result<(), Failed> {
 
 /// Compiles and allocates before the call, but not in it: the free memory does not change.
 fn prepared() -> Result<(), Failed> {
-    let device = Device::from(CudaDevice::open(0)?);
+    let device = CudaDevice::open(0)?;
+    let _entered = device.enter()?; // for the free memory
+    let device = Device::from(device);
     let mut context = Context::new(&device, 0)?;
     let shape = Shape::cube(1000);
     context.prepare(ElementType::F32, shape, Transpose::No, Transpose::No)?;

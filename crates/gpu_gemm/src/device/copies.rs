@@ -6,15 +6,15 @@ use std::sync::{Mutex, PoisonError};
 use cust::stream::{Stream, StreamFlags};
 
 use super::Device;
+use super::cuda::current::InContext;
 use super::cuda::status::during;
 use super::cuda::{CudaDevice, Stage, Staging, Transfer};
 use crate::error::DeviceError;
 
-/// Copies rows between memory of the host and of one device. It is dropped before the device, with
-/// the device's context current.
+/// Copies rows between memory of the host and of one device.
 pub struct Copies {
     /// The stream, on a GPU.
-    stream: Option<Stream>,
+    stream: Option<InContext<Stream>>,
     stage: Mutex<Stage>,
 }
 
@@ -26,8 +26,9 @@ impl Copies {
     /// The driver fails.
     pub fn of(device: &Device, staging: Staging) -> Result<Copies, DeviceError> {
         let stream = |gpu: &CudaDevice| {
-            gpu.enter()?;
-            Stream::new(StreamFlags::DEFAULT, None).map_err(during("Making a stream"))
+            let _entered = gpu.enter()?;
+            let stream = Stream::new(StreamFlags::DEFAULT, None);
+            Ok::<_, DeviceError>(gpu.own(stream.map_err(during("Making a stream"))?))
         };
         Ok(Copies {
             stream: device.one_gpu().map(stream).transpose()?,
@@ -42,7 +43,7 @@ impl Copies {
 
     /// The stream of a GPU on which it copies.
     pub(super) fn stream(&self) -> Option<&Stream> {
-        self.stream.as_ref()
+        self.stream.as_deref()
     }
 
     /// Copies rows. A copy to the host is done when it returns; one to a GPU when the stream
@@ -79,7 +80,10 @@ impl Copies {
     ///
     /// The GPU fails.
     pub fn wait(&self) -> Result<(), DeviceError> {
-        let waited = self.stream.as_ref().map_or(Ok(()), Stream::synchronize);
-        waited.map_err(during("Waiting for a copy"))
+        let Some(stream) = &self.stream else {
+            return Ok(());
+        };
+        let _entered = stream.enter()?;
+        stream.synchronize().map_err(during("Waiting for a copy"))
     }
 }

@@ -4,7 +4,7 @@
 use std::ffi::{c_int, c_void};
 use std::ptr;
 
-use cust::memory::DeviceBuffer;
+use gpu_gemm::Allocated;
 
 use super::column_major::ColumnMajor;
 use super::precision::Precision;
@@ -123,11 +123,11 @@ pub struct Lt {
     destroy_preference: Destroy,
     get_heuristic: GetHeuristic,
     matmul: Matmul,
-    workspace: DeviceBuffer<u8>,
+    workspace: Allocated,
 }
 
 impl Lt {
-    pub fn load(library: &Loaded, workspace: DeviceBuffer<u8>) -> Result<Lt, CublasError> {
+    pub fn load(library: &Loaded, workspace: Allocated) -> Result<Lt, CublasError> {
         // SAFETY: the types are those of cublasLt's header.
         unsafe {
             Ok(Lt {
@@ -299,7 +299,7 @@ impl LtProduct<'_> {
         stream: *mut c_void,
     ) -> Result<(), CublasError> {
         let [a, b, c] = self.layouts.each_ref().map(|layout| layout.raw);
-        let workspace = self.lt.workspace.as_device_ptr().as_ptr().cast_mut();
+        let workspace = self.lt.workspace.start();
         // SAFETY: the caller vouches for the matrices. The workspace has the promised size, and
         // launches of one stream use it one after the other.
         #[rustfmt::skip]

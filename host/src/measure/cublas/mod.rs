@@ -17,7 +17,7 @@ use std::path::Path;
 use std::ptr;
 use std::sync::OnceLock;
 
-use gpu_gemm::{CudaDevice, Product, Scalar};
+use gpu_gemm::{Backend, CudaDevice, CudaStream, Product, Scalar};
 
 use self::column_major::ColumnMajor;
 use self::lt::{Lt, LtEpilogue, LtProduct};
@@ -83,7 +83,7 @@ impl<'device> Cublas<'device> {
         precision: Precision,
     ) -> Result<Self, CublasError> {
         let of_device = |error: gpu_gemm::DeviceError| CublasError::Device(error.to_string());
-        device.enter().map_err(of_device)?;
+        let _entered = device.enter().map_err(of_device)?;
         let library = library()?;
         // SAFETY: the types are those of cuBLAS's header, unchanged since CUDA 11.
         let (create, destroy, get_version, set_stream) = unsafe {
@@ -103,7 +103,8 @@ impl<'device> Cublas<'device> {
                 }
             },
             Interface::CublasLt => {
-                let workspace = device.allocate(lt::WORKSPACE_BYTES).map_err(of_device)?;
+                let workspace = CudaStream::of(device).allocate(lt::WORKSPACE_BYTES);
+                let workspace = workspace.map_err(of_device)?;
                 Calls::CublasLt(Lt::load(library, workspace)?)
             }
         };
@@ -277,7 +278,7 @@ impl Prepared<'_> {
 
 impl Drop for Cublas<'_> {
     fn drop(&mut self) {
-        if self.device.enter().is_ok() {
+        if let Ok(_entered) = self.device.enter() {
             // SAFETY: the handle is valid and not used again.
             unsafe { (self.destroy)(self.handle) };
         }

@@ -82,7 +82,7 @@ pub fn measure<T: Number>(
     let began = Instant::now();
     let (device, problem) = (resident.device, resident.problem);
     let backend = &*device.as_backend(&|| ())?;
-    backend.enter()?;
+    let _entered = backend.enter()?;
     let gpu = device.one_gpu();
     let pace = if gpu.is_some() { ON_GPU } else { BY_OPENCL };
     let mut numbers = Vec::new();

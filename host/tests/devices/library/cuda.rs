@@ -1,23 +1,53 @@
 //! The driver's functions, as `cuda.h` documents them.
 
+use std::cell::Cell;
 use std::ffi::{CStr, c_char, c_void};
 use std::ptr;
 
 use crate::launch::{Launch, launch};
-use crate::gpu::{Gpu, INVALID_IMAGE, INVALID_VALUE, NOT_FOUND, Outcome, call, put};
+use crate::gpu::{Gpu, INVALID_CONTEXT, INVALID_IMAGE, INVALID_VALUE, NOT_FOUND, Outcome, STREAM_CAPTURE_UNSUPPORTED, call, put};
 
-/// Exports functions with their effect on the GPU.
+/// The GPU's context.
+const PRIMARY: usize = 1;
+
+thread_local! {
+    /// The thread's current context, or 0.
+    static CURRENT: Cell<usize> = const { Cell::new(0) };
+}
+
+/// Exports functions with their effect on the GPU: those that work anywhere, and those that fail
+/// unless its context is current in the calling thread. (The manual lists that error for nearly all.)
 macro_rules! driver {
-    ($(fn $name:ident($($argument:ident: $type:ty),* $(,)?) $body:expr;)*) => {$(
+    ($place:ident: $(fn $name:ident($($argument:ident: $type:ty),* $(,)?) $body:expr;)*) => {$(
         #[unsafe(no_mangle)]
         extern "C" fn $name($($argument: $type),*) -> u32 {
-            call($body)
+            $place(stringify!($name), $body)
         }
     )*};
 }
 
+fn anywhere(name: &str, body: impl FnOnce(&mut Gpu) -> Outcome) -> u32 {
+    call(|gpu| {
+        let outcome = body(gpu);
+        if gpu.setting("calls") == 1 {
+            gpu.log(format_args!("call name={name} status={}", outcome.err().unwrap_or(0)));
+        }
+        outcome
+    })
+}
+
+fn in_context(name: &str, body: impl FnOnce(&mut Gpu) -> Outcome) -> u32 {
+    // Of what a capture allows the library needs these.
+    let is_captured = |name: &str| name.contains("Launch") || name.contains("Capt") || name == "cuFuncSetAttribute";
+    anywhere(name, |gpu| match CURRENT.get() {
+        PRIMARY if gpu.captured.is_some() && !is_captured(name) => Err(STREAM_CAPTURE_UNSUPPORTED),
+        PRIMARY => body(gpu),
+        _ => Err(INVALID_CONTEXT),
+    })
+}
+
 // The GPU and its context.
-driver! {
+driver! { anywhere:
     fn cuInit(_flags: u32) |gpu| gpu.status("init");
     fn cuDriverGetVersion(version: *mut i32) |_| put(version, 13_000);
     fn cuDeviceGetCount(count: *mut i32) |_| put(count, 1);
@@ -43,17 +73,24 @@ driver! {
             other => panic!("attribute {other} is not known"),
         })
     };
-    fn cuDevicePrimaryCtxRetain(context: *mut usize, device: i32) |_| put(context, device as usize + 1);
+    fn cuDevicePrimaryCtxRetain(context: *mut usize, _device: i32) |_| put(context, PRIMARY);
     fn cuDevicePrimaryCtxRelease_v2(_device: i32) |_| Ok(());
+    fn cuCtxGetCurrent(context: *mut usize) |_| put(context, CURRENT.get());
+    fn cuCtxSetCurrent(context: usize) |_| {
+        CURRENT.set(context);
+        Ok(())
+    };
+}
+
+driver! { in_context:
     fn cuCtxSynchronize() |gpu| {
         gpu.wait_for_all();
         Ok(())
     };
-    fn cuCtxSetCurrent(_context: usize) |_| Ok(());
 }
 
 // Memory. Copies between the host and the GPU are done at once.
-driver! {
+driver! { in_context:
     fn cuMemGetInfo_v2(free: *mut usize, total: *mut usize) |gpu| {
         let (bytes, all) = gpu.free_and_total();
         put(free, bytes)?;
@@ -172,7 +209,7 @@ impl Side {
 }
 
 // Streams and events.
-driver! {
+driver! { in_context:
     fn cuStreamCreateWithPriority(stream: *mut usize, _flags: u32, _priority: i32) |gpu| put(stream, gpu.new_stream());
     fn cuStreamSynchronize(stream: usize) |gpu| {
         gpu.wait(stream);
@@ -181,6 +218,16 @@ driver! {
     fn cuStreamDestroy_v2(stream: usize) |gpu| {
         gpu.remove_stream(stream);
         Ok(())
+    };
+    // A launch in a capture is done at once, and no graph is made.
+    fn cuStreamBeginCapture_v2(stream: usize, _mode: u32) |gpu| {
+        gpu.captured = Some(stream);
+        Ok(())
+    };
+    fn cuStreamIsCapturing(stream: usize, status: *mut u32) |gpu| put(status, u32::from(gpu.captured == Some(stream)));
+    fn cuStreamEndCapture(_stream: usize, graph: *mut usize) |gpu| {
+        gpu.captured = None;
+        put(graph, 0)
     };
     fn cuEventCreate(event: *mut usize, _flags: u32) |gpu| put(event, gpu.new_event());
     fn cuEventRecord(event: usize, stream: usize) |gpu| {
@@ -214,7 +261,7 @@ driver! {
 }
 
 // Modules and launches.
-driver! {
+driver! { in_context:
     fn cuModuleLoadDataEx(
         module: *mut usize, image: *const c_char, count: u32, options: *const u32, values: *const *mut c_void,
     ) |gpu| {
@@ -285,7 +332,7 @@ fn map_of(global: u64, sizes: [u64; 3], strides: [u64; 2]) -> TensorMap {
     map
 }
 
-driver! {
+driver! { anywhere:
     fn cuTensorMapEncodeTiled(
         map: *mut TensorMap, _data_type: i32, rank: u32, global: u64, sizes: *const [u64; 3],
         strides: *const [u64; 2], box_sizes: *const [u32; 3], _element_strides: *const [u32; 3],

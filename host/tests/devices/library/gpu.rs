@@ -14,16 +14,22 @@ use crate::streams::{Moment, Stream};
 pub const INVALID_VALUE: u32 = 1;
 pub const OUT_OF_MEMORY: u32 = 2;
 pub const INVALID_IMAGE: u32 = 200;
+pub const INVALID_CONTEXT: u32 = 201;
 pub const NOT_FOUND: u32 = 500;
 pub const NOT_READY: u32 = 600;
 pub const LAUNCH_FAILED: u32 = 719;
+pub const STREAM_CAPTURE_UNSUPPORTED: u32 = 900;
 
 /// A call's result: an error is a number of the library that was called.
 pub type Outcome = Result<(), u32>;
 
 /// The settings in `FAKE_GPU`, as `name=number` separated by blanks, and their defaults.
 /// `log=path` names a file to which lines are appended.
-const SETTINGS: [(&str, u64); 24] = [
+const SETTINGS: [(&str, u64); 26] = [
+    // Whether the log has each call of the driver, too.
+    ("calls", 0),
+    // Whether kernels that the fake does not know do nothing.
+    ("any_kernel", 0),
     // Nanoseconds of a launch.
     ("kernel_ns", 125_000),
     ("cublas_ns", 62_500),
@@ -80,6 +86,8 @@ pub struct Gpu {
     allocations: u64,
     /// By handle; 0 is the default stream.
     pub streams: BTreeMap<usize, Stream>,
+    /// The stream that is captured.
+    pub captured: Option<usize>,
     /// By handle; `None` before it is recorded.
     pub events: BTreeMap<usize, Option<Moment>>,
     /// The number of recordings of events, and the recordings that their streams have reached.

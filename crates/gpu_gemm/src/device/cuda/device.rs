@@ -1,18 +1,19 @@
 //! A GPU: its primary context, the embedded PTX, memory, and a stream.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use cuda_std::panic_record;
 use cuda_std::simulator::Fault;
-use cust::context::{Context, CurrentContext};
+use cust::context::Context;
 use cust::device::Device;
 use cust::error::CudaError;
-use cust::memory::{CopyDestination, DeviceBuffer, LockedBuffer, mem_get_info};
+use cust::memory::{CopyDestination, DeviceBuffer, DeviceCopy, LockedBuffer, mem_get_info};
 use cust::module::Module;
 use cust::stream::{Stream, StreamFlags};
 use cust::sys::{CUcontext, CUfunction};
 
+use super::current::{Entered, InContext};
 use super::driver::{self, Driver};
 use super::extended::LaunchKernelEx;
 use super::ptx;
@@ -27,12 +28,11 @@ use crate::plan::Plan;
 /// A GPU with the kernels of this build. If the build has no machine code for it, the driver
 /// compiles each kernel when it is first launched or looked up.
 pub struct CudaDevice {
-    // Fields are dropped in this order: everything in the context is dropped before the context.
-    stream: Stream,
-    loaded: Mutex<HashMap<String, Kernel>>,
+    stream: InContext<Stream>,
+    loaded: InContext<Mutex<HashMap<String, Kernel>>>,
     /// Where a panic of a kernel is recorded.
-    panic_record: LockedBuffer<u32>,
-    context: Context,
+    panic_record: InContext<LockedBuffer<u32>>,
+    context: Arc<Context>,
     kernels: Kernels,
     /// Kernels of other crates.
     further: Vec<Kernels>,
@@ -99,7 +99,9 @@ impl CudaDevice {
         kernels: Kernels,
     ) -> Result<CudaDevice, DeviceError> {
         let device = Device::get_device(properties.ordinal).map_err(DeviceError::DriverFails)?;
-        let context = Context::new(device).map_err(during("Opening the GPU"))?;
+        // The call makes it current.
+        let _restored = Entered::restoring()?;
+        let context = Arc::new(Context::new(device).map_err(during("Opening the GPU"))?);
         let driver = Driver::load()?;
         if let Some(isa) = kernels.isa() {
             // A module without kernels compiles almost instantly, and shows whether the driver
@@ -115,9 +117,9 @@ impl CudaDevice {
             .map_err(during("Allocating page-locked memory"))?;
         let stream = Stream::new(StreamFlags::DEFAULT, None).map_err(during("Making a stream"))?;
         Ok(CudaDevice {
-            stream,
-            loaded: Mutex::default(),
-            panic_record,
+            stream: InContext::new(&context, stream),
+            loaded: InContext::new(&context, Mutex::default()),
+            panic_record: InContext::new(&context, panic_record),
             context,
             kernels,
             further: Vec::new(),
@@ -186,13 +188,18 @@ impl CudaDevice {
         &self.stream
     }
 
-    /// Makes this device's context current in the calling thread.
+    /// Makes this device's context current in the calling thread, until the result is dropped.
     ///
     /// # Errors
     ///
     /// The driver fails.
-    pub fn enter(&self) -> Result<(), DeviceError> {
-        CurrentContext::set_current(&self.context).map_err(during("Entering the GPU's context"))
+    pub fn enter(&self) -> Result<Entered, DeviceError> {
+        Entered::of(&self.context)
+    }
+
+    /// Something of its context, to be dropped while that is current.
+    pub(in crate::device) fn own<T>(&self, content: T) -> InContext<T> {
+        InContext::new(&self.context, content)
     }
 
     /// The handle of its context, which all devices that were opened for the same GPU share.
@@ -215,10 +222,20 @@ impl CudaDevice {
     ///
     /// There is no kernel of this name, or the driver does not accept its PTX.
     pub fn function(&self, entry: &str) -> Result<CUfunction, DeviceError> {
+        self.function_unless(entry, || Ok(()))
+    }
+
+    /// The same, but no kernel is compiled if `may_compile` fails, which is asked only then.
+    pub(super) fn function_unless(
+        &self,
+        entry: &str,
+        may_compile: impl FnOnce() -> Result<(), DeviceError>,
+    ) -> Result<CUfunction, DeviceError> {
         let mut loaded = self.loaded.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(kernel) = loaded.get(entry) {
             return Ok(kernel.function);
         }
+        may_compile()?;
         let architecture = self.properties.architecture();
         let kernels = self.module_of(entry).ok_or_else(|| DeviceError::NotGiven {
             entry: entry.to_owned(),
@@ -270,13 +287,13 @@ impl CudaDevice {
     }
 
     /// Makes the driver compile the kernels of a plan now, so that its launches need not wait for
-    /// that. Makes the device's context current in the calling thread.
+    /// that.
     ///
     /// # Errors
     ///
     /// The driver does not accept their PTX.
     pub fn compile(&self, plan: &Plan) -> Result<(), DeviceError> {
-        self.enter()?;
+        let _entered = self.enter()?;
         let kernels: Vec<&str> = plan
             .launches()
             .iter()
@@ -295,7 +312,10 @@ impl CudaDevice {
     /// # Errors
     ///
     /// There is not enough memory for them.
-    pub fn allocate<T: Plain>(&self, length: usize) -> Result<DeviceBuffer<T>, DeviceError> {
+    pub fn allocate<T: Plain + DeviceCopy>(
+        &self,
+        length: usize,
+    ) -> Result<DeviceBuffer<T>, DeviceError> {
         // SAFETY: any bits in the memory are a valid number.
         unsafe { DeviceBuffer::uninitialized(length) }.map_err(|error| match error {
             CudaError::OutOfMemory => self.out_of_memory(length.saturating_mul(size_of::<T>())),

@@ -7,7 +7,7 @@ use cust::error::{CudaError, CudaResult};
 use cust::{CudaApiVersion, CudaFlags};
 
 use super::ptx;
-use crate::error::DeviceError;
+use crate::error::{DeviceError, UNSUPPORTED_PTX_VERSION};
 use crate::gpu::Properties;
 
 /// The driver's description of a GPU.
@@ -157,7 +157,7 @@ fn refusal_error(
     let too_new = ptx::architecture(header.target).is_some()
         && !ptx::runs_on(header.target, properties.architecture());
     match code {
-        222 => DeviceError::DriverTooOld {
+        UNSUPPORTED_PTX_VERSION => DeviceError::DriverTooOld {
             driver: properties.driver.clone(),
             isa: header.isa.to_string(),
             needed: ptx::driver_needed(header.isa),

@@ -1,6 +1,7 @@
 //! Launches on a stream of a GPU.
 
 use std::ffi::c_void;
+use std::mem::ManuallyDrop;
 
 use cuda_std::tma::TensorMap;
 
@@ -8,10 +9,12 @@ use cust::error::CudaError;
 use cust::event::{Event, EventFlags};
 use cust::stream::Stream;
 use cust::sys::{
-    CUdeviceptr, CUfunction, CUfunction_attribute, CUstream, cuFuncSetAttribute, cuLaunchKernel,
-    cuMemcpyDtoD_v2, cuMemcpyDtoH_v2, cuMemcpyHtoD_v2,
+    CUdeviceptr, CUfunction, CUfunction_attribute, CUstream, CUstreamCaptureStatus,
+    cuFuncSetAttribute, cuLaunchKernel, cuMemcpyDtoD_v2, cuMemcpyDtoH_v2, cuMemcpyHtoD_v2,
+    cuStreamIsCapturing, cuStreamSynchronize,
 };
 
+use super::current::Entered;
 use super::device::CudaDevice;
 use super::extended::{Attribute, Config};
 use super::status::{checked, during, is_sticky};
@@ -25,19 +28,31 @@ use crate::plan::Plan;
 const FIRST_WITH_EARLY_LAUNCHES: i32 = 90;
 
 /// A stream of a GPU.
-#[derive(Clone, Copy)]
 pub struct CudaStream<'a> {
-    pub device: &'a CudaDevice,
-    pub stream: &'a Stream,
+    device: &'a CudaDevice,
+    /// Somebody else destroys it.
+    stream: ManuallyDrop<Stream>,
 }
 
 impl<'a> CudaStream<'a> {
     /// A device's own stream.
     pub fn of(device: &'a CudaDevice) -> CudaStream<'a> {
-        CudaStream {
-            device,
-            stream: device.stream(),
-        }
+        // SAFETY: the stream lives as long as the device.
+        unsafe { CudaStream::from_raw(device, device.stream().as_inner().cast()) }
+    }
+
+    /// Any stream of the device.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Context::on_raw_stream`](crate::Context::on_raw_stream).
+    pub unsafe fn from_raw(device: &'a CudaDevice, stream: *mut c_void) -> CudaStream<'a> {
+        let handle: CUstream = stream.cast();
+        // SAFETY: `cust` has no function for this, but its stream is the handle and nothing else:
+        // the sizes are equal, and the line after this compares the values.
+        let stream: ManuallyDrop<Stream> = unsafe { std::mem::transmute(handle) };
+        assert_eq!(stream.as_inner(), handle);
+        CudaStream { device, stream }
     }
 }
 
@@ -51,14 +66,14 @@ unsafe impl Backend for CudaStream<'_> {
         Space::Gpu
     }
 
-    fn enter(&self) -> Result<(), DeviceError> {
+    fn enter(&self) -> Result<Entered, DeviceError> {
         self.device.enter()
     }
 
     fn allocate(&self, bytes: usize) -> Result<Allocated, DeviceError> {
         let memory = self.device.allocate::<u8>(bytes.max(1))?;
         let start = memory.as_device_ptr().as_ptr().cast_mut();
-        Ok(Allocated::new(start, memory))
+        Ok(Allocated::new(start, self.device.own(memory)))
     }
 
     fn capacity(&self) -> Result<Capacity, DeviceError> {
@@ -96,7 +111,15 @@ unsafe impl Backend for CudaStream<'_> {
                 ),
             }
         };
-        checked(status as u32).map_err(during(doing))
+        checked(status as u32).map_err(during(doing))?;
+        // Such a copy returns before the GPU has made it, and a stream of the caller's may not wait
+        // for that, as the default stream does.
+        if way != Way::ToHost {
+            // SAFETY: null is the default stream, where the copy was.
+            let waited = unsafe { cuStreamSynchronize(std::ptr::null_mut()) };
+            checked(waited as u32).map_err(during(doing))?;
+        }
+        Ok(())
     }
 
     fn compile(&self, plan: &Plan) -> Result<(), DeviceError> {
@@ -116,13 +139,16 @@ unsafe impl Backend for CudaStream<'_> {
 
     fn mark(&self) -> Result<Mark, DeviceError> {
         let event = Event::new(EventFlags::DEFAULT).map_err(during("Making an event"))?;
-        let recorded = event.record(self.stream);
+        let recorded = event.record(&self.stream);
         recorded.map_err(during("Recording an event"))?;
-        Ok(Mark::new(Some(event)))
+        Ok(Mark::new(Some(self.device.own(event))))
     }
 
     unsafe fn launch(&self, launch: &Launch, bindings: &Bindings) -> Result<(), DeviceError> {
-        let function = self.device.function(launch.kernel.name)?;
+        let name = launch.kernel.name;
+        let function = self
+            .device
+            .function_unless(name, || self.must_not_be_captured(name))?;
         let block = launch.block(bindings, |map, address| self.encoded(map, address))?;
         let mut parameters = [block.as_ptr().cast_mut().cast::<c_void>()];
         // A kernel must opt in to more than 48 KiB, static arrays included.
@@ -148,6 +174,18 @@ unsafe impl Backend for CudaStream<'_> {
 }
 
 impl CudaStream<'_> {
+    /// Fails while the stream is captured, when the driver does not load a kernel.
+    fn must_not_be_captured(&self, kernel: &'static str) -> Result<(), DeviceError> {
+        let mut status = CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE;
+        // SAFETY: the stream exists, and the pointer outlives the call.
+        let asked = unsafe { cuStreamIsCapturing(self.stream.as_inner(), &mut status) };
+        // The default stream has no answer while another one is captured.
+        match (asked as u32, status) {
+            (0, CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE) => Ok(()),
+            _ => Err(DeviceError::NotPrepared { kernel }),
+        }
+    }
+
     /// A tensor map, or an empty one if the copy engine cannot move the matrix.
     fn encoded(&self, map: &Map, address: *mut u8) -> Result<TensorMap, DeviceError> {
         let Some(tiles) = map.tiles(address) else {

@@ -1,6 +1,7 @@
 //! NVIDIA GPUs: the driver, a device with its kernels, launches on its streams, and copies from one
 //! GPU to another, and between GPUs and memory of the host or of another process.
 
+pub(crate) mod current;
 mod device;
 pub mod driver;
 mod extended;
@@ -11,6 +12,7 @@ pub(crate) mod staged;
 pub mod status;
 mod tensor_map;
 
+pub use current::Entered;
 pub use device::CudaDevice;
 pub use launch::CudaStream;
 pub use rectangle::Link;

@@ -224,7 +224,7 @@ fn enable(device: &CudaDevice, peer: &CudaDevice) -> Result<bool, DeviceError> {
     if can == 0 {
         return Ok(false);
     }
-    device.enter()?;
+    let _entered = device.enter()?;
     // SAFETY: the devices keep their contexts.
     match unsafe { cuCtxEnablePeerAccess(peer.raw_context(), 0) } as u32 {
         ALREADY_ENABLED => Ok(true),

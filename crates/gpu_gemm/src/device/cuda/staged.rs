@@ -26,6 +26,7 @@ use cust::event::{Event, EventFlags};
 use cust::memory::LockedBuffer;
 use cust::stream::Stream;
 
+use super::current::InContext;
 use super::device::CudaDevice;
 use super::rectangle::{Side, copy_on};
 use super::status::during;
@@ -63,8 +64,7 @@ impl Staging {
 }
 
 /// The page-locked buffers of a device, for copies between its memory and ordinary host memory.
-/// They are allocated for the first copy that needs them, and are dropped with the device's
-/// context current.
+/// They are allocated for the first copy that needs them.
 ///
 /// ```no_run
 /// use cust::stream::{Stream, StreamFlags};
@@ -73,7 +73,7 @@ impl Staging {
 ///
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let gpu = CudaDevice::open(0)?;
-/// gpu.enter()?;
+/// let _entered = gpu.enter()?;
 /// let stream = Stream::new(StreamFlags::NON_BLOCKING, None)?;
 /// let (rows, columns, pitch) = (8192, 4096, 4 * 4096);
 /// let a = vec![1.0f32; rows * columns];
@@ -95,7 +95,7 @@ impl Staging {
 pub struct Stage {
     staging: Staging,
     /// The buffers of each thread; none before the first copy.
-    lanes: Vec<Lane>,
+    lanes: Vec<InContext<Lane>>,
 }
 
 /// The buffers of a thread.
@@ -156,8 +156,7 @@ impl Stage {
         }
     }
 
-    /// Copies rows on a stream of the device, and makes the device's context current in the
-    /// calling thread. The driver makes small copies, several threads make others. A copy to the
+    /// Copies rows on a stream of the device. The driver makes small copies, several threads make others. A copy to the
     /// host is done when this returns; one to the device when the stream reaches it.
     ///
     /// # Errors
@@ -176,7 +175,7 @@ impl Stage {
         if transfer.width * transfer.height >= self.staging.least_bytes {
             return self.copy_by_threads((gpu, stream), transfer);
         }
-        gpu.enter()?;
+        let _entered = gpu.enter()?;
         let (from, to) = transfer.sides();
         let size = (transfer.width, transfer.height);
         // SAFETY: as the caller vouches; the context is current.
@@ -225,7 +224,7 @@ impl Stage {
         if !self.lanes.is_empty() {
             return Ok(());
         }
-        gpu.enter()?;
+        let _entered = gpu.enter()?;
         let slot = || -> Result<Slot, DeviceError> {
             // SAFETY: any memory is valid bytes, and these are written before they are read.
             let memory = unsafe { LockedBuffer::uninitialized(self.buffer_bytes()) };
@@ -236,7 +235,7 @@ impl Stage {
                 is_travelling: false,
             })
         };
-        let lanes = (0..self.staging.threads.max(1)).map(|_| Ok(Lane([slot()?, slot()?])));
+        let lanes = (0..self.staging.threads.max(1)).map(|_| Ok(gpu.own(Lane([slot()?, slot()?]))));
         self.lanes = lanes.collect::<Result<_, DeviceError>>()?;
         Ok(())
     }
@@ -289,7 +288,7 @@ impl Job<'_> {
         let worked = self
             .gpu
             .enter()
-            .and_then(|()| match self.transfer.way == Way::ToHost {
+            .and_then(|_entered| match self.transfer.way == Way::ToHost {
                 false => self.send(lane),
                 true => self.receive(lane),
             });

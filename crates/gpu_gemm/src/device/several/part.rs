@@ -5,8 +5,8 @@ use cust::event::{Event, EventFlags};
 use cust::stream::{Stream, StreamWaitEventFlags};
 
 use crate::backend::Allocated;
-use crate::device::cuda::CudaDevice;
 use crate::device::cuda::status::during;
+use crate::device::cuda::{CudaDevice, Entered};
 use crate::device::{Copies, Device};
 use crate::error::DeviceError;
 
@@ -33,13 +33,13 @@ impl Part {
     /// Allocates bytes with unspecified values in the device's memory.
     pub(super) fn allocate(&self, bytes: usize) -> Result<Allocated, DeviceError> {
         let backend = self.device.as_backend(&|| ())?;
-        backend.enter()?;
+        let _entered = backend.enter()?;
         backend.allocate(bytes.max(1))
     }
 
     /// Makes the device's context current.
-    pub(super) fn enter(&self) -> Result<(), DeviceError> {
-        self.gpu().map_or(Ok(()), CudaDevice::enter)
+    pub(super) fn enter(&self) -> Result<Entered, DeviceError> {
+        self.gpu().map_or(Ok(Entered::NOTHING), CudaDevice::enter)
     }
 
     /// Waits for all work of the device.
@@ -47,7 +47,7 @@ impl Part {
         if self.gpu().is_none() {
             return Ok(());
         }
-        self.enter()?;
+        let _entered = self.enter()?;
         CurrentContext::synchronize().map_err(during("Waiting for the GPU"))
     }
 
@@ -86,7 +86,7 @@ impl Part {
         let Some(stream) = stream else {
             return Ok(None);
         };
-        self.enter()?;
+        let _entered = self.enter()?;
         let event = Event::new(EventFlags::DISABLE_TIMING).map_err(during("Making an event"))?;
         let recorded = event.record(stream);
         recorded.map_err(during("Recording an event"))?;
@@ -98,15 +98,8 @@ impl Part {
         let (Some(stream), Some(event)) = (stream, event) else {
             return Ok(());
         };
-        self.enter()?;
+        let _entered = self.enter()?;
         let waits = stream.wait_event(event, StreamWaitEventFlags::DEFAULT);
         waits.map_err(during("Ordering two streams"))
-    }
-}
-
-impl Drop for Part {
-    /// Page-locked memory must be freed in the context in which it was allocated.
-    fn drop(&mut self) {
-        let _ = self.enter();
     }
 }

@@ -397,7 +397,7 @@ impl<'devices, T: Element, S: Element> Product<'devices, T, S> {
         let gpus = (self.devices.gpu(from), self.devices.gpu(to));
         let part = &self.devices.parts[of];
         if let ((Some(from), Some(to)), Some(stream)) = (gpus, part.copies.stream()) {
-            part.enter()?;
+            let _entered = part.enter()?;
             // SAFETY: both are in memory of this product, which outlives the last wait of
             // `multiply`, and which has room for that many rows; the stream is of this device.
             unsafe { copy_between((from, source), (to, target), (width, height), stream)? };
@@ -415,7 +415,7 @@ impl<'devices, T: Element, S: Element> Product<'devices, T, S> {
         for device in 0..self.split.devices() {
             let part = &self.devices.parts[device];
             // After a crash even this fails; the wait below names the kernel.
-            let _ = part.enter();
+            let _entered = part.enter();
             let launched = match self.work.get(device) {
                 Some((_, context)) => context.synchronize(),
                 None => Ok(()),
@@ -440,15 +440,9 @@ unsafe fn copy_in_host(from: Side, to: Side, (width, height): (usize, usize)) {
 }
 
 impl<T: Element, S: Element> Drop for Product<'_, T, S> {
-    /// Waits, so that no running kernel or copy loses its memory; then frees the memory of each
-    /// device in that device's context.
+    /// Waits, so that no running kernel or copy loses its memory.
     fn drop(&mut self) {
         // After a crash nothing is running.
         let _ = self.finish();
-        for device in (0..self.split.devices()).rev() {
-            let _ = self.devices.parts[device].enter();
-            self.memory.truncate(device);
-            self.work.truncate(device);
-        }
     }
 }
