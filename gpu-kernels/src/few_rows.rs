@@ -22,8 +22,8 @@
 //!   sum of each element.
 //! - K-major: a warp computes WN columns of all BM rows, and its lanes divide k. A vector of A
 //!   serves WN of B. At the end of a segment lanes exchange their sums.
-//! - In 16 bits, K-major vectors are what a tensor core multiplies: eight rows of A cost no more
-//!   than one.
+//! - On tensor cores, in f64 and 16 bits, eight or sixteen rows of A cost little more than one:
+//!   vectors of either kind are what an instruction multiplies, with a few halves put together.
 //! - Blocks divide the k-iterations (`stream_k.rs`), and `fix_up` adds what they leave. That costs
 //!   4 us, a seventh of a product of 117 MB: so there are tiles of 32, 64 and 128 columns, one of
 //!   which mostly fills a GPU with whole tiles.
@@ -36,19 +36,20 @@
 //!
 //! A comes from the L1, to which it comes from the L2 once a block tile: of each byte of B that is
 //! BM / WN bytes from the L1 and BM / BN from the L2, two and a quarter at most. Memory gives an SM
-//! 18 bytes a clock, the L1 128. So A is not staged in shared memory, which would take a barrier
-//! for each part of it.
+//! 18 bytes a clock, the L1 128. So A is not staged in shared memory, which would take a barrier for
+//! each part of it.
 //!
 //! Global-memory reads: M*N*K * (1/BM + 1/TN), K-major M*N*K * (1/BM + 1/WN). B comes from memory,
 //! A from caches: all that memory moves is K*N of B.
 //! Shared-memory reads: one of each slice's sums, once a tile
-//! Block: 256 or 512 threads, block tile BM x BN, BM 1 to 8, BN 32 to 128. Any M, N, K.
+//! Block: 256 or 512 threads, block tile BM x BN, BM 1 to 16, BN 32 to 128. Any M, N, K.
 //!
 //! ```sh
 //! cargo run -p host -- --kernel few-rows --m 1 --n 2112 --k 7168
 //! ```
 mod along_k;
 mod along_n;
+mod along_n_on_tensor_cores;
 mod on_tensor_cores;
 mod vector;
 
@@ -56,6 +57,7 @@ use cuda_std::prelude::*;
 
 use self::along_k::AlongK;
 use self::along_n::AlongN;
+use self::along_n_on_tensor_cores::AlongNOnTensorCores;
 use self::on_tensor_cores::OnTensorCores;
 use self::vector::{Double2, Half8, Vector};
 use crate::compat::grid_dependency;
@@ -134,21 +136,23 @@ unsafe fn multiply<
         W::write(sums, slice_sums);
         thread::sync_threads(); // the sums of all slices are there
 
-        // A thread adds four columns of a row.
-        if thread < BM * BN / 4 {
+        // A thread adds four columns of a row at a time.
+        let mut item = thread;
+        while item < BM * BN / 4 {
             let mut sums = [V::Sum::ZERO; 4];
             for slice in 0..W::SLICES {
-                let float4 = Float4::read(slice_sums.add(slice * BM * BN + 4 * thread));
+                let float4 = Float4::read(slice_sums.add(slice * BM * BN + 4 * item));
                 for j in 0..4 {
                     sums[j] = sums[j].plus(float4.0[j]);
                 }
             }
-            let (row, col) = (tile_row + 4 * thread / BN, tile_col + 4 * thread % BN);
+            let (row, col) = (tile_row + 4 * item / BN, tile_col + 4 * item % BN);
             if row < gemm.m && !stream_k.covers_tile(segment) {
-                Float4(sums).write(gemm.partials.add(workspace_tile * BM * BN + 4 * thread));
+                Float4(sums).write(gemm.partials.add(workspace_tile * BM * BN + 4 * item));
             } else if row < gemm.m && col < gemm.n {
                 update4(&gemm, &c, (row, col), Float4(sums));
             }
+            item += thread::block_dim_x() as usize;
         }
         work.begin += segment.to - segment.from;
         workspace_tile = 2 * block_x + 1;
@@ -214,7 +218,8 @@ macro_rules! few_rows {
 }
 
 // Memory limits a single row of tiles. So the rates are fitted to two rows of tiles (4096 x 1 to
-// 16 x 4096, H200), or guessed from the bytes of B in flight. In 16 bits, tiles of 32 columns would
+// 16 x 4096, H200), or guessed from the bytes of B in flight; those of f64 on tensor cores to one
+// CTA on each SM and two (8 and 16 x 7168 x 8192). In 16 bits, tiles of 32 columns would
 // have 128 k-slices: 38 us for 1 x 24576 x 1536, where tiles of 64 columns take 21 (H200).
 few_rows! {
     "few-rows-1" AlongN<4, 8, 8>, threads(256) tile(1, 128)
@@ -247,18 +252,27 @@ few_rows! {
         few_rows_1x64_f16 (f16) Half8<F16>, F16;
         few_rows_1x64_bf16_f32 (bf16 -> f32) Half8<Bf16>, f32;
         few_rows_1x64_f16_f32 (f16 -> f32) Half8<F16>, f32;
-    "few-rows-4" AlongN<8, 4, 16>, threads(256) tile(4, 128)
-        thread_tile(4, 8) launch_bounds(2) Rate::h200(24.0, 0.3, 2);
-        few_rows_4_bf16 (bf16) Half8<Bf16>, Bf16;
-        few_rows_4_f16 (f16) Half8<F16>, F16;
-        few_rows_4_bf16_f32 (bf16 -> f32) Half8<Bf16>, f32;
-        few_rows_4_f16_f32 (f16 -> f32) Half8<F16>, f32;
     "few-rows-1x32" AlongN<2, 8, 32>, threads(512) tile(1, 32)
         thread_tile(1, 2) launch_bounds(1) Rate::h200(1.6, 0.3, 1);
         few_rows_1x32_f64 (f64) Double2, f64;
-    "few-rows-4x32" AlongN<2, 4, 32>, threads(512) tile(4, 32)
-        thread_tile(4, 2) launch_bounds(1) Rate::h200(4.5, 0.3, 1);
-        few_rows_4x32_f64 (f64) Double2, f64;
+    "few-rows-8" AlongNOnTensorCores<1, 8, 8>, threads(256) tile(8, 64)
+        thread_tile(2, 8) launch_bounds(2) Rate::h200(48.0, 0.3, 2);
+        few_rows_8_bf16 (bf16) Half8<Bf16>, Bf16;
+        few_rows_8_f16 (f16) Half8<F16>, F16;
+        few_rows_8_bf16_f32 (bf16 -> f32) Half8<Bf16>, f32;
+        few_rows_8_f16_f32 (f16 -> f32) Half8<F16>, f32;
+    "few-rows-16" AlongNOnTensorCores<2, 8, 8>, threads(256) tile(16, 64)
+        thread_tile(4, 8) launch_bounds(2) Rate::h200(80.0, 0.3, 2);
+        few_rows_16_bf16 (bf16) Half8<Bf16>, Bf16;
+        few_rows_16_f16 (f16) Half8<F16>, F16;
+        few_rows_16_bf16_f32 (bf16 -> f32) Half8<Bf16>, f32;
+        few_rows_16_f16_f32 (f16 -> f32) Half8<F16>, f32;
+    "few-rows-8" AlongNOnTensorCores<1, 8, 2>, threads(256) tile(8, 64)
+        thread_tile(2, 2) launch_bounds(2) Rate::h200(9.0, 0.8, 2);
+        few_rows_8_f64 (f64) Double2, f64;
+    "few-rows-16" AlongNOnTensorCores<2, 8, 4>, threads(256) tile(16, 32)
+        thread_tile(4, 2) launch_bounds(2) Rate::h200(17.0, 0.7, 2);
+        few_rows_16_f64 (f64) Double2, f64;
     "few-rows-1-nt" AlongK<4>, threads(256) tile(1, 32)
         thread_tile(1, 4) launch_bounds(2) Rate::h200(4.4, 0.1, 2);
         few_rows_1_nt (f32) Float4, f32;
@@ -268,10 +282,19 @@ few_rows! {
     "few-rows-1-nt" AlongK<4>, threads(256) tile(1, 32)
         thread_tile(1, 4) launch_bounds(2) Rate::h200(2.2, 0.1, 2);
         few_rows_1_nt_f64 (f64) Double2, f64;
-    "few-rows-8-nt" AlongK<2>, threads(256) tile(8, 32)
-        thread_tile(8, 4) launch_bounds(1) Rate::h200(7.5, 0.3, 1);
+    "few-rows-8-nt" OnTensorCores<1, 4, 4>, threads(256) tile(8, 32)
+        thread_tile(2, 2) launch_bounds(2) Rate::h200(9.0, 0.8, 2);
         few_rows_8_nt_f64 (f64) Double2, f64;
-    "few-rows-8-nt" OnTensorCores<4, 4>, threads(256) tile(8, 32)
+    "few-rows-16-nt" OnTensorCores<2, 4, 4>, threads(256) tile(16, 32)
+        thread_tile(4, 2) launch_bounds(2) Rate::h200(17.0, 0.7, 2);
+        few_rows_16_nt_f64 (f64) Double2, f64;
+    "few-rows-16-nt" OnTensorCores<2, 4, 4>, threads(256) tile(16, 32)
+        thread_tile(4, 2) launch_bounds(2) Rate::h200(80.0, 0.3, 2);
+        few_rows_16_nt_bf16 (bf16) Half8<Bf16>, Bf16;
+        few_rows_16_nt_f16 (f16) Half8<F16>, F16;
+        few_rows_16_nt_bf16_f32 (bf16 -> f32) Half8<Bf16>, f32;
+        few_rows_16_nt_f16_f32 (f16 -> f32) Half8<F16>, f32;
+    "few-rows-8-nt" OnTensorCores<1, 4, 4>, threads(256) tile(8, 32)
         thread_tile(2, 2) launch_bounds(2) Rate::h200(48.0, 0.3, 2);
         few_rows_8_nt_bf16 (bf16) Half8<Bf16>, Bf16;
         few_rows_8_nt_f16 (f16) Half8<F16>, F16;

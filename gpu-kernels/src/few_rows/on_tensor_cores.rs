@@ -1,140 +1,256 @@
-//! K-major in 16 bits: the same on tensor cores, for which eight rows cost no more than one.
+//! K-major on tensor cores, for which eight rows cost no more than one.
 
-use super::vector::{Half8, Vector};
+use cuda_std::mma;
+
+use super::vector::{Double2, Half8, Vector};
 use super::{last_or, warp_and_lane, Way};
 use crate::gemm::Gemm;
 use crate::half::Half;
 use crate::spec::{OperandLayout, Unit};
 
-/// K-major in 16 bits: a warp has 16 columns of B and 8 rows of A, and SLICES warps divide the
-/// k-iterations of a column. A thread has AHEAD vectors of two columns in flight.
+/// K-major on tensor cores: a warp has 16 columns of B and GROUPS groups of 8 rows of A, and SLICES
+/// warps divide the k-iterations of a column. A thread has AHEAD vectors of two columns in flight.
 ///
-/// A tensor core adds products in any order of k, if only A and B are in the same. So the eight
-/// elements that a lane reads need not be those that the instruction's picture gives it: each two
-/// words of them are its part of one multiplication. B comes first, as the instruction has 16 rows
-/// and 8 columns.
-pub(super) struct OnTensorCores<const AHEAD: usize, const SLICES: usize>;
+/// A tensor core adds products in any order of k, if only A and B are in the same. So the elements
+/// that a lane reads, neighbours along k, need not be those that the instruction's picture gives
+/// it: one of f64, and four of 16 bits, are its part of one multiplication.
+pub(super) struct OnTensorCores<const GROUPS: usize, const AHEAD: usize, const SLICES: usize>;
 
-/// Elements along k of a column that the four lanes of a group read at a time.
-const GROUP_K: usize = 32;
+/// A vector along k that a tensor core multiplies.
+pub(super) trait Run: Vector {
+    /// A lane's sums, of 8 rows of C and 16 columns.
+    type Sums: Copy;
+    const ZERO_SUMS: Self::Sums;
 
-impl<T: Half, const AHEAD: usize, const SLICES: usize, const BN: usize> Way<Half8<T>, 8, BN>
-    for OnTensorCores<AHEAD, SLICES>
+    /// The vector there, or one of zeros.
+    ///
+    /// # Safety
+    ///
+    /// As [`Vector::read`], if it is there.
+    unsafe fn read_if(is_there: bool, source: *const Self::Element) -> Self;
+
+    /// The vector whose only elements are these, the first `count`.
+    ///
+    /// # Safety
+    ///
+    /// `source` is valid for reading them.
+    unsafe fn read_first(count: usize, source: *const Self::Element) -> Self;
+
+    /// Adds the products of a lane's row of A with its column of the first eight of B, and of the
+    /// other eight.
+    ///
+    /// # Safety
+    ///
+    /// All lanes of the warp are here.
+    unsafe fn add_products(a: Self, b: [Self; 2], sums: &mut Self::Sums);
+
+    /// Calls `write` with the row, the column and the value of each sum.
+    fn each(sums: Self::Sums, lane: usize, write: impl FnMut(usize, usize, Self::Sum));
+}
+
+impl Run for Double2 {
+    type Sums = [[f64; 2]; 2]; // of the first eight columns, and of the others
+    const ZERO_SUMS: Self::Sums = [[0.0; 2]; 2];
+
+    #[inline(always)]
+    unsafe fn read_if(is_there: bool, source: *const f64) -> Double2 {
+        Double2(match is_there {
+            true => Double2::read(source).0,
+            false => [0.0; 2],
+        })
+    }
+
+    #[inline(always)]
+    unsafe fn read_first(count: usize, source: *const f64) -> Double2 {
+        Double2([if count > 0 { *source } else { 0.0 }, 0.0])
+    }
+
+    #[inline(always)]
+    unsafe fn add_products(a: Self, b: [Self; 2], sums: &mut Self::Sums) {
+        for i in 0..2 {
+            for j in 0..2 {
+                sums[j] = mma::m8n8k4_f64([a.get(i)], [b[j].get(i)], sums[j]);
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn each(sums: Self::Sums, lane: usize, mut write: impl FnMut(usize, usize, f64)) {
+        for j in 0..2 {
+            for index in 0..2 {
+                write(lane / 4, 8 * j + 2 * (lane % 4) + index, sums[j][index]);
+            }
+        }
+    }
+}
+
+impl<T: Half> Run for Half8<T> {
+    type Sums = [f32; 4];
+    const ZERO_SUMS: Self::Sums = [0.0; 4];
+
+    #[inline(always)]
+    unsafe fn read_if(is_there: bool, source: *const u16) -> Half8<T> {
+        Half8::of(match is_there {
+            true => Half8::<T>::read(source).0,
+            false => [0; 4],
+        })
+    }
+
+    #[inline(always)]
+    unsafe fn read_first(count: usize, source: *const u16) -> Half8<T> {
+        let element = |i: usize| match i < count {
+            true => u32::from(*source.wrapping_add(i)),
+            false => 0,
+        };
+        let pair = |i: usize| element(i) | element(i + 1) << 16;
+        Half8::of([pair(0), pair(2), pair(4), pair(6)])
+    }
+
+    #[inline(always)]
+    unsafe fn add_products(a: Self, b: [Self; 2], sums: &mut Self::Sums) {
+        // B comes first, as the instruction has 16 rows and 8 columns.
+        for i in [0, 2] {
+            let of_b = [b[0].0[i], b[1].0[i], b[0].0[i + 1], b[1].0[i + 1]];
+            *sums = T::multiply_8(of_b, [a.0[i], a.0[i + 1]], *sums);
+        }
+    }
+
+    #[inline(always)]
+    fn each(sums: Self::Sums, lane: usize, mut write: impl FnMut(usize, usize, f32)) {
+        for index in 0..4 {
+            let (row, col) = (2 * (lane % 4) + index % 2, lane / 4 + 8 * (index / 2));
+            write(row, col, sums[index]);
+        }
+    }
+}
+
+impl<
+        V: Run,
+        const GROUPS: usize,
+        const AHEAD: usize,
+        const SLICES: usize,
+        const BM: usize,
+        const BN: usize,
+    > Way<V, BM, BN> for OnTensorCores<GROUPS, AHEAD, SLICES>
 {
-    const BK: usize = SLICES * AHEAD * GROUP_K;
+    const BK: usize = SLICES * AHEAD * 4 * V::LENGTH;
     const SLICES: usize = SLICES;
     const A: OperandLayout = OperandLayout::K_MAJOR_ALIGNED;
     const B: OperandLayout = OperandLayout::K_MAJOR_ALIGNED;
-    const UNIT: Unit = Unit::TensorCores { warp_tile: (8, 16) };
+    const UNIT: Unit = Unit::TensorCores {
+        warp_tile: (BM as u32, 16),
+    };
 
-    type Sums = [f32; 4];
+    type Sums = [V::Sums; GROUPS];
 
     #[inline(always)]
     unsafe fn multiply<C, E: Copy>(
-        gemm: &Gemm<'_, u16, C, f32, E>,
+        gemm: &Gemm<'_, V::Element, C, V::Sum, E>,
         (tile_row, tile_col): (usize, usize),
         (from, to): (usize, usize),
     ) -> Self::Sums {
+        const { assert!(BM == 8 * GROUPS, "a tile is as high as a warp's") };
         let (warp, lane) = warp_and_lane();
         let (slice, warp_col) = (warp % SLICES, tile_col + 16 * (warp / SLICES));
         let (group, of_group) = (lane / 4, lane % 4);
-        let mut sums = [0.0; 4];
+        let mut sums = [V::ZERO_SUMS; GROUPS];
         if warp_col >= gemm.n {
             return sums;
         }
-        let first = from + slice * AHEAD * GROUP_K + 8 * of_group;
-        let row = last_or(tile_row + group, gemm.m);
-        let mut a = gemm.a.as_ptr().wrapping_add(row * gemm.lda + first);
+        let group_k = 4 * V::LENGTH; // of a column, by the four lanes of a group
+        let first = from + slice * AHEAD * group_k + V::LENGTH * of_group;
+        let mut a = [gemm.a.as_ptr(); GROUPS];
+        for i in 0..GROUPS {
+            let row = last_or(tile_row + 8 * i + group, gemm.m);
+            a[i] = a[i].wrapping_add(row * gemm.lda + first);
+        }
         let mut b = [gemm.b.as_ptr(); 2];
         for j in 0..2 {
             let column = last_or(warp_col + 8 * j + group, gemm.n);
             b[j] = b[j].wrapping_add(column * gemm.ldb + first);
         }
         // Full vectors: AHEAD at a time, and then one by one.
-        let all = SLICES * AHEAD * GROUP_K;
-        let elements = (to - from) % 8;
+        let all = SLICES * AHEAD * group_k;
+        let elements = (to - from) % V::LENGTH;
         let end = to - elements;
         let mut k = from;
         while k + all <= end {
-            Self::add_products::<T, AHEAD>(&mut a, &mut b, all, true, &mut sums);
+            Self::add_products::<V, AHEAD>(&mut a, &mut b, all, true, &mut sums);
             k += all;
         }
-        let back = slice * (AHEAD - 1) * GROUP_K;
-        a = a.wrapping_sub(back);
+        let back = slice * (AHEAD - 1) * group_k;
+        for i in 0..GROUPS {
+            a[i] = a[i].wrapping_sub(back);
+        }
         b = b.map(|b| b.wrapping_sub(back));
         while k < end {
-            let is_there = k + slice * GROUP_K + 8 * of_group < end;
-            Self::add_products::<T, 1>(&mut a, &mut b, SLICES * GROUP_K, is_there, &mut sums);
-            k += SLICES * GROUP_K;
+            let is_there = k + slice * group_k + V::LENGTH * of_group < end;
+            Self::add_products::<V, 1>(&mut a, &mut b, SLICES * group_k, is_there, &mut sums);
+            k += SLICES * group_k;
         }
-        // Elements that fill no vector, two for a lane; the others are zeros.
+        // Elements that fill no vector: the first lane of a group has them.
         if elements > 0 && slice == 0 {
-            let offset = (end + 2 * of_group).wrapping_sub(k + 8 * of_group);
-            let pair = |of: *const u16| {
-                let element = |i: usize| match 2 * of_group + i < elements {
-                    true => u32::from(*of.wrapping_add(offset + i)),
-                    false => 0,
-                };
-                [element(0) | element(1) << 16, 0]
-            };
-            sums = products::<T>(b.map(pair), pair(a), sums);
+            let count = if of_group == 0 { elements } else { 0 };
+            let offset = end.wrapping_sub(k);
+            let b = [
+                V::read_first(count, b[0].wrapping_add(offset)),
+                V::read_first(count, b[1].wrapping_add(offset)),
+            ];
+            for i in 0..GROUPS {
+                let a = V::read_first(count, a[i].wrapping_add(offset));
+                V::add_products(a, b, &mut sums[i]);
+            }
         }
         sums
     }
 
     #[inline(always)]
-    unsafe fn write(sums: Self::Sums, slice_sums: *mut f32) {
+    unsafe fn write(sums: Self::Sums, slice_sums: *mut V::Sum) {
         let (warp, lane) = warp_and_lane();
-        let slice = warp % SLICES;
-        for index in 0..4 {
-            let row = 2 * (lane % 4) + index % 2;
-            let col = 16 * (warp / SLICES) + lane / 4 + 8 * (index / 2);
-            *slice_sums.add((slice * 8 + row) * BN + col) = sums[index];
+        for i in 0..GROUPS {
+            let first = warp % SLICES * BM + 8 * i;
+            V::each(sums[i], lane, |row, col, sum| {
+                *slice_sums.add((first + row) * BN + 16 * (warp / SLICES) + col) = sum;
+            });
         }
     }
 }
 
-impl<const AHEAD: usize, const SLICES: usize> OnTensorCores<AHEAD, SLICES> {
+impl<const GROUPS: usize, const AHEAD: usize, const SLICES: usize>
+    OnTensorCores<GROUPS, AHEAD, SLICES>
+{
     /// Adds the products of COUNT vectors, if they are there, and goes `distance` elements on.
     ///
     /// # Safety
     ///
     /// If they are there, the vectors can be read, and all lanes of the warp are here.
     #[inline(always)]
-    unsafe fn add_products<T: Half, const COUNT: usize>(
-        a: &mut *const u16,
-        b: &mut [*const u16; 2],
+    unsafe fn add_products<V: Run, const COUNT: usize>(
+        a: &mut [*const V::Element; GROUPS],
+        b: &mut [*const V::Element; 2],
         distance: usize,
         are_there: bool,
-        sums: &mut [f32; 4],
+        sums: &mut [V::Sums; GROUPS],
     ) {
-        let read = |source: *const u16, index: usize| match are_there {
-            true => Half8::<T>::read(source.wrapping_add(index * GROUP_K)).0,
-            false => [0; 4],
+        let read = |source: *const V::Element, index: usize| {
+            V::read_if(are_there, source.wrapping_add(index * 4 * V::LENGTH))
         };
-        let mut loaded = [[[0; 4]; 2]; COUNT];
+        let mut loaded = [[V::ZERO; 2]; COUNT];
         for index in 0..COUNT {
             for j in 0..2 {
                 loaded[index][j] = read(b[j], index);
             }
         }
         for index in 0..COUNT {
-            let a = read(*a, index);
-            for half in 0..2 {
-                let words = |of: [u32; 4]| [of[2 * half], of[2 * half + 1]];
-                *sums = products::<T>(loaded[index].map(words), words(a), *sums);
+            for i in 0..GROUPS {
+                V::add_products(read(a[i], index), loaded[index], &mut sums[i]);
             }
         }
-        *a = a.wrapping_add(distance);
+        for i in 0..GROUPS {
+            a[i] = a[i].wrapping_add(distance);
+        }
         for j in 0..2 {
             b[j] = b[j].wrapping_add(distance);
         }
     }
-}
-
-/// Products of 16 columns of B with 8 rows of A, 16 along k: two words of each column and row that
-/// a lane has a part of.
-#[inline(always)]
-unsafe fn products<T: Half>(b: [[u32; 2]; 2], a: [u32; 2], sums: [f32; 4]) -> [f32; 4] {
-    T::multiply_8([b[0][0], b[1][0], b[0][1], b[1][1]], a, sums)
 }

@@ -59,7 +59,7 @@ impl Vector for Float4 {
 /// Two f64.
 #[derive(Clone, Copy)]
 #[repr(C, align(16))]
-pub(super) struct Double2([f64; 2]);
+pub(super) struct Double2(pub(super) [f64; 2]);
 
 impl Vector for Double2 {
     type Element = f64;
@@ -91,6 +91,13 @@ impl Vector for Double2 {
 #[repr(C, align(16))]
 pub(super) struct Half8<T>(pub(super) [u32; 4], PhantomData<T>);
 
+impl<T> Half8<T> {
+    #[inline(always)]
+    pub(super) fn of(words: [u32; 4]) -> Half8<T> {
+        Half8(words, PhantomData)
+    }
+}
+
 impl<T: Half> Vector for Half8<T> {
     type Element = u16;
     type Sum = f32;
@@ -108,7 +115,7 @@ impl<T: Half> Vector for Half8<T> {
             (*source).0[2],
             (*source).0[3],
         ];
-        Half8(words, PhantomData)
+        Half8::of(words)
     }
 
     #[inline(always)]

@@ -78,7 +78,7 @@ fused! {
         wide_thread_tile::{wide_thread_tile},
         few_rows::{
             few_rows_1, few_rows_4x64, few_rows_1_nt, few_rows_8_nt, few_rows_1_bf16,
-            few_rows_4_f16_f32, few_rows_8_nt_bf16, few_rows_8_nt_f16_f32,
+            few_rows_8_f16_f32, few_rows_8_nt_bf16, few_rows_8_nt_f16_f32,
         },
         tensor_core::{tensor_core, tensor_core_bf16, tensor_core_tt_f16_f32},
         warp_specialized::{warp_specialized_bf16, warp_specialized_nt_f16_f32},

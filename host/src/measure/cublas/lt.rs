@@ -88,6 +88,7 @@ const NOT_SUPPORTED: c_int = 15;
 pub struct LtEpilogue {
     /// A `cublasLtEpilogue_t`.
     number: c_int,
+    /// Null where the epilogue has none.
     bias: *const c_void,
 }
 
@@ -105,6 +106,10 @@ impl LtEpilogue {
             Epilogue::Silu | Epilogue::BiasSilu => {
                 return Err(CublasError::NoSuchEpilogue("cublasLt"));
             }
+        };
+        let bias = match epilogue.has_bias() {
+            true => bias,
+            false => ptr::null(),
         };
         Ok(LtEpilogue { number, bias })
     }
@@ -170,7 +175,9 @@ impl Lt {
         }
         if let Some(LtEpilogue { number, bias }) = epilogue {
             description.set(self.set_description, DESCRIPTION_EPILOGUE, number)?;
-            description.set(self.set_description, DESCRIPTION_BIAS, bias)?;
+            if !bias.is_null() {
+                description.set(self.set_description, DESCRIPTION_BIAS, bias)?;
+            }
         }
         let mut layouts = Vec::new();
         for (index, [rows, columns]) in product.stored().into_iter().enumerate() {
