@@ -89,7 +89,7 @@ h200 ieee bf16 4096x4096x4096 nt 1: warp-specialized-nt
 h200 ieee bf16 8192x8192x8192 nt 1: persistent-nt (132 CTAs, 15 data-parallel waves)
 h200 ieee bf16 4096x7168x16384 nt 1: warp-specialized-nt
 # Up to 16 rows memory is the limit, and staging tiles only takes longer.
-h200 ieee bf16 16x4096x4096 nt 1: few-rows-8-nt (256 CTAs)
+h200 ieee bf16 16x4096x4096 nt 1: few-rows-16-nt (128 CTAs)
 h200 ieee bf16 24x4096x4096 nt 1: persistent-64x64-nt (64 CTAs, 1 data-parallel wave)
 h200 ieee bf16 40x512x500000 nt 1: persistent-64x128-nt (132 CTAs)
 # Each tile has three CTAs, so that those that share columns read them together.
@@ -290,7 +290,10 @@ fn each_variant_for_few_rows_is_chosen_for_some_shape() {
     let few_rows = gpu_kernels::variants().filter(|variant| variant.gemv_like);
     let mut unchosen: Vec<&str> = few_rows.map(|variant| variant.entry.name).collect();
     for data_type in DataType::ALL {
-        for (m, b) in [1, 4, 8].map(|m| Transpose::ALL.map(|b| (m, b))).concat() {
+        for (m, b) in [1, 4, 8, 16]
+            .map(|m| Transpose::ALL.map(|b| (m, b)))
+            .concat()
+        {
             for (n, k) in [(4096, 4096), (24576, 1536), (32768, 512)] {
                 let call = Call::compact(Shape { m, n, k }, Transpose::No, b, data_type.inputs);
                 let choice = chooser.choose_for(data_type, call).unwrap();
