@@ -552,7 +552,7 @@ impl<T: Number + MultipliesInto<C>, C: Number> Library<'_, T, C> {
     fn refuses_long_sums_that_the_workspace_is_too_small_for(&self) -> Result<(), Failed> {
         let case = Case {
             padding: 1,
-            ..Case::of((40, 30, 8001), [Transpose::No; 2])
+            ..Case::of((40, 36, 8001), [Transpose::No; 2])
         };
         let product = Product::<T, C>::new(case)?;
         let small = Context::new(self.device, 0)?;
@@ -560,9 +560,9 @@ impl<T: Number + MultipliesInto<C>, C: Number> Library<'_, T, C> {
             return product.check(self, &small);
         }
         let (after, said) = product.got(&small)?;
-        // Copies of 40 x 8008 and of 30 x 8008 elements, each a multiple of 256 bytes.
-        let copy = |rows: usize| (rows * 8008 * 2).next_multiple_of(256);
-        let needed = copy(40) + copy(30);
+        // Copies of 40 x 8008 and of 8001 x 40 elements, each a multiple of 256 bytes.
+        let copy = |elements: usize| (elements * 2).next_multiple_of(256);
+        let needed = copy(40 * 8008) + copy(8001 * 40);
         let name = T::DATA_TYPE.name();
         let expected = format!(
             "This product of {name} takes {needed} bytes of workspace or more, and there are 1048576. \
