@@ -36,8 +36,8 @@
 //!
 //! A comes from the L1, to which it comes from the L2 once a block tile: of each byte of B that is
 //! BM / WN bytes from the L1 and BM / BN from the L2, two and a quarter at most. Memory gives an SM
-//! 18 bytes a clock, the L1 128. So A is not staged in shared memory, which would take a barrier for
-//! each part of it.
+//! 18 bytes a clock, the L1 128. So A is not staged in shared memory, which would take a barrier
+//! for each part of it.
 //!
 //! Global-memory reads: M*N*K * (1/BM + 1/TN), K-major M*N*K * (1/BM + 1/WN). B comes from memory,
 //! A from caches: all that memory moves is K*N of B.
@@ -136,23 +136,21 @@ unsafe fn multiply<
         W::write(sums, slice_sums);
         thread::sync_threads(); // the sums of all slices are there
 
-        // A thread adds four columns of a row at a time.
-        let mut item = thread;
-        while item < BM * BN / 4 {
+        // A thread adds four columns of a row.
+        if thread < BM * BN / 4 {
             let mut sums = [V::Sum::ZERO; 4];
             for slice in 0..W::SLICES {
-                let float4 = Float4::read(slice_sums.add(slice * BM * BN + 4 * item));
+                let float4 = Float4::read(slice_sums.add(slice * BM * BN + 4 * thread));
                 for j in 0..4 {
                     sums[j] = sums[j].plus(float4.0[j]);
                 }
             }
-            let (row, col) = (tile_row + 4 * item / BN, tile_col + 4 * item % BN);
+            let (row, col) = (tile_row + 4 * thread / BN, tile_col + 4 * thread % BN);
             if row < gemm.m && !stream_k.covers_tile(segment) {
-                Float4(sums).write(gemm.partials.add(workspace_tile * BM * BN + 4 * item));
+                Float4(sums).write(gemm.partials.add(workspace_tile * BM * BN + 4 * thread));
             } else if row < gemm.m && col < gemm.n {
                 update4(&gemm, &c, (row, col), Float4(sums));
             }
-            item += thread::block_dim_x() as usize;
         }
         work.begin += segment.to - segment.from;
         workspace_tile = 2 * block_x + 1;

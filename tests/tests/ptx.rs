@@ -148,7 +148,7 @@ fn assembles(built: &Built) -> Result<(), Failed> {
 /// registers. On Hopper `double_buffer_sn16` spills a word in the loop at the edges of C; on
 /// Turing 152 or 336 bytes, depending on the order of its two shared arrays, which is decided by a
 /// hash, and `double_buffer_sn8` 24 or 240.
-const SPILLS: [(NvvmArch, &str, u32); 14] = [
+const SPILLS: [(NvvmArch, &str, u32); 13] = [
     (NvvmArch::Compute75, "conflict_free_sn16", 16),
     (NvvmArch::Compute75, "double_buffer_sn8", 240),
     (NvvmArch::Compute75, "double_buffer_sn16", 336),
@@ -162,7 +162,6 @@ const SPILLS: [(NvvmArch, &str, u32); 14] = [
     (NvvmArch::Compute90a, "split_fp32", 72),
     (NvvmArch::Compute100, "few_rows_1_nt", 48),
     (NvvmArch::Compute100, "few_rows_1x64", 188),
-    (NvvmArch::Compute100, "few_rows_4x64", 52),
 ];
 
 /// `ptxas` accepts each kernel in its own module, as drivers get it, keeps all its values in

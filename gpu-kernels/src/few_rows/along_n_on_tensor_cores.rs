@@ -3,8 +3,8 @@
 
 use cuda_std::mma;
 
-use super::vector::{Double2, Half8, Vector};
-use super::{last_or, warp_and_lane, Way};
+use super::vector::{joined, Double2, Half8, OfElements, Vector};
+use super::{last_or, warp_and_lane, Way, LANES};
 use crate::gemm::Gemm;
 use crate::half::Half;
 use crate::spec::{OperandLayout, Unit};
@@ -23,20 +23,18 @@ use crate::spec::{OperandLayout, Unit};
 ///
 /// So an instruction wants its columns in f64: it multiplies the first element of each vector, and
 /// another instruction the second. A lane has neighbouring rows, so that its elements of A are
-/// 16 bytes: of the L1's time, a read of eight rows of A costs twice as much as a vector of B. In
-/// 16 bits an instruction wants neighbours along k in one register: a lane reads four rows, and puts
-/// halves of two words together.
+/// 16 bytes: a read of A touches eight lines of the L1, where one of B touches four. In 16 bits an
+/// instruction wants neighbours along k in one register: a lane reads four rows, and puts halves of
+/// two words together.
 pub(super) struct AlongNOnTensorCores<const GROUPS: usize, const AHEAD: usize, const SLICES: usize>;
 
 /// Vectors of a row of B that a warp reads.
 const VECTORS: usize = 8;
 
 /// A vector whose columns a tensor core multiplies.
-pub(super) trait Columns: Vector {
+pub(super) trait Columns: OfElements {
     /// Neighbouring rows of B that a lane reads for a step, and elements of A.
     const ROWS: usize;
-    /// An element that adds nothing.
-    const NOTHING: Self::Element;
 
     /// A lane's elements of a row of A for a step.
     type OfA: Copy;
@@ -54,9 +52,6 @@ pub(super) trait Columns: Vector {
     /// The same, one by one.
     fn a_of(element: impl Fn(usize) -> Self::Element) -> Self::OfA;
 
-    /// A vector of B of these elements.
-    fn b_of(element: impl Fn(usize) -> Self::Element) -> Self;
-
     /// Adds the products of a step, with the first [`Self::ROWS`] of `b`.
     ///
     /// # Safety
@@ -70,10 +65,10 @@ pub(super) trait Columns: Vector {
 
 impl Columns for Double2 {
     const ROWS: usize = 2;
-    const NOTHING: f64 = 0.0;
 
     type OfA = [f64; 2];
-    type Sums = [[f64; 2]; 2]; // of the first column of two vectors, and of the second
+    /// Of the first column of two vectors, and of the second.
+    type Sums = [[f64; 2]; 2];
     const ZERO_SUMS: Self::Sums = [[0.0; 2]; 2];
 
     #[inline(always)]
@@ -84,11 +79,6 @@ impl Columns for Double2 {
     #[inline(always)]
     fn a_of(element: impl Fn(usize) -> f64) -> [f64; 2] {
         [element(0), element(1)]
-    }
-
-    #[inline(always)]
-    fn b_of(element: impl Fn(usize) -> f64) -> Double2 {
-        Double2([element(0), element(1)])
     }
 
     #[inline(always)]
@@ -113,10 +103,10 @@ impl Columns for Double2 {
 
 impl<T: Half> Columns for Half8<T> {
     const ROWS: usize = 4;
-    const NOTHING: u16 = 0;
 
     type OfA = [u32; 2];
-    type Sums = [[f32; 4]; 4]; // of each word of a vector: two rows of its first column, of its second
+    /// Of each word of a vector: two rows of its first column, and of its second.
+    type Sums = [[f32; 4]; 4];
     const ZERO_SUMS: Self::Sums = [[0.0; 4]; 4];
 
     #[inline(always)]
@@ -129,12 +119,6 @@ impl<T: Half> Columns for Half8<T> {
     fn a_of(element: impl Fn(usize) -> u16) -> [u32; 2] {
         let pair = |i: usize| joined(element(i).into(), element(i + 1).into());
         [pair(0), pair(2)]
-    }
-
-    #[inline(always)]
-    fn b_of(element: impl Fn(usize) -> u16) -> Half8<T> {
-        let pair = |j: usize| joined(element(j).into(), element(j + 1).into());
-        Half8::of([pair(0), pair(2), pair(4), pair(6)])
     }
 
     #[inline(always)]
@@ -159,12 +143,6 @@ impl<T: Half> Columns for Half8<T> {
             }
         }
     }
-}
-
-/// The lower halves of two words.
-#[inline(always)]
-fn joined(low: u32, high: u32) -> u32 {
-    low & 0xffff | high << 16
 }
 
 impl<
@@ -192,12 +170,16 @@ impl<
         (tile_row, tile_col): (usize, usize),
         (from, to): (usize, usize),
     ) -> Self::Sums {
+        let columns = VECTORS * V::LENGTH;
         const {
             assert!(BM == 8 * GROUPS, "a tile is as high as a warp's");
             assert!(AHEAD.is_multiple_of(V::ROWS), "whole steps");
+            assert!(
+                BM * VECTORS * V::LENGTH / 4 <= LANES * SLICES,
+                "a thread for each four columns to add"
+            );
         }
         let (warp, lane) = warp_and_lane();
-        let columns = VECTORS * V::LENGTH;
         let (slice, warp_col) = (warp % SLICES, tile_col + columns * (warp / SLICES));
         let mut sums = [V::ZERO_SUMS; GROUPS];
         if warp_col >= gemm.n {
@@ -209,19 +191,22 @@ impl<
         let crosses_the_end = to == gemm.depth() && warp_col + columns > gemm.n;
         let end = to.saturating_sub(crosses_the_end as usize);
 
-        // The k of a lane's first element, and where that is.
+        // The slice's part of an iteration, and a lane's place in it.
         let (all, of_step) = (4 * AHEAD, 4 * V::ROWS);
-        let mut k = from + slice * all + V::ROWS * (lane % 4);
+        let mut part = from + slice * all;
+        let first_row = V::ROWS * (lane % 4);
         let mut a = [gemm.a.as_ptr(); GROUPS];
         for group in 0..GROUPS {
             let row = last_or(tile_row + 8 * group + lane / 4, gemm.m);
-            a[group] = a[group].wrapping_add(row * gemm.lda + k);
+            a[group] = a[group].wrapping_add(row * gemm.lda + part + first_row);
         }
         let col = warp_col + V::LENGTH * (lane / 4);
-        let mut b = gemm.b.as_ptr().wrapping_add(k * gemm.ldb + col);
+        let mut b = gemm
+            .b
+            .as_ptr()
+            .wrapping_add((part + first_row) * gemm.ldb + col);
 
-        // The slice's part of an iteration, and the iterations that are whole.
-        let mut part = from + slice * all;
+        // Whole parts.
         while part + all <= end {
             let mut loaded = [[V::ZERO; 4]; AHEAD];
             for step in 0..AHEAD / V::ROWS {
@@ -241,19 +226,19 @@ impl<
                 a[group] = a[group].wrapping_add(SLICES * all);
             }
             b = b.wrapping_add(SLICES * all * gemm.ldb);
-            k += SLICES * all;
             part += SLICES * all;
         }
         // One that is not, step by step.
-        let mut steps = 0;
-        while steps < AHEAD / V::ROWS && part + steps * of_step < to {
+        let rest = if part + all < to { part + all } else { to };
+        while part < rest {
+            let k = part + first_row;
             let mut loaded = [V::ZERO; 4];
             for i in 0..V::ROWS {
                 let row = b.wrapping_add(i * gemm.ldb);
                 if k + i < end && col < gemm.n {
                     loaded[i] = V::read(row);
                 } else if k + i < to {
-                    loaded[i] = V::b_of(|j| match col + j < gemm.n {
+                    loaded[i] = V::of(|j| match col + j < gemm.n {
                         true => *row.wrapping_add(j),
                         false => V::NOTHING,
                     });
@@ -270,8 +255,7 @@ impl<
                 a[group] = a[group].wrapping_add(of_step);
             }
             b = b.wrapping_add(of_step * gemm.ldb);
-            k += of_step;
-            steps += 1;
+            part += of_step;
         }
         sums
     }

@@ -2,8 +2,8 @@
 
 use cuda_std::mma;
 
-use super::vector::{Double2, Half8, Vector};
-use super::{last_or, warp_and_lane, Way};
+use super::vector::{Double2, Half8, OfElements, Vector};
+use super::{last_or, warp_and_lane, Way, LANES};
 use crate::gemm::Gemm;
 use crate::half::Half;
 use crate::spec::{OperandLayout, Unit};
@@ -17,7 +17,7 @@ use crate::spec::{OperandLayout, Unit};
 pub(super) struct OnTensorCores<const GROUPS: usize, const AHEAD: usize, const SLICES: usize>;
 
 /// A vector along k that a tensor core multiplies.
-pub(super) trait Run: Vector {
+pub(super) trait Run: OfElements {
     /// A lane's sums, of 8 rows of C and 16 columns.
     type Sums: Copy;
     const ZERO_SUMS: Self::Sums;
@@ -28,13 +28,6 @@ pub(super) trait Run: Vector {
     ///
     /// As [`Vector::read`], if it is there.
     unsafe fn read_if(is_there: bool, source: *const Self::Element) -> Self;
-
-    /// The vector whose only elements are these, the first `count`.
-    ///
-    /// # Safety
-    ///
-    /// `source` is valid for reading them.
-    unsafe fn read_first(count: usize, source: *const Self::Element) -> Self;
 
     /// Adds the products of a lane's row of A with its column of the first eight of B, and of the
     /// other eight.
@@ -58,11 +51,6 @@ impl Run for Double2 {
             true => Double2::read(source).0,
             false => [0.0; 2],
         })
-    }
-
-    #[inline(always)]
-    unsafe fn read_first(count: usize, source: *const f64) -> Double2 {
-        Double2([if count > 0 { *source } else { 0.0 }, 0.0])
     }
 
     #[inline(always)]
@@ -90,20 +78,10 @@ impl<T: Half> Run for Half8<T> {
 
     #[inline(always)]
     unsafe fn read_if(is_there: bool, source: *const u16) -> Half8<T> {
-        Half8::of(match is_there {
+        Half8::of_words(match is_there {
             true => Half8::<T>::read(source).0,
             false => [0; 4],
         })
-    }
-
-    #[inline(always)]
-    unsafe fn read_first(count: usize, source: *const u16) -> Half8<T> {
-        let element = |i: usize| match i < count {
-            true => u32::from(*source.wrapping_add(i)),
-            false => 0,
-        };
-        let pair = |i: usize| element(i) | element(i + 1) << 16;
-        Half8::of([pair(0), pair(2), pair(4), pair(6)])
     }
 
     #[inline(always)]
@@ -149,7 +127,13 @@ impl<
         (tile_row, tile_col): (usize, usize),
         (from, to): (usize, usize),
     ) -> Self::Sums {
-        const { assert!(BM == 8 * GROUPS, "a tile is as high as a warp's") };
+        const {
+            assert!(BM == 8 * GROUPS, "a tile is as high as a warp's");
+            assert!(
+                BM * 16 / 4 <= LANES * SLICES,
+                "a thread for each four columns to add"
+            );
+        }
         let (warp, lane) = warp_and_lane();
         let (slice, warp_col) = (warp % SLICES, tile_col + 16 * (warp / SLICES));
         let (group, of_group) = (lane / 4, lane % 4);
@@ -192,13 +176,15 @@ impl<
         if elements > 0 && slice == 0 {
             let count = if of_group == 0 { elements } else { 0 };
             let offset = end.wrapping_sub(k);
-            let b = [
-                V::read_first(count, b[0].wrapping_add(offset)),
-                V::read_first(count, b[1].wrapping_add(offset)),
-            ];
+            let read = |source: *const V::Element| {
+                V::of(|i| match i < count {
+                    true => *source.wrapping_add(offset).wrapping_add(i),
+                    false => V::NOTHING,
+                })
+            };
+            let b = [read(b[0]), read(b[1])];
             for i in 0..GROUPS {
-                let a = V::read_first(count, a[i].wrapping_add(offset));
-                V::add_products(a, b, &mut sums[i]);
+                V::add_products(read(a[i]), b, &mut sums[i]);
             }
         }
         sums

@@ -93,7 +93,7 @@ pub(super) struct Half8<T>(pub(super) [u32; 4], PhantomData<T>);
 
 impl<T> Half8<T> {
     #[inline(always)]
-    pub(super) fn of(words: [u32; 4]) -> Half8<T> {
+    pub(super) fn of_words(words: [u32; 4]) -> Half8<T> {
         Half8(words, PhantomData)
     }
 }
@@ -115,7 +115,7 @@ impl<T: Half> Vector for Half8<T> {
             (*source).0[2],
             (*source).0[3],
         ];
-        Half8::of(words)
+        Half8::of_words(words)
     }
 
     #[inline(always)]
@@ -132,4 +132,38 @@ impl<T: Half> Vector for Half8<T> {
     fn value(element: u16) -> f32 {
         T::value(element)
     }
+}
+
+/// A vector that tensor cores multiply, at an edge put together of its elements.
+pub(super) trait OfElements: Vector {
+    /// An element that adds nothing.
+    const NOTHING: Self::Element;
+
+    /// The vector of these elements.
+    fn of(element: impl Fn(usize) -> Self::Element) -> Self;
+}
+
+impl OfElements for Double2 {
+    const NOTHING: f64 = 0.0;
+
+    #[inline(always)]
+    fn of(element: impl Fn(usize) -> f64) -> Double2 {
+        Double2([element(0), element(1)])
+    }
+}
+
+impl<T: Half> OfElements for Half8<T> {
+    const NOTHING: u16 = 0;
+
+    #[inline(always)]
+    fn of(element: impl Fn(usize) -> u16) -> Half8<T> {
+        let pair = |j: usize| joined(element(j).into(), element(j + 1).into());
+        Half8::of_words([pair(0), pair(2), pair(4), pair(6)])
+    }
+}
+
+/// The lower halves of two words.
+#[inline(always)]
+pub(super) fn joined(low: u32, high: u32) -> u32 {
+    low & 0xffff | high << 16
 }
