@@ -6,6 +6,7 @@ use clap::Args;
 use gpu_gemm::{DataType, Device};
 
 use super::exit::{Stop, note, usage};
+use super::running::not_run;
 use crate::epilogue::Epilogue;
 use crate::rung::{Asked, Rung};
 
@@ -24,7 +25,7 @@ impl EpilogueArguments {
     ///
     /// # Errors
     ///
-    /// There is none of this type, or the device takes no epilogues.
+    /// No kernel of this type is compiled with it, or the device takes no epilogues.
     pub fn able(
         self,
         mut asked: Vec<Asked>,
@@ -60,11 +61,7 @@ impl EpilogueArguments {
                 "Kernel `{first}` is not compiled with an epilogue. In {data_type} these are: auto, {able}."
             ))),
             [_, ..] if !names.iter().any(|name| name.eq_ignore_ascii_case("all")) => {
-                let left_out = left_out.join(", ");
-                note(
-                    notes,
-                    format!("not run: {left_out}, which are not compiled with an epilogue."),
-                );
+                note(notes, not_run(&left_out, "not compiled with an epilogue"));
                 Ok(asked)
             }
             _ => Ok(asked),

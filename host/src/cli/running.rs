@@ -190,9 +190,15 @@ fn by_reason(left_out: &[(&str, DeviceError)]) -> Vec<String> {
             None => reasons.push((reason, vec![name])),
         }
     }
-    let sentence =
-        |(reason, names): (String, Vec<&str>)| format!("not run: {}: {reason}.", names.join(", "));
-    reasons.into_iter().map(sentence).collect()
+    let reasons = reasons.iter();
+    reasons
+        .map(|(reason, names)| not_run(names, reason))
+        .collect()
+}
+
+/// The sentence for kernels that are left out.
+pub(super) fn not_run(names: &[&str], reason: &str) -> String {
+    format!("not run: {}: {reason}.", names.join(", "))
 }
 
 /// Why a device cannot run a kernel: the error without the kernel's name, its place in the source,

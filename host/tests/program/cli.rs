@@ -102,7 +102,7 @@ fn an_epilogue_is_proven_with_the_gates_that_it_allows() {
         assert_contains(&report, &[": proven right", gates, ", epilogue "]);
     }
     let mixed = small("--epilogue relu --kernel tiled-32,auto");
-    let left_out = "note: not run: tiled-32, which are not compiled with an epilogue.\n";
+    let left_out = "note: not run: tiled-32: not compiled with an epilogue.\n";
     assert_contains(&mixed.err, &[left_out]);
     assert_contains(&mixed.succeeded(), &["auto: proven right"]);
     for (options, error) in [

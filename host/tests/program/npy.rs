@@ -172,7 +172,7 @@ fn an_array_of_another_type_is_refused_with_what_keeps_its_numbers() {
     }
 }
 
-/// As NumPy, whoever wrote it.
+/// NumPy reads all of these, too.
 #[test]
 fn a_type_is_read_in_all_spellings_and_both_orders_of_bytes() {
     fn check<T: Number>(one: T, spellings: &str) {

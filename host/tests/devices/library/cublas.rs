@@ -372,7 +372,7 @@ extern "C" fn cublasLtMatmul(
                 let element = |start: u64, index: i64| gpu.memory(start + 4 * index as u64, 4).cast::<f32>();
                 let columns = (0..products).flat_map(|product| (0..n).map(move |column| product * stride + column * leading));
                 for (first, row) in columns.flat_map(|first| (0..m).map(move |row| (first, row))) {
-                    // SAFETY: the bias has an element for each row, and the product wrote these of f32.
+                    // SAFETY: the bias has an element for each row, and the product wrote these.
                     unsafe {
                         let of_c = element(c, first + row);
                         *of_c = (*of_c + *element(bias, row)).max(0.0);

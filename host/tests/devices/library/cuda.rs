@@ -16,7 +16,8 @@ thread_local! {
 }
 
 /// Exports functions with their effect on the GPU: those that work anywhere, and those that fail
-/// unless its context is current in the calling thread. (The manual lists that error for nearly all.)
+/// unless its context is current in the calling thread, an error that the manual lists for nearly
+/// all.
 macro_rules! driver {
     ($place:ident: $(fn $name:ident($($argument:ident: $type:ty),* $(,)?) $body:expr;)*) => {$(
         #[unsafe(no_mangle)]

@@ -156,8 +156,9 @@ impl Stage {
         }
     }
 
-    /// Copies rows on a stream of the device. The driver makes small copies, several threads make others. A copy to the
-    /// host is done when this returns; one to the device when the stream reaches it.
+    /// Copies rows on a stream of the device. The driver makes small copies, several threads make
+    /// others. A copy to the host is done when this returns; one to the device when the stream
+    /// reaches it.
     ///
     /// # Errors
     ///
