@@ -13,7 +13,7 @@ use std::process::Command;
 
 /// The packages of this repository that are compiled into the program or build it: each is a
 /// folder with the files of [`OF_PACKAGE`]. Tests are not compiled into it.
-const PACKAGES: [&str; 9] = [
+const PACKAGES: [&str; 10] = [
     "crates/cuda_builder",
     "crates/cuda_std",
     "crates/cuda_std_macros",
@@ -21,6 +21,7 @@ const PACKAGES: [&str; 9] = [
     "crates/find_cuda_helper",
     "crates/gpu_gemm",
     "crates/nvvm",
+    "crates/verification",
     "gpu-kernels",
     "host",
 ];

@@ -13,8 +13,8 @@ use devices::Backend;
 use gpu_gemm::ElementType;
 use gpu_gemm::gpu_kernels::kernel_of;
 use gpu_gemm::gpu_kernels::spec::{DataType, Grid, Major, Unit, Variant};
-use host::data::Number;
 use libtest_mimic::{Arguments, Failed, Trial};
+use verification::data::Number;
 
 /// The number of its cases that a test tries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

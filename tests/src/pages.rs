@@ -8,7 +8,7 @@
 
 use std::{io, ptr, slice};
 
-use host::data::Number;
+use verification::data::Number;
 
 /// The bytes of a fence: many rows of any tested matrix.
 const FENCE_BYTES: usize = 4 << 20;

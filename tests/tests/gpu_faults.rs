@@ -9,8 +9,8 @@ use gpu_gemm::device::driver;
 use gpu_gemm::gpu_kernels::gemm::Gemm;
 use gpu_gemm::gpu_kernels::naive::KERNEL;
 use gpu_gemm::{Choice, CudaDevice, Device, DeviceChoice, DeviceError, Shape};
-use host::data::{Data, Problem, Storage};
-use host::run::{Run, RunError};
+use verification::data::{Data, Problem, Storage};
+use verification::run::{Run, RunError};
 
 /// Makes tests from functions, with their names.
 macro_rules! on_gpu {
@@ -69,7 +69,7 @@ fn loaded(ptx: String) -> Result<CudaDevice, DeviceError> {
 }
 
 fn run(device: &Device, problem: &Problem<f32>) -> Result<Run<f32>, RunError> {
-    host::run::run(device, Choice::even(&KERNEL.variants[0]), problem, &|| ())
+    verification::run::run(device, Choice::even(&KERNEL.variants[0]), problem, &|| ())
 }
 
 fn refused(isa: &str, target: &str, body: &str) -> DeviceError {

@@ -4,8 +4,8 @@
 use std::time::Instant;
 
 use gpu_gemm::Shape;
-use host::cpu::view::{View, ViewMut};
 use host::statistics;
+use verification::cpu::view::{View, ViewMut};
 
 use crate::Element;
 use crate::clock::{Clock, Phase};

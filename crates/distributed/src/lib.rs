@@ -45,14 +45,14 @@ use std::collections::TryReserveError;
 
 use comm::Transmissible;
 use gpu_gemm::{Bf16, DataType, F16, MultipliesInto};
-use host::cpu::{Functions, Team, view::View, view::ViewMut};
+use verification::cpu::{Functions, Team, view::View, view::ViewMut};
 
 /// A number that ranks multiply and send to each other.
 ///
 /// Ranks add up products in [`Element::Sum`], and send C in it. So each layout may add to C as
 /// often as it likes, and an element of 16 bits is rounded once, by rank 0, from all of its sum.
 pub trait Element:
-    host::data::Number
+    verification::data::Number
     + Transmissible
     + MultipliesInto<<Self as Element>::Sum, Scalar = <Self as Element>::Sum>
 {

@@ -2,7 +2,7 @@
 
 use gpu_kernels::KERNELS;
 use gpu_kernels::spec::{DataType, Kernel, Unit, Variant};
-use host::cpu::RUNGS;
+use verification::cpu::RUNGS;
 
 /// The kernel of that name.
 ///

@@ -15,9 +15,9 @@ use gpu_gemm::DataType;
 use gpu_kernels::KERNELS;
 use host::bench::Provenance;
 use host::cli;
-use host::cpu::{Algorithm, RUNGS};
 use host::select::ask;
 use libtest_mimic::{Arguments, Failed, Trial};
+use verification::cpu::{Algorithm, RUNGS};
 
 /// The claims about the chapters.
 macro_rules! claims {

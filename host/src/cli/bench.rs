@@ -224,11 +224,11 @@ fn targets(arguments: &Arguments, device: &Device, notes: &mut dyn Write) -> Vec
 mod tests {
     use super::*;
     use crate::cli::arguments::{self, Command};
-    use crate::planted;
     use crate::rung::Rung;
     use clap::Parser;
     use gpu_gemm::Choice;
     use gpu_gemm::gpu_kernels::{naive, spec::Tile};
+    use verification::planted;
 
     #[test]
     fn a_wrong_kernel_among_right_ones_is_an_exit_code() {

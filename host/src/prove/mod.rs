@@ -25,7 +25,6 @@ pub use error::EvaluateError;
 pub use gates::{compute_reference, small_integer};
 pub use request::{Baseline, Request};
 
-use crate::by_element;
 use crate::cpu::{self, Team};
 use crate::data::Number;
 use crate::measure::{self, cublas::Cublas};
@@ -36,6 +35,7 @@ use crate::run::Resident;
 use candidate::{Candidate, Task};
 use gates::{GATES, Judge};
 use timing::Compared;
+use verification::by_element;
 
 /// Why there is no device for CPU rungs alone.
 pub const NATIVE: &str = "CPU rungs run natively, whatever --device says";
@@ -217,10 +217,10 @@ mod tests {
     use super::*;
     use crate::epilogue::Epilogue;
     use crate::measure::Effort;
-    use crate::planted;
     use crate::rung::Rung;
     use gpu_gemm::gpu_kernels::spec::{EntryFn, Tile};
     use gpu_gemm::{Choice, Device, DeviceChoice, Shape, Transpose, gpu_kernels};
+    use verification::planted;
 
     /// A kernel that computes all of a small C with one CTA.
     fn planted(name: &'static str, function: EntryFn) -> Rung {

@@ -4,9 +4,9 @@
 use gpu_gemm::device::cuda::{Side, Stage, Staging, Transfer};
 use gpu_gemm::gpu_kernels::naive;
 use gpu_gemm::{Choice, CudaDevice, Devices, Scalar, Shape, Split, Transpose, Way};
-use host::data::{Problem, Storage};
-use host::verify::{self, Coverage};
 use serde_json::Value;
+use verification::data::{Problem, Storage};
+use verification::verify::{self, Coverage};
 
 use crate::common::assert_contains;
 use crate::fake::{Line, again, host, is_loaded};

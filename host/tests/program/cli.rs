@@ -401,7 +401,9 @@ fn a_list_comes_in_every_format() {
     );
     let json = run("--list --format json").succeeded();
     let json: Value = serde_json::from_str(&json).expect("the list is JSON");
-    let of_rungs = host::cpu::RUNGS.iter().map(|rung| rung.types().len());
+    let of_rungs = verification::cpu::RUNGS
+        .iter()
+        .map(|rung| rung.types().len());
     let of_gpu = gpu_gemm::gpu_kernels::variants().count();
     let all = of_gpu + of_rungs.sum::<usize>();
     assert_eq!(json["variants"].as_array().map(Vec::len), Some(all));

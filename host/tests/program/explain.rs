@@ -115,12 +115,15 @@ fn a_cpu_rung_is_explained_as_its_file_does() {
         &text,
         &[
             "cpu-ikj: the loops in another order",
-            "host/src/cpu/ikj.rs; 512 x 512 x 512 of f32",
+            "crates/verification/src/cpu/ikj.rs; 512 x 512 x 512 of f32",
             "Cache lines fetched for B: M*N*K / L",
         ],
     );
     let all = explain("cpu").succeeded();
-    assert_eq!(all.matches("\nthreads    ").count(), host::cpu::RUNGS.len());
+    assert_eq!(
+        all.matches("\nthreads    ").count(),
+        verification::cpu::RUNGS.len()
+    );
     let text = explain("cpu-rows --dtype f64").succeeded();
     let parts = [
         "4096 x 4096 x 4096 of f64",

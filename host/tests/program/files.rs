@@ -9,10 +9,10 @@ use std::path::{Path, PathBuf};
 use crate::common::signals::{Started, in_shell, wait_until};
 use crate::common::{Ended, assert_contains, command, run, run_in};
 use gpu_gemm::{Bf16, F16};
-use host::data::{Matrix, Number};
 use host::npy::{self, NpyFile};
 use serde_json::Value;
 use tempfile::TempDir;
+use verification::data::{Matrix, Number};
 
 /// A folder of .npy files, in which the program runs.
 struct Folder(TempDir);

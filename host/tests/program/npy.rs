@@ -5,9 +5,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use gpu_gemm::{Bf16, ElementType, F16};
-use host::data::{Matrix, Number, Placement};
 use host::npy::{self, NpyFile};
 use tempfile::TempDir;
+use verification::data::{Matrix, Number, Placement};
 
 /// A file of version 1.0 with this header and this data.
 fn file(header: &str, data: &[u8]) -> Vec<u8> {

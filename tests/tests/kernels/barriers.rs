@@ -9,11 +9,11 @@ use cuda_std::simulator::{BarrierSite, Launch, Report, ThreadOrder};
 use gpu_gemm::gpu_kernels::spec::{Grid, Unit, Variant};
 use gpu_gemm::gpu_kernels::variants;
 use gpu_gemm::{Choice, Device, Shape, Simulator};
-use host::by_element;
-use host::data::{Data, Number, Problem, Storage};
 use libtest_mimic::{Failed, Trial};
 use tests::Tier;
 use tests::devices::Backend;
+use verification::by_element;
+use verification::data::{Data, Number, Problem, Storage};
 
 /// Makes a launch leave out the barrier or wait at a place in the source.
 type LeaveOut = fn(Launch, BarrierSite) -> Launch;
@@ -167,7 +167,7 @@ fn run<T: Number>(
     // tile that is either right or all ones: the address computation then overflows, a panic in
     // this profile.
     let device = Device::from(unsafe { Simulator::configured(configure) });
-    let run = host::run::run(&device, Choice::even(variant), problem, &|| ())?;
+    let run = verification::run::run(&device, Choice::even(variant), problem, &|| ())?;
     Ok(tests::bits(run.c.elements()))
 }
 
@@ -185,7 +185,7 @@ fn reported<T: Number>(
         }
     });
     let device = Device::from(simulator);
-    let run = host::run::run(&device, Choice::even(variant), problem, &|| ())?;
+    let run = verification::run::run(&device, Choice::even(variant), problem, &|| ())?;
     let mut all = Report::default();
     let reports = reports.lock().map_err(|error| error.to_string())?;
     for report in reports.iter() {

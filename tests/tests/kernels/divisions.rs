@@ -5,11 +5,11 @@
 use gpu_gemm::gpu_kernels::spec::Variant;
 use gpu_gemm::plan::Decomposition;
 use gpu_gemm::{Bf16, Choice, DataType, Device, ElementType, F16, KERNELS, Shape};
-use host::data::{Number, Problem, Storage};
-use host::verify::{self, Coverage, small_integers};
 use libtest_mimic::Trial;
 use tests::Tier;
 use tests::devices::Backend;
+use verification::data::{Number, Problem, Storage};
+use verification::verify::{self, Coverage, small_integers};
 
 pub fn trials() -> Vec<Trial> {
     type Test = fn(Tier);
@@ -79,7 +79,7 @@ fn is_exact<C: Number>(variant: &'static Variant) {
                 decomposition: Some(division),
             };
             let name = format!("{}, {shape}", choice.description());
-            let run = host::run::run(&device, choice, &problem, &|| ());
+            let run = verification::run::run(&device, choice, &problem, &|| ());
             let c = run.unwrap_or_else(|error| panic!("{name}: {error}")).c;
             let exact = verify::exact(&problem, &c, tile, Coverage::Full);
             exact.unwrap_or_else(|failure| panic!("{name}: {failure}"));

@@ -10,17 +10,17 @@ use gpu_gemm::device::compiled;
 use gpu_gemm::gpu_kernels::spec::{Major, Unit, Variant};
 use gpu_gemm::gpu_kernels::{self, variants};
 use gpu_gemm::{Bf16, Choice, Decomposition, Device, ElementType, F16, Shape, Transpose};
-use host::by_element;
-use host::cpu::{self, Algorithm, Schedule, Settings, Team, Threads};
-use host::data::{Arithmetic, Data, Matrix, Number, Placement, Problem, Storage};
 use host::progress::Progress;
 use host::prove::compute_reference;
 use host::rung::Rung;
-use host::verify::computed::ComputedReference;
-use host::verify::{self, Coverage, ErrorModel};
 use libtest_mimic::{Arguments, Failed, Trial};
 use tests::devices::Backend;
 use tests::{Tier, bits, on_gpu};
+use verification::by_element;
+use verification::cpu::{self, Algorithm, Schedule, Settings, Team, Threads};
+use verification::data::{Arithmetic, Data, Matrix, Number, Placement, Problem, Storage};
+use verification::verify::computed::ComputedReference;
+use verification::verify::{self, Coverage, ErrorModel};
 
 pub fn trials() -> Vec<Trial> {
     let kernels = variants();

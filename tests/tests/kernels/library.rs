@@ -10,12 +10,12 @@ use gpu_gemm::{
     Bf16, Call, Context, CudaDevice, DataType, Device, Element, ElementType, F16, GemmError, Input,
     MultipliesInto, Output, Shape, Transpose, WORKSPACE, gemm, gemm_strided_batched,
 };
-use host::data::{Data, Matrix, Number, Problem, Storage};
-use host::verify::{Coverage, ErrorModel};
 use libtest_mimic::{Failed, Trial};
 use tests::built::{LADDER, built};
 use tests::devices::Backend;
 use tests::{Tier, bits, on_gpu};
+use verification::data::{Data, Matrix, Number, Problem, Storage};
+use verification::verify::{Coverage, ErrorModel};
 
 use super::problem::{integers, is_right};
 

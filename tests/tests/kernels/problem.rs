@@ -3,9 +3,9 @@
 
 use gpu_gemm::gpu_kernels::spec::Tile;
 use gpu_gemm::{ElementType, Shape};
-use host::data::{Data, Matrix, Number, Problem};
-use host::verify::{self, Coverage, ErrorModel};
 use libtest_mimic::Failed;
+use verification::data::{Data, Matrix, Number, Problem};
+use verification::verify::{self, Coverage, ErrorModel};
 
 /// Where samples are taken of a C that is too large to compare all of it.
 const TILE: Tile = Tile {

@@ -14,12 +14,12 @@ use gpu_gemm::{
     Argument, Backend as _, Batch, Bf16, Bindings, Call, Decomposition, DeviceError, ElementType,
     F16, Launch, MultipliesInto, Operand, Plan, Shape, Simulator, Transpose,
 };
-use host::data::{Matrix, Number, Problem, Storage};
-use host::verify::{Coverage, ErrorModel};
 use libtest_mimic::{Failed, Trial};
 use tests::devices::Backend;
 use tests::pages::{Edge, Fenced};
 use tests::{Tier, on_simulator};
+use verification::data::{Matrix, Number, Problem, Storage};
+use verification::verify::{Coverage, ErrorModel};
 
 use super::problem::{integers, is_right};
 

@@ -2,13 +2,13 @@
 //! arithmetic by default, and only those named for TF32 round their operands to it.
 
 use gpu_gemm::DataType;
-use host::data::{Matrix, Number, Problem};
 use host::measure::Effort;
 use host::measure::cublas::{self, Cublas, Interface, Precision};
 use host::measure::gpu::{Contender, measure};
-use host::run::Resident;
 use libtest_mimic::{Failed, Trial};
 use tests::devices::{Backend, why_no_gpu};
+use verification::data::{Matrix, Number, Problem};
+use verification::run::Resident;
 
 pub fn trials() -> Vec<Trial> {
     let is_ignored = why_no_gpu().is_some() || cublas::find().is_none();

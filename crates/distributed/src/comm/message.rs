@@ -8,7 +8,7 @@
 use mpi::datatype::{Equivalence, UncommittedDatatypeRef, UncommittedUserDatatype, UserDatatype};
 use mpi::{Address, Count};
 
-use host::cpu::view::{View, ViewMut};
+use verification::cpu::view::{View, ViewMut};
 
 use super::Transmissible;
 

@@ -15,7 +15,7 @@ use mpi::topology::{Color, SimpleCommunicator};
 use mpi::traits::{AsRaw, Communicator, CommunicatorCollectives, Destination, Root, Source};
 use mpi::{Rank, Threading};
 
-use host::cpu::view::{View, ViewMut};
+use verification::cpu::view::{View, ViewMut};
 
 use super::Transmissible;
 use super::message::Message;

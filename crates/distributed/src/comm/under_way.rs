@@ -1,8 +1,8 @@
 //! Messages under way: started, and not yet complete.
 
-use host::cpu::view::{View, ViewMut};
 use mpi::ffi::{self, MPI_Datatype};
 use mpi::traits::AsRaw;
+use verification::cpu::view::{View, ViewMut};
 
 use super::message::Message;
 

@@ -7,16 +7,16 @@ use std::marker::PhantomData;
 
 use gpu_gemm::gpu_kernels::spec::Tile;
 use gpu_gemm::{Device, Shape};
-use host::cpu::{self, view::View, view::ViewMut};
-use host::data::{Data, Matrix, Number, Placement, Problem, ProblemError, Storage};
 use host::memory;
 use host::progress::Progress;
 use host::prove::{EvaluateError, compute_reference, scalars, small_integer};
 use host::source::Source;
-use host::verify::computed::ComputedReference;
-use host::verify::summary::{Summary, judge_exact, judge_general};
-use host::verify::{self, Coverage, ErrorModel, Failure, Proof};
 use thiserror::Error;
+use verification::cpu::{self, view::View, view::ViewMut};
+use verification::data::{Data, Matrix, Number, Placement, Problem, ProblemError, Storage};
+use verification::verify::computed::ComputedReference;
+use verification::verify::summary::{Summary, judge_exact, judge_general};
+use verification::verify::{self, Coverage, ErrorModel, Failure, Proof};
 
 use super::request::Request;
 use crate::Element;

@@ -1,7 +1,7 @@
 //! One call's work: on each number of ranks each layout multiplies, is proven right on rank 0, and
 //! is timed.
 //!
-//! As for one machine, a result passes the gates of [`host::verify`]: exact on integers, and within
+//! As for one machine, a result passes the gates of [`verification::verify`]: exact on integers, and within
 //! the bound of rounding, and below the alarm, on the data that was asked for. What is timed is
 //! compared with what was proven, bit for bit. A C that fits no single rank stays where it is
 //! computed: each rank says its sums, and rank 0 judges these.
@@ -15,11 +15,11 @@ use std::time::Instant;
 
 use gpu_gemm::gpu_kernels::spec::Tile;
 use gpu_gemm::{Device, Shape};
-use host::data::{Matrix, Number};
 use host::rung::Rung;
 use host::source::Source;
-use host::verify::Failure;
-use host::verify::summary::Summary;
+use verification::data::{Matrix, Number};
+use verification::verify::Failure;
+use verification::verify::summary::Summary;
 
 use known::{Gate, Known, exact_data, finished, scalar_of_integers, summary, view};
 pub use request::{Request, Task};

@@ -1,10 +1,10 @@
 //! What is asked for.
 
 use gpu_gemm::{DataType, Shape};
-use host::data::Storage;
 use host::memory;
 use host::report::Corner;
 use host::rung::Asked;
+use verification::data::Storage;
 
 use crate::arguments::ProofPlace;
 

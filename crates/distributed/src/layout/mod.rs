@@ -25,9 +25,9 @@ pub mod scatter_rows;
 pub mod summa;
 
 use gpu_gemm::Shape;
-use host::cpu::view::{View, ViewMut};
-use host::data::ProblemError;
 use thiserror::Error;
+use verification::cpu::view::{View, ViewMut};
+use verification::data::ProblemError;
 
 pub use all::layouts;
 

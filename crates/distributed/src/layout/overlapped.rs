@@ -23,7 +23,7 @@ use std::collections::VecDeque;
 use std::marker::PhantomData;
 use std::ops::{Add, Range};
 
-use host::cpu::view::View;
+use verification::cpu::view::View;
 
 use super::product::Product;
 use super::{Job, Layout, LayoutError, Multiply, scattered};

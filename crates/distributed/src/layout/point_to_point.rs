@@ -14,7 +14,7 @@
 //! M K + (P-1) K N. So time to distribute grows with P, and the last worker waits for all others'
 //! B.
 
-use host::cpu::view::{View, ViewMut};
+use verification::cpu::view::{View, ViewMut};
 
 use super::{Job, Layout, LayoutError, Multiply};
 use crate::Element;

@@ -1,7 +1,7 @@
 //! C while it is computed: on rank 0 all of it, on another rank its block alone. If C is not
 //! gathered, so it is on rank 0.
 
-use host::cpu::view::{View, ViewMut};
+use verification::cpu::view::{View, ViewMut};
 
 use super::{Job, LayoutError};
 use crate::Element;

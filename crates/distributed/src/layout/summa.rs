@@ -24,7 +24,7 @@
 
 use std::ops::Range;
 
-use host::cpu::view::View;
+use verification::cpu::view::View;
 
 use super::product::{Product, distribute};
 use super::{Job, Layout, LayoutError, Multiply};

@@ -31,7 +31,7 @@ mod tests {
     use super::*;
     use crate::clock::{Clock, Phase};
     use gpu_gemm::{Choice, Device, gpu_kernels};
-    use host::cpu::{self, Team, view::View, view::ViewMut};
+    use verification::cpu::{self, Team, view::View, view::ViewMut};
 
     fn place() -> Place {
         Place {

@@ -13,9 +13,9 @@ mod on_device;
 pub use chosen::local_product;
 
 use gpu_gemm::{Device, DeviceError, GemmError};
-use host::cpu::Team;
-use host::cpu::view::{View, ViewMut};
 use thiserror::Error;
+use verification::cpu::Team;
+use verification::cpu::view::{View, ViewMut};
 
 use crate::Element;
 use crate::clock::{Clock, Phase};

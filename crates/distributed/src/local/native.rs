@@ -1,7 +1,7 @@
 //! A rung of the CPU's ladder: the block of C is in the host's memory.
 
-use host::cpu::Team;
-use host::cpu::view::{View, ViewMut};
+use verification::cpu::Team;
+use verification::cpu::view::{View, ViewMut};
 
 use super::{LocalError, LocalProduct};
 use crate::clock::{Clock, Phase};

@@ -19,8 +19,8 @@ use std::time::Duration;
 use gpu_gemm::device::Copies;
 use gpu_gemm::device::cuda::{Side, Staging, Transfer};
 use gpu_gemm::{Buffer, Choice, Context, Device, DeviceError, Mark, Shape, Transpose, Way, gemm};
-use host::cpu::view::{View, ViewMut};
-use host::data::Number;
+use verification::cpu::view::{View, ViewMut};
+use verification::data::Number;
 
 use super::{LocalError, LocalProduct, Place};
 use crate::Element;

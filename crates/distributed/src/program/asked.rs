@@ -3,11 +3,11 @@
 use gpu_gemm::{Bf16, DataType, ElementType, F16, Shape, Transpose};
 use host::cli::exit::{Stop, usage};
 use host::cli::matrices::{Matrices, matrices};
-use host::cpu::{self, Settings};
-use host::data::Data;
 use host::rung::Rung;
 use host::select::{self, SelectError};
 use host::source::Source;
+use verification::cpu::{self, Settings};
+use verification::data::Data;
 
 use crate::Element;
 use crate::arguments::{Arguments, ProofPlace};

@@ -3,9 +3,9 @@
 use std::io;
 
 use host::cli::exit::{FAILED, PROVEN, Stop, failed};
-use host::data::Matrix;
 use host::npy;
 use host::output::{Output, make_folder};
+use verification::data::Matrix;
 
 use crate::Element;
 use crate::arguments::Arguments;

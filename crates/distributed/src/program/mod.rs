@@ -17,9 +17,9 @@ use gpu_gemm::{Bf16, DataType, ElementType, F16};
 use host::bench::Provenance;
 use host::cli::exit::{FAILED, PROVEN, Stop, USAGE, failed, finish, note, usage};
 use host::cli::matrices::Matrices;
-use host::cpu;
 use host::memory;
 use host::output::{self, make_folder};
+use verification::cpu;
 
 use asked::{agreed, request, settings};
 use files::Files;

@@ -7,8 +7,8 @@ use gpu_gemm::device::driver;
 use gpu_gemm::text::plural;
 use gpu_gemm::{Chooser, Device, DeviceChoice, DeviceError, Opened};
 use host::cli::exit::{Stop, failed, noted, usage};
-use host::cpu::Team;
 use host::prove::NATIVE;
+use verification::cpu::Team;
 
 use super::asked::settings;
 use crate::arguments::Arguments;

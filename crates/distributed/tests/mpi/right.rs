@@ -5,9 +5,9 @@ use std::path::Path;
 
 use distributed::layout::{Layout, layouts};
 use gpu_gemm::{Bf16, F16};
-use host::data::{Matrix, Number};
 use host::npy;
 use serde_json::Value;
+use verification::data::{Matrix, Number};
 
 use crate::job::{Ended, PROGRAM, end, job};
 

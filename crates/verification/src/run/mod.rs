@@ -11,7 +11,7 @@ use std::time::Duration;
 use gpu_gemm::gpu_kernels::spec::Allocation;
 use gpu_gemm::{Backend, Choice, Device, Plan, Space};
 
-pub(crate) use copies::{Copies, pitch};
+pub use copies::{Copies, pitch};
 pub use error::{RunError, Trespass};
 use guard::Guarded;
 
@@ -56,7 +56,7 @@ impl<'a, T: Number> Resident<'a, T> {
     }
 
     /// The number of the copies with the allocation that a kernel needs. At least one is made.
-    pub(crate) fn allocated(
+    pub fn allocated(
         &mut self,
         backend: &dyn Backend,
         allocation: Allocation,
@@ -72,12 +72,12 @@ impl<'a, T: Number> Resident<'a, T> {
     }
 
     /// The copies with this number.
-    pub(crate) fn copies(&self, number: usize) -> &dyn Copies<T> {
+    pub fn copies(&self, number: usize) -> &dyn Copies<T> {
         &*self.copies[number].1
     }
 
     /// [`Resident::copies`], to change them.
-    pub(crate) fn copies_mut(&mut self, number: usize) -> &mut (dyn Copies<T> + 'a) {
+    pub fn copies_mut(&mut self, number: usize) -> &mut (dyn Copies<T> + 'a) {
         &mut *self.copies[number].1
     }
 

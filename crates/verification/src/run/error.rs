@@ -32,7 +32,7 @@ impl From<PlanError> for RunError {
 
 impl RunError {
     /// Converts a kernel's trespass to an error.
-    pub(crate) fn trespass_of(kernel: &str) -> impl Fn(Trespass) -> RunError {
+    pub fn trespass_of(kernel: &str) -> impl Fn(Trespass) -> RunError {
         move |what| RunError::Trespass {
             kernel: kernel.to_string(),
             what,

@@ -13,7 +13,7 @@ use crate::data::{Matrix, Number, Placement, Problem, ProblemError, by_inputs};
 use crate::epilogue::Epilogue;
 
 /// Copies of a problem's matrices, each between guard bands, for any type of A and B.
-pub(crate) trait Copies<T: Number> {
+pub trait Copies<T: Number> {
     /// Bytes of a copy, without guard bands.
     fn bytes(&self) -> usize;
 
@@ -79,7 +79,7 @@ fn none_as<'a, Input: Number, T: Number>(
 
 /// Elements from a row to the next where rows begin at multiples of 512 bytes, as with
 /// `cuMemAllocPitch` on every GPU so far.
-pub(crate) fn pitch(columns: usize, element_bytes: usize) -> usize {
+pub fn pitch(columns: usize, element_bytes: usize) -> usize {
     columns.next_multiple_of(512 / element_bytes)
 }
 

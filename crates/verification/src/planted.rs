@@ -5,7 +5,7 @@ use gpu_gemm::gpu_kernels::gemm::Gemm;
 use gpu_gemm::gpu_kernels::spec::{Block, DataType, EntryFn, EntryPoint, Tile, Variant};
 
 /// The argument block of a kernel of f32: the CTA's product.
-pub(crate) fn gemm(block: *const u8) -> Gemm<'static, f32> {
+pub fn gemm(block: *const u8) -> Gemm<'static, f32> {
     // SAFETY: planted kernels multiply f32, so a launch passes this type, and its matrices outlive
     // it.
     unsafe {
@@ -15,7 +15,7 @@ pub(crate) fn gemm(block: *const u8) -> Gemm<'static, f32> {
 }
 
 /// The index of the CTA's product in its batch.
-pub(crate) fn product(block: *const u8) -> usize {
+pub fn product(block: *const u8) -> usize {
     // SAFETY: as above.
     let batch = unsafe { block.cast::<Gemm<'static, f32>>().read() };
     let bytes = gemm(block).c.addr() - batch.c.addr();
@@ -24,7 +24,7 @@ pub(crate) fn product(block: *const u8) -> usize {
 }
 
 /// Sets each element of C to `of(product, row, column)`.
-pub(crate) fn write_each(block: *const u8, of: impl Fn(&Gemm<'_, f32>, usize, usize) -> f32) {
+pub fn write_each(block: *const u8, of: impl Fn(&Gemm<'_, f32>, usize, usize) -> f32) {
     let gemm = gemm(block);
     for row in 0..gemm.m {
         for col in 0..gemm.n {
@@ -35,23 +35,18 @@ pub(crate) fn write_each(block: *const u8, of: impl Fn(&Gemm<'_, f32>, usize, us
 }
 
 /// The sum of `term(a, b)` over the elements of a row of A and a column of B.
-pub(crate) fn sum(
-    gemm: &Gemm<'_, f32>,
-    row: usize,
-    col: usize,
-    term: impl Fn(f32, f32) -> f32,
-) -> f32 {
+pub fn sum(gemm: &Gemm<'_, f32>, row: usize, col: usize, term: impl Fn(f32, f32) -> f32) -> f32 {
     let terms = (0..gemm.k).map(|i| term(gemm.a[row * gemm.lda + i], gemm.b[i * gemm.ldb + col]));
     terms.sum()
 }
 
 /// An f32 kernel, called `planted`, with one thread for all of a small C.
-pub(crate) fn kernel(function: EntryFn) -> Choice {
+pub fn kernel(function: EntryFn) -> Choice {
     named("planted", Tile { m: 64, n: 64, k: 1 }, function)
 }
 
 /// [`kernel`] with a given name and tile.
-pub(crate) fn named(name: &'static str, tile: Tile, function: EntryFn) -> Choice {
+pub fn named(name: &'static str, tile: Tile, function: EntryFn) -> Choice {
     let entry = EntryPoint {
         name,
         argument_bytes: size_of::<Gemm<'_, f32>>(),
