@@ -1,8 +1,8 @@
 //! Kernels of all kinds compile, and code that must not is rejected, with a message at the right
 //! place.
 //!
-//! To accept a changed message: `TRYBUILD=overwrite cargo test -p stable_cuda_std --test ui`, then
-//! read the diff.
+//! To accept a changed message: `TRYBUILD=overwrite cargo test -p stable_cuda_std --test ui -- --ignored`,
+//! then read the diff.
 
 // Here, and not among those of trybuild, which would then generate code for all that `cuda_std`
 // uses.
@@ -10,8 +10,12 @@
 #[rustfmt::skip]
 mod kernels;
 
-#[test]
-fn wrong_kernels_and_prints_do_not_compile() {
-    let cases = trybuild::TestCases::new();
-    cases.compile_fail("tests/ui/fail_*.rs");
+mod exhaustive {
+    /// Cargo checks `cuda_std` and what it depends on once more for it.
+    #[test]
+    #[ignore = "takes a quarter of a minute"]
+    fn wrong_kernels_and_prints_do_not_compile() {
+        let cases = trybuild::TestCases::new();
+        cases.compile_fail("tests/ui/fail_*.rs");
+    }
 }

@@ -31,6 +31,7 @@ curve25519-dalek = { version = "4.1", default-features = false }
 [workspace]
 "#;
 
+/// libNVVM takes these crates ten seconds, so without a GPU they belong to the exhaustive tier.
 pub fn trials(is_missing: bool) -> Vec<Trial> {
     let name = "aes_and_curve25519_dalek_return_what_the_host_returns";
     let no_gpu = cust::quick_init().err();
@@ -38,9 +39,8 @@ pub fn trials(is_missing: bool) -> Vec<Trial> {
         eprintln!("The test on a GPU is ignored: there is none ({error}).");
     }
     vec![
-        Trial::test(name, || compare(on_cpu, &[true])).with_ignored_flag(is_missing),
-        Trial::test(format!("exhaustive::{name}_without_optimisation"), || {
-            compare(on_cpu, &[false])
+        Trial::test(format!("exhaustive::{name}"), || {
+            compare(on_cpu, &[true, false])
         })
         .with_ignored_flag(true),
         Trial::test(format!("gpu::{name}"), || compare(on_gpu, &[true, false]))
