@@ -35,6 +35,11 @@ impl Baseline {
     pub fn needs_gpu(self) -> bool {
         !matches!(self, Baseline::Auto | Baseline::None)
     }
+
+    /// Whether it is one library alone.
+    pub fn is_one(self) -> bool {
+        matches!(self, Baseline::Cublas | Baseline::CublasLt)
+    }
 }
 
 /// The request: what to multiply, and how to prove and time it.

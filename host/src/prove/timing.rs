@@ -11,9 +11,8 @@ use super::candidate::{Candidate, Task};
 use super::error::EvaluateError;
 use super::gates::Judge;
 use super::record;
-use super::request::Baseline;
 use crate::data::{Matrix, Number};
-use crate::measure::cublas::{Cublas, CublasError, Precision};
+use crate::measure::cublas::{Cublas, Precision};
 use crate::measure::gpu::{self, Contender, MeasureError};
 use crate::measure::limits::Limits;
 use crate::measure::nvml::GpuState;
@@ -73,18 +72,20 @@ pub(super) fn time<T: Number>(
         return Ok(Compared::default());
     }
     progress.doing("timing".to_string());
-    let all: Vec<&Cublas<'_>> = yardsticks.iter().collect();
-    let mut compared = time_in_turns(task, judge, resident, &all, &mut kernels);
-    // cublasLt is left out where it proposes no algorithm or has no such epilogue, unless it alone
-    // was asked for.
-    if let Err(EvaluateError::Measure(MeasureError::Cublas(
-        CublasError::NoAlgorithm | CublasError::NoSuchEpilogue(_),
-    ))) = compared
-        && request.baseline != Baseline::CublasLt
-    {
-        let others: Vec<_> = all.into_iter().filter(|one| !one.is_lt()).collect();
-        compared = time_in_turns(task, judge, resident, &others, &mut kernels);
-    }
+    let mut able: Vec<&Cublas<'_>> = yardsticks.iter().collect();
+    let compared = loop {
+        let compared = time_in_turns(task, judge, resident, &able, &mut kernels);
+        // A library that does not multiply this product is left out, unless it alone was asked for.
+        let unable = match &compared {
+            Err(EvaluateError::Measure(MeasureError::Cublas(error))) => error.unable(),
+            _ => None,
+        };
+        let is_unable = |one: &&Cublas<'_>| unable == Some(one.interface());
+        if request.baseline.is_one() || !able.iter().any(is_unable) {
+            break compared;
+        }
+        able.retain(|one| !is_unable(one));
+    };
     progress.step();
     compared
 }

@@ -183,6 +183,15 @@ fn the_faster_of_cublas_and_cublaslt_counts_and_each_can_be_named() {
     let none = format!("{EXACT} algorithms=0");
     assert_eq!(names(&none, "best"), ["cublas-fp32"]);
     assert_eq!(names(EXACT, "best --alpha 0"), ["cublas-fp32"]);
+    // cuBLAS is, too, where it does not multiply the product.
+    let not_supported = format!("{EXACT} gemm_ex=15");
+    assert_eq!(names(&not_supported, "best"), ["cublaslt-fp32"]);
+    let ran = multiply(&not_supported, "--baseline cublas");
+    assert_eq!(ran.ended.code, Some(1));
+    assert_contains(
+        &ran.ended.err,
+        &["error: cuBLAS does not multiply this type"],
+    );
     let ran = multiply(&none, "--baseline cublaslt");
     assert_eq!(ran.ended.code, Some(1));
     let error = "error: cublasLt proposes no algorithm for this product.\n";

@@ -7,8 +7,9 @@ use std::ptr;
 use gpu_gemm::Allocated;
 
 use super::column_major::ColumnMajor;
+use super::precision::Interface;
 use super::precision::Precision;
-use super::status::{CublasError, Handle, succeeded};
+use super::status::{CublasError, Handle, NOT_SUPPORTED, succeeded};
 use crate::epilogue::Epilogue;
 use crate::measure::library::Loaded;
 
@@ -80,8 +81,6 @@ const LAYOUT_STRIDE: c_int = 6;
 /// `CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES`, and `_MIN_ALIGNMENT_A_BYTES` to `_D_BYTES`.
 const PREFERENCE_WORKSPACE: c_int = 1;
 const PREFERENCE_ALIGNMENTS: [c_int; 4] = [5, 6, 7, 8];
-/// `CUBLAS_STATUS_NOT_SUPPORTED`: there is no algorithm.
-const NOT_SUPPORTED: c_int = 15;
 
 /// An epilogue as cublasLt has it, and the address of its bias, if it has one.
 #[derive(Clone, Copy, Debug)]
@@ -104,7 +103,7 @@ impl LtEpilogue {
             Epilogue::Gelu => 32,
             Epilogue::BiasGelu => 36,
             Epilogue::Silu | Epilogue::BiasSilu => {
-                return Err(CublasError::NoSuchEpilogue("cublasLt"));
+                return Err(CublasError::NoSuchEpilogue(Interface::CublasLt));
             }
         };
         let bias = match epilogue.has_bias() {

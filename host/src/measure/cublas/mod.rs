@@ -21,7 +21,7 @@ use gpu_gemm::{Backend, CudaDevice, CudaStream, Product, Scalar};
 
 use self::column_major::ColumnMajor;
 use self::lt::{Lt, LtEpilogue, LtProduct};
-use self::status::{Handle, succeeded};
+use self::status::{Handle, succeeded, supported};
 use super::library::Loaded;
 use super::places;
 use crate::epilogue::Epilogue;
@@ -146,9 +146,12 @@ impl<'device> Cublas<'device> {
         format!("{version} from {}", self.path.display())
     }
 
-    /// Whether it is cublasLt.
-    pub fn is_lt(&self) -> bool {
-        matches!(self.calls, Calls::CublasLt(_))
+    /// Which of the two it is.
+    pub fn interface(&self) -> Interface {
+        match self.calls {
+            Calls::Cublas { .. } => Interface::Cublas,
+            Calls::CublasLt(_) => Interface::CublasLt,
+        }
     }
 
     /// A product, ready to be launched on matrices with the same layout and alignment; with an
@@ -165,7 +168,7 @@ impl<'device> Cublas<'device> {
         let column_major = ColumnMajor::new(product)?;
         let lt = match &self.calls {
             Calls::Cublas { .. } if epilogue.is_some() => {
-                return Err(CublasError::NoSuchEpilogue("cuBLAS"));
+                return Err(CublasError::NoSuchEpilogue(Interface::Cublas));
             }
             Calls::Cublas { .. } => None,
             Calls::CublasLt(lt) => {
@@ -252,7 +255,7 @@ impl Prepared<'_> {
                         beta, c, output, ld_result, compute, DEFAULT_ALGORITHM,
                     )
                 };
-                succeeded("cublasGemmEx", status)
+                supported("cublasGemmEx", status)
             }
             Calls::Cublas { batched, .. } => {
                 // SAFETY: as above.
@@ -264,7 +267,7 @@ impl Prepared<'_> {
                         products, compute, DEFAULT_ALGORITHM,
                     )
                 };
-                succeeded("cublasGemmStridedBatchedEx", status)
+                supported("cublasGemmStridedBatchedEx", status)
             }
             Calls::CublasLt(_) => {
                 let lt = lt.as_ref().ok_or(CublasError::NoAlgorithm)?;

@@ -6,6 +6,8 @@ use std::path::PathBuf;
 use gpu_gemm::DataType;
 use thiserror::Error;
 
+use super::precision::Interface;
+
 /// A `cublasHandle_t`, which is also a `cublasLtHandle_t`.
 pub(super) type Handle = *mut c_void;
 
@@ -25,8 +27,10 @@ pub enum CublasError {
     },
     #[error("cuBLAS does not multiply {0}.")]
     NoSuchType(DataType),
-    #[error("{0} has no such epilogue: leave out --baseline.")]
-    NoSuchEpilogue(&'static str),
+    #[error("{} has no such epilogue: leave out --baseline.", .0.name())]
+    NoSuchEpilogue(Interface),
+    #[error("cuBLAS does not multiply this type in these layouts: leave out --baseline.")]
+    NotSupported,
     #[error("cublasLt proposes no algorithm for this product.")]
     NoAlgorithm,
     #[error("cuBLAS takes dimensions of up to 2147483647 only.")]
@@ -35,10 +39,33 @@ pub enum CublasError {
     Device(String),
 }
 
+impl CublasError {
+    /// The library that multiplies other products, but not this one.
+    pub fn unable(&self) -> Option<Interface> {
+        match self {
+            CublasError::NotSupported => Some(Interface::Cublas),
+            CublasError::NoAlgorithm => Some(Interface::CublasLt),
+            CublasError::NoSuchEpilogue(interface) => Some(*interface),
+            _ => None,
+        }
+    }
+}
+
+/// `CUBLAS_STATUS_NOT_SUPPORTED`: there is no kernel for such a product.
+pub(super) const NOT_SUPPORTED: c_int = 15;
+
 /// Whether a function succeeded.
 pub(super) fn succeeded(function: &'static str, status: c_int) -> Result<(), CublasError> {
     match status {
         0 => Ok(()),
         status => Err(CublasError::Failed { function, status }),
+    }
+}
+
+/// Whether a product succeeded.
+pub(super) fn supported(function: &'static str, status: c_int) -> Result<(), CublasError> {
+    match status {
+        NOT_SUPPORTED => Err(CublasError::NotSupported),
+        status => succeeded(function, status),
     }
 }

@@ -193,6 +193,10 @@ extern "C" fn cublasGemmStridedBatchedEx(
     products: i32, compute: i32, algorithm: i32,
 ) -> u32 {
     assert_eq!(algorithm, -1);
+    let supported = cublas(|gpu| gpu.status("gemm_ex"));
+    if supported != 0 {
+        return supported;
+    }
     Product {
         name: if products == 1 { "gemm_ex" } else { "gemm_ex_batched" },
         handle,

@@ -25,7 +25,7 @@ pub type Outcome = Result<(), u32>;
 
 /// The settings in `FAKE_GPU`, as `name=number` separated by blanks, and their defaults.
 /// `log=path` names a file to which lines are appended.
-const SETTINGS: [(&str, u64); 26] = [
+const SETTINGS: [(&str, u64); 27] = [
     // Whether the log has each call of the driver, too.
     ("calls", 0),
     // Whether kernels that the fake does not know do nothing.
@@ -56,12 +56,13 @@ const SETTINGS: [(&str, u64); 26] = [
     ("energy_w", 500),
     ("algorithms", 1),
     // The status of calls: nvmlInit_v2 (by default, that it finds no driver), cuInit,
-    // cuModuleLoadDataEx, launches, cuBLAS's products.
+    // cuModuleLoadDataEx, launches, cuBLAS's products, those without cublasLt.
     ("nvml", 9),
     ("init", 0),
     ("module", 0),
     ("launch", 0),
     ("cublas", 0),
+    ("gemm_ex", 0),
     // The first allocation that fails, and the first launch that loses the context; the first
     // launches of a kernel and of cuBLAS with a wrong C, and of a kernel that writes into A.
     // Counted from 1; 0 for none.
