@@ -27,16 +27,17 @@
 //! | [`m64n128k8_tf32`] | 64x8 by 8x128 | f32, read as tf32 | 64 |
 //! | [`m64n256k8_tf32`] | 64x8 by 8x256 | f32, read as tf32 | 128 |
 //! | [`m64n256k8_tf32_of_registers`] | 64x8 in registers by 8x256 | f32, read as tf32 | 128 |
+//! | [`m64n256k32_s8`] | 64x32 by 32x256 | i8, with sums in i32 | 128 |
 //!
-//! Tiles of 32-bit elements in shared memory have rows along K only: the transpose is for 16 bits.
+//! Only tiles of 16-bit elements may have rows along M or N: the instruction transposes no others.
 //! A may be in the threads' registers instead, as [`a_place`] says, from any layout in shared
 //! memory. From the multiplication to the wait, a thread must not touch these registers either.
 //!
-//! All round as [`mma`](crate::mma) says. The instructions exist for `compute_90a` alone; compiled
+//! Sums of floats round as [`mma`](crate::mma) says; those of integers are exact, modulo 2^32. The instructions exist for `compute_90a` alone; compiled
 //! for another architecture, each is a `trap`.
 //!
 //! The simulator multiplies as late as it may: when a thread waits for the group. Until a wait with
-//! these very sums, for all groups that add to them, they are NaN. What threads have written to
+//! these very sums, for all groups that add to them, they are NaN, or integers of the same bits. What threads have written to
 //! shared memory is multiplied only after a [`tma::fence_shared`](crate::tma::fence_shared).
 
 #[cfg(all(cuda_device, target_feature = "compute_90a"))]
@@ -279,12 +280,28 @@ macro_rules! with_128 {
     };
 }
 
-/// The instruction, with the sums as its first operands. A is the text `$a` of these operands.
+/// What the template has for sums in registers of a class: the modifier of an integer of 32 bits, or
+/// the scales of A and B, which only floats have.
+#[cfg(all(cuda_device, target_feature = "compute_90a"))]
+macro_rules! of_class {
+    (reg: ":e") => {
+        ":e"
+    };
+    (xmm_reg: ", 1, 1") => {
+        ", 1, 1"
+    };
+    ($other:ident: $text:literal) => {
+        ""
+    };
+}
+
+/// The instruction, with the sums as its first operands, in registers of a class. A is the text `$a`
+/// of these operands.
 #[cfg(all(cuda_device, target_feature = "compute_90a"))]
 macro_rules! instruction {
     (
-        $sums:ident, $a:literal [$($a_operands:tt)*], $b:ident, $adds:ident,
-        $instruction:literal, [$($major:ident)*], [$first:literal $($i:literal)*]
+        $class:ident, $sums:ident, $a:literal [$($a_operands:tt)*], $b:ident,
+        $adds:ident, $instruction:literal, [$($major:ident)*], [$first:literal $($i:literal)*]
     ) => {
         asm!(
             "{{",
@@ -292,12 +309,14 @@ macro_rules! instruction {
             "setp.ne.b32 adds, {adds:e}, 0;",
             concat!(
                 "wgmma.mma_async.sync.aligned.", $instruction, " {{",
-                "{", $first, "}", $(", {", $i, "}",)*
-                "}}, ", $a, ", {b}, adds, 1, 1", $(", {", stringify!($major), "}",)* ";"
+                "{", $first, of_class!($class: ":e"), "}",
+                $(", {", $i, of_class!($class: ":e"), "}",)*
+                "}}, ", $a, ", {b}, adds", of_class!($class: ", 1, 1"),
+                $(", {", stringify!($major), "}",)* ";"
             ),
             "}}",
-            inout(xmm_reg) $sums[$first],
-            $(inout(xmm_reg) $sums[$i],)*
+            inout($class) $sums[$first],
+            $(inout($class) $sums[$i],)*
             $($a_operands)*
             b = in(reg) $b.bits(),
             adds = in(reg) u32::from($adds),
@@ -310,10 +329,10 @@ macro_rules! instruction {
 /// The wait. The sums are operands, so that nobody uses them earlier.
 #[cfg(all(cuda_device, target_feature = "compute_90a"))]
 macro_rules! wait_instruction {
-    ($sums:ident, $groups:ident, [$($i:literal)*]) => {
+    ($class:ident, $sums:ident, $groups:ident, [$($i:literal)*]) => {
         asm!(
-            concat!("wgmma.wait_group.sync.aligned {groups}; //", $(" {", $i, "}",)*),
-            $(inout(xmm_reg) $sums[$i],)*
+            concat!("wgmma.wait_group.sync.aligned {groups}; //", $(" {", $i, of_class!($class: ":e"), "}",)*),
+            $(inout($class) $sums[$i],)*
             groups = const $groups,
             options(nostack, preserves_flags)
         )
@@ -323,10 +342,10 @@ macro_rules! wait_instruction {
 /// The outputs of no instruction.
 #[cfg(all(cuda_device, target_feature = "compute_90a"))]
 macro_rules! no_instruction {
-    ($sums:ident, [$($i:literal)*]) => {
+    ($class:ident, $sums:ident, [$($i:literal)*]) => {
         asm!(
-            concat!("// sums in", $(" {", $i, "}",)*),
-            $(out(xmm_reg) $sums[$i],)*
+            concat!("// sums in", $(" {", $i, of_class!($class: ":e"), "}",)*),
+            $(out($class) $sums[$i],)*
             options(nomem, nostack, preserves_flags)
         )
     };
@@ -334,40 +353,43 @@ macro_rules! no_instruction {
 
 /// Defines sums in this many registers that have no value yet.
 macro_rules! unset_sums {
-    ($($name:ident, $count:literal, $with_sums:ident;)*) => {
+    ($($name:ident, $count:literal of $sum:ident in $class:ident, $with_sums:ident;)*) => {
         $(
-            #[doc = concat!("Registers for ", $count, " sums, with whatever they hold: for a first multiplication that does not add. So no instruction sets them to zero before.")]
+            #[doc = concat!("Registers for ", $count, " sums of ", stringify!($sum), ", with whatever they hold: for a first multiplication that does not add. So no instruction sets them to zero before.")]
             #[inline(always)]
             #[must_use]
-            pub fn $name() -> [f32; $count] {
+            pub fn $name() -> [$sum; $count] {
                 #[cfg(all(cuda_device, target_feature = "compute_90a"))]
                 {
-                    let mut sums = [0.0_f32; $count];
+                    let mut sums = [$sum::default(); $count];
                     // SAFETY: it is a comment.
                     unsafe {
-                        $with_sums!(no_instruction, sums);
+                        $with_sums!(no_instruction, $class, sums);
                     }
                     sums
                 }
                 // In the simulator nobody can mistake them for sums.
                 #[cfg(not(all(cuda_device, target_feature = "compute_90a")))]
-                [f32::NAN; $count]
+                {
+                    [$sum::from_ne_bytes(f32::NAN.to_ne_bytes()); $count]
+                }
             }
         )*
     };
 }
 
 unset_sums! {
-    unset_32, 32, with_32;
-    unset_64, 64, with_64;
-    unset_128, 128, with_128;
+    unset_32, 32 of f32 in xmm_reg, with_32;
+    unset_64, 64 of f32 in xmm_reg, with_64;
+    unset_128, 128 of f32 in xmm_reg, with_128;
+    unset_128_s32, 128 of i32 in reg, with_128;
 }
 
 /// Defines waits for sums in this many registers.
 macro_rules! waits {
-    ($($name:ident, $count:literal, $with_sums:ident;)*) => {
+    ($($name:ident, $count:literal of $sum:ident in $class:ident, $with_sums:ident;)*) => {
         $(
-            #[doc = concat!("Waits until all of the warpgroup's groups but the `GROUPS` newest have ended, for ", $count, " sums in each thread.")]
+            #[doc = concat!("Waits until all of the warpgroup's groups but the `GROUPS` newest have ended, for ", $count, " sums of ", stringify!($sum), " in each thread.")]
             ///
             /// # Safety
             ///
@@ -375,11 +397,11 @@ macro_rules! waits {
             /// multiplications since the last [`fence`] have added to.
             #[inline(always)]
             #[cfg_attr(not(cuda_device), track_caller)]
-            pub unsafe fn $name<const GROUPS: u32>(sums: &mut [f32; $count]) {
+            pub unsafe fn $name<const GROUPS: u32>(sums: &mut [$sum; $count]) {
                 #[cfg(all(cuda_device, target_feature = "compute_90a"))]
                 // SAFETY: it writes nothing but the sums.
                 unsafe {
-                    $with_sums!(wait_instruction, sums, GROUPS);
+                    $with_sums!(wait_instruction, $class, sums, GROUPS);
                 }
                 #[cfg(all(cuda_device, not(target_feature = "compute_90a")))]
                 needs_architecture!("wgmma needs compute_90a", sums);
@@ -391,14 +413,15 @@ macro_rules! waits {
 }
 
 waits! {
-    wait_32, 32, with_32;
-    wait_64, 64, with_64;
-    wait_128, 128, with_128;
+    wait_32, 32 of f32 in xmm_reg, with_32;
+    wait_64, 64 of f32 in xmm_reg, with_64;
+    wait_128, 128 of f32 in xmm_reg, with_128;
+    wait_128_s32, 128 of i32 in reg, with_128;
 }
 
 /// Defines multiplications whose sums are in the registers that `$sums` counts.
 macro_rules! multiplications {
-    ($($name:ident[$($major:ident)*]($a:ty, $b:ty), $count:literal, $sums:ident, $instruction:literal, $text:literal, $columns:literal, $depth:literal, $products:ident;)*) => {
+    ($($name:ident[$($major:ident)*]($a:ty, $b:ty), $count:literal of $sum:ident in $class:ident, $sums:ident, $instruction:literal, $text:literal, $columns:literal, $depth:literal, $products:ident;)*) => {
         $(
             #[doc = concat!("`sums = A * B`, or `sums += A * B` if it `adds`: ", $text, ".")]
             ///
@@ -411,7 +434,7 @@ macro_rules! multiplications {
             #[inline(always)]
             #[cfg_attr(not(cuda_device), track_caller)]
             pub unsafe fn $name<$($major: Major),*>(
-                sums: &mut [f32; $count],
+                sums: &mut [$sum; $count],
                 a: $a,
                 b: $b,
                 adds: bool,
@@ -420,8 +443,8 @@ macro_rules! multiplications {
                 // SAFETY: the caller vouches for the threads and the tiles.
                 unsafe {
                     $sums!(
-                        instruction, sums, "{a}" [a = in(reg) a.bits(),], b, adds, $instruction,
-                        [$($major)*]
+                        instruction, $class, sums, "{a}" [a = in(reg) a.bits(),], b, adds,
+                        $instruction, [$($major)*]
                     );
                 }
                 #[cfg(all(cuda_device, not(target_feature = "compute_90a")))]
@@ -442,14 +465,15 @@ macro_rules! multiplications {
 }
 
 multiplications! {
-    m64n64k16_bf16[A B](Descriptor<A>, Descriptor<B>), 32, with_32, "m64n64k16.f32.bf16.bf16", "64x16 by 16x64 of bf16", 64, 16, Bf16;
-    m64n64k16_f16[A B](Descriptor<A>, Descriptor<B>), 32, with_32, "m64n64k16.f32.f16.f16", "64x16 by 16x64 of f16", 64, 16, F16;
-    m64n128k16_bf16[A B](Descriptor<A>, Descriptor<B>), 64, with_64, "m64n128k16.f32.bf16.bf16", "64x16 by 16x128 of bf16", 128, 16, Bf16;
-    m64n128k16_f16[A B](Descriptor<A>, Descriptor<B>), 64, with_64, "m64n128k16.f32.f16.f16", "64x16 by 16x128 of f16", 128, 16, F16;
-    m64n128k8_tf32[](Descriptor, Descriptor), 64, with_64, "m64n128k8.f32.tf32.tf32", "64x8 by 8x128 of f32, read as tf32", 128, 8, Tf32;
-    m64n256k16_bf16[A B](Descriptor<A>, Descriptor<B>), 128, with_128, "m64n256k16.f32.bf16.bf16", "64x16 by 16x256 of bf16", 256, 16, Bf16;
-    m64n256k16_f16[A B](Descriptor<A>, Descriptor<B>), 128, with_128, "m64n256k16.f32.f16.f16", "64x16 by 16x256 of f16", 256, 16, F16;
-    m64n256k8_tf32[](Descriptor, Descriptor), 128, with_128, "m64n256k8.f32.tf32.tf32", "64x8 by 8x256 of f32, read as tf32", 256, 8, Tf32;
+    m64n64k16_bf16[A B](Descriptor<A>, Descriptor<B>), 32 of f32 in xmm_reg, with_32, "m64n64k16.f32.bf16.bf16", "64x16 by 16x64 of bf16", 64, 16, Bf16;
+    m64n64k16_f16[A B](Descriptor<A>, Descriptor<B>), 32 of f32 in xmm_reg, with_32, "m64n64k16.f32.f16.f16", "64x16 by 16x64 of f16", 64, 16, F16;
+    m64n128k16_bf16[A B](Descriptor<A>, Descriptor<B>), 64 of f32 in xmm_reg, with_64, "m64n128k16.f32.bf16.bf16", "64x16 by 16x128 of bf16", 128, 16, Bf16;
+    m64n128k16_f16[A B](Descriptor<A>, Descriptor<B>), 64 of f32 in xmm_reg, with_64, "m64n128k16.f32.f16.f16", "64x16 by 16x128 of f16", 128, 16, F16;
+    m64n128k8_tf32[](Descriptor, Descriptor), 64 of f32 in xmm_reg, with_64, "m64n128k8.f32.tf32.tf32", "64x8 by 8x128 of f32, read as tf32", 128, 8, Tf32;
+    m64n256k16_bf16[A B](Descriptor<A>, Descriptor<B>), 128 of f32 in xmm_reg, with_128, "m64n256k16.f32.bf16.bf16", "64x16 by 16x256 of bf16", 256, 16, Bf16;
+    m64n256k16_f16[A B](Descriptor<A>, Descriptor<B>), 128 of f32 in xmm_reg, with_128, "m64n256k16.f32.f16.f16", "64x16 by 16x256 of f16", 256, 16, F16;
+    m64n256k8_tf32[](Descriptor, Descriptor), 128 of f32 in xmm_reg, with_128, "m64n256k8.f32.tf32.tf32", "64x8 by 8x256 of f32, read as tf32", 256, 8, Tf32;
+    m64n256k32_s8[](Descriptor, Descriptor), 128 of i32 in reg, with_128, "m64n256k32.s32.s8.s8", "64x32 by 32x256 of i8", 256, 32, S8;
 }
 
 /// Keeps A in its registers up to here. A multiplication reads them until a wait for its group, of
@@ -492,7 +516,7 @@ pub unsafe fn m64n256k8_tf32_of_registers(
     // SAFETY: the caller vouches for the threads and the tile.
     unsafe {
         with_128!(
-            instruction, sums, "{{{a0:e}, {a1:e}, {a2:e}, {a3:e}}}"
+            instruction, xmm_reg, sums, "{{{a0:e}, {a1:e}, {a2:e}, {a3:e}}}"
             [a0 = in(reg) a[0], a1 = in(reg) a[1], a2 = in(reg) a[2], a3 = in(reg) a[3],],
             b, adds, "m64n256k8.f32.tf32.tf32", []
         );

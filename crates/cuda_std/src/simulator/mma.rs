@@ -23,6 +23,7 @@ pub(crate) enum Products {
     Tf32,
     Bf16,
     F16,
+    S8,
 }
 
 /// One kind of multiplication.
@@ -115,7 +116,7 @@ impl Products {
             Self::Tf32 => Number::new(f32::from_bits(bits & !0x1FFF), -126),
             Self::Bf16 => Number::new(of_bf16(bits as u16), -126),
             Self::F16 => Number::new(of_f16(bits as u16), -14),
-            Self::F64 => unreachable!("sums of f64 are not truncated"),
+            Self::F64 | Self::S8 => unreachable!("their sums are not truncated"),
         }
     }
 }
@@ -125,6 +126,13 @@ fn fused_sum(a: &[f64], b: &[f64], c: u64) -> u64 {
     let factors = a.iter().zip(b);
     let sum = factors.fold(f64::from_bits(c), |sum, (a, &b)| a.mul_add(b, sum));
     sum.to_bits()
+}
+
+/// The sum of `c` and of the products of a row of A and a column of B, exact, modulo 2^32.
+pub(super) fn wrapping_sum(a: &[i8], b: &[i8], c: u32) -> u32 {
+    let products = a.iter().zip(b).map(|(&a, &b)| i32::from(a) * i32::from(b));
+    // At most 32 products of 14 bits.
+    c.wrapping_add_signed(products.sum())
 }
 
 /// A number, and the exponent by which it is aligned.

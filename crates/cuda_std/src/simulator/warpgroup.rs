@@ -3,7 +3,7 @@
 use super::block::{Awaits, Block, Condition, State, Thread};
 use super::extensions::Extension;
 use super::groups::Groups;
-use super::mma::{Products, truncated_sum};
+use super::mma::{Products, truncated_sum, wrapping_sum};
 use super::site::CallSite;
 use super::{Fault, current};
 use crate::wgmma::{Tile, a_place, sum_place};
@@ -37,7 +37,34 @@ struct Multiplication {
 struct PendingSums {
     /// Their address in the thread; 0 if the slot is free.
     address: usize,
-    values: Vec<f32>,
+    /// As bits.
+    values: Vec<u32>,
+}
+
+/// A type of sums, of 32 bits.
+pub(crate) trait Sum: Copy {
+    fn to_bits(self) -> u32;
+    fn from_bits(bits: u32) -> Self;
+}
+
+impl Sum for f32 {
+    fn to_bits(self) -> u32 {
+        self.to_bits()
+    }
+
+    fn from_bits(bits: u32) -> Self {
+        Self::from_bits(bits)
+    }
+}
+
+impl Sum for i32 {
+    fn to_bits(self) -> u32 {
+        self.cast_unsigned()
+    }
+
+    fn from_bits(bits: u32) -> Self {
+        bits.cast_signed()
+    }
 }
 
 /// The multiplications of one thread that have not been performed, and its sums meanwhile.
@@ -56,7 +83,7 @@ impl Extension for PendingProducts {
 
 impl PendingProducts {
     /// The slot of these sums, if the hardware holds them.
-    fn slot_of(&self, sums: &[f32]) -> Option<usize> {
+    fn slot_of<S>(&self, sums: &[S]) -> Option<usize> {
         let address = sums.as_ptr().addr();
         self.sums.iter().position(|slot| slot.address == address)
     }
@@ -67,7 +94,7 @@ impl PendingProducts {
     }
 
     /// Takes sums from the thread, and returns their slot.
-    fn take(&mut self, sums: &[f32]) -> usize {
+    fn take<S: Sum>(&mut self, sums: &[S]) -> usize {
         let free = self.sums.iter().position(|slot| slot.address == 0);
         let slot = free.unwrap_or(self.sums.len());
         if slot == self.sums.len() {
@@ -75,7 +102,7 @@ impl PendingProducts {
         }
         self.sums[slot] = PendingSums {
             address: sums.as_ptr().addr(),
-            values: sums.to_vec(),
+            values: sums.iter().map(|sum| sum.to_bits()).collect(),
         };
         slot
     }
@@ -97,13 +124,13 @@ pub(crate) fn warpgroup_commit() {
     }
 }
 
-/// Issues a multiplication. The sums are NaN until a wait for it.
+/// Issues a multiplication. The sums are NaN until a wait for it, or integers of the same bits.
 #[track_caller]
-pub(crate) fn warpgroup_multiply(
+pub(crate) fn warpgroup_multiply<S: Sum>(
     function: &'static str,
     products: Products,
     shape: (u32, u32),
-    sums: &mut [f32],
+    sums: &mut [S],
     a: Operand,
     b: Tile,
     adds: bool,
@@ -131,13 +158,17 @@ pub(crate) fn warpgroup_multiply(
         adds,
         slot,
     });
-    sums.fill(f32::NAN);
+    sums.fill(S::from_bits(f32::NAN.to_bits()));
 }
 
 /// Waits for all of the warpgroup's groups but the newest. The thread gets its sums back if no
 /// group adds to them that is not waited for.
 #[track_caller]
-pub(crate) fn warpgroup_wait(function: &'static str, pending_groups: usize, sums: &mut [f32]) {
+pub(crate) fn warpgroup_wait<S: Sum>(
+    function: &'static str,
+    pending_groups: usize,
+    sums: &mut [S],
+) {
     let Some((_, thread)) = current::waits_here() else {
         return;
     };
@@ -150,7 +181,9 @@ pub(crate) fn warpgroup_wait(function: &'static str, pending_groups: usize, sums
         && pending.is_idle(slot)
     {
         let computed = std::mem::take(&mut pending.sums[slot]);
-        sums.copy_from_slice(&computed.values);
+        for (sum, bits) in sums.iter_mut().zip(computed.values) {
+            *sum = S::from_bits(bits);
+        }
         pending.is_fenced = false;
     }
 }
@@ -209,25 +242,44 @@ fn perform(
         let fragments = issued.iter().map(|of_thread| of_thread[index].a);
         let products = multiplication.products;
         let depth = multiplication.shape.1 as usize;
-        let [a, b] = operands(multiplication, fragments, &read).map(|bits| -> Vec<_> {
-            let rows = bits.chunks(depth);
-            rows.map(|row| products.factors(row)).collect()
-        });
-        for (number, thread) in (0..).zip(warpgroup) {
-            let mut pending = thread.extensions.get::<PendingProducts>();
-            let sums = &mut pending.sums[multiplication.slot].values;
-            for (i, sum) in (0..).zip(sums) {
-                let (row, col) = sum_place(number, i);
-                let (a, b) = (&a[row as usize], &b[col as usize]);
-                let c = match multiplication.adds {
-                    true => *sum,
-                    false => 0.0,
-                };
-                *sum = f32::from_bits(truncated_sum(a, b, c.to_bits()));
-            }
+        let [a, b] = operands(multiplication, fragments, &read);
+        let [a, b] = [&a, &b].map(|bits| bits.chunks(depth));
+        if products == Products::S8 {
+            let integers = |row: &[u64]| row.iter().map(|bits| *bits as i8).collect();
+            let [a, b] = [a, b].map(|rows| rows.map(integers).collect::<Vec<Vec<i8>>>());
+            replace_sums(multiplication, warpgroup, |row, col, c| {
+                wrapping_sum(&a[row], &b[col], c)
+            });
+        } else {
+            let [a, b] =
+                [a, b].map(|rows| rows.map(|row| products.factors(row)).collect::<Vec<_>>());
+            replace_sums(multiplication, warpgroup, |row, col, c| {
+                truncated_sum(&a[row], &b[col], c)
+            });
         }
     }
     Ok(())
+}
+
+/// Replaces each thread's sums, or zeros if the multiplication does not add, by `sum` of their row,
+/// column and value.
+fn replace_sums(
+    multiplication: &Multiplication,
+    warpgroup: &[Thread],
+    sum: impl Fn(usize, usize, u32) -> u32,
+) {
+    for (number, thread) in (0..).zip(warpgroup) {
+        let mut pending = thread.extensions.get::<PendingProducts>();
+        let values = &mut pending.sums[multiplication.slot].values;
+        for (i, value) in (0..).zip(values) {
+            let (row, col) = sum_place(number, i);
+            let c = match multiplication.adds {
+                true => *value,
+                false => 0,
+            };
+            *value = sum(row as usize, col as usize, c);
+        }
+    }
 }
 
 /// The elements of A, row by row, and of B, column by column, as bits. `fragments` are A as each
@@ -238,17 +290,17 @@ fn operands(
     read: &dyn Fn(usize) -> [u8; 2],
 ) -> [Vec<u64>; 2] {
     let (columns, depth) = multiplication.shape;
-    let element_bytes = 32 / depth;
-    let element = |tile: Tile, row: u32, k: u32| {
-        let halves = (0..element_bytes / 2).map(|half| {
-            let bytes = read(tile.place(row, k, element_bytes, 2 * half));
-            u64::from(u16::from_le_bytes(bytes)) << (16 * half)
-        });
-        halves.sum()
-    };
+    let element_bytes = 32 / depth as usize;
     let matrix = |tile: Tile, rows: u32| -> Vec<u64> {
-        let places = (0..rows).flat_map(|row| (0..depth).map(move |k| (row, k)));
-        places.map(|(row, k)| element(tile, row, k)).collect()
+        let places = (0..rows).flat_map(|row| (0..16).map(move |half| (row, half)));
+        let bytes: Vec<u8> = places
+            .flat_map(|(row, half)| read(tile.place(row, half)))
+            .collect();
+        let number = |bytes: &[u8]| {
+            let upwards = bytes.iter().rev();
+            upwards.fold(0, |bits, byte| bits << 8 | u64::from(*byte))
+        };
+        bytes.chunks(element_bytes).map(number).collect()
     };
     let a = match multiplication.a {
         Operand::Tile(tile) => matrix(tile, 64),

@@ -10,17 +10,17 @@ pub(crate) struct Tile {
 
 #[cfg(not(cuda_device))]
 impl Tile {
-    /// Where byte `byte` of an element is in shared memory: of the element at a row of A (a column
-    /// of B) and at `k`. Elements have `element_bytes` bytes each.
-    pub fn place(self, row: u32, k: u32, element_bytes: u32, byte: u32) -> usize {
+    /// Where two bytes of a row of A (a column of B) are in shared memory: the elements at `2 * half`
+    /// and after it, in bytes along K. Only elements of two bytes are transposed.
+    pub fn place(self, row: u32, half: u32) -> usize {
         let field = |first: u32| (self.descriptor >> first & 0x3FFF) as u32 * 16;
         let offset = if self.is_transposed {
             let (of_box, col) = (row / 64 * field(16), row % 64);
-            of_box + k / 8 * field(32) + k % 8 * 128 + col * element_bytes
+            of_box + half / 8 * field(32) + half % 8 * 128 + col * 2
         } else {
-            row / 8 * field(32) + row % 8 * 128 + k * element_bytes
+            row / 8 * field(32) + row % 8 * 128 + half * 2
         };
-        crate::tma::Swizzle::Bytes128.place((field(0) + offset + byte) as usize)
+        crate::tma::Swizzle::Bytes128.place((field(0) + offset) as usize)
     }
 }
 

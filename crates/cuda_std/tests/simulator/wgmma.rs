@@ -32,6 +32,10 @@ const TF32: Type = Type {
     bytes: 4,
     bits: |value| (value as f32).to_bits(),
 };
+const S8: Type = Type {
+    bytes: 1,
+    bits: |value| value as u8 as u32,
+};
 
 /// Writes a tile of rows of 128 bytes, swizzled.
 unsafe fn write_tile(tile: *mut u8, matrix: u32, rows: u32, of: Type) {
@@ -42,6 +46,7 @@ unsafe fn write_tile(tile: *mut u8, matrix: u32, rows: u32, of: Type) {
             let place = unsafe { tile.add(Swizzle::Bytes128.place(offset)) };
             let bits = (of.bits)(element(matrix, row, k));
             match of.bytes {
+                1 => unsafe { place.write(bits as u8) },
                 2 => unsafe { place.cast::<u16>().write(bits as u16) },
                 _ => unsafe { place.cast::<u32>().write(bits) },
             }
@@ -55,30 +60,30 @@ const B_AT: usize = 64 * 128;
 const BYTES: usize = B_AT + 256 * 128;
 
 /// Notes this thread's sums in a matrix of 64 rows.
-fn note(result: &Mutex<Vec<f32>>, sums: &[f32]) {
+fn note<S: Copy + Into<f64>>(result: &Mutex<Vec<f64>>, sums: &[S]) {
     let mut result = result.lock().unwrap();
     for (i, &sum) in (0..).zip(sums) {
         let (row, col) = sum_place(thread::thread_idx_x(), i);
-        result[row as usize * 2 * sums.len() + col as usize] = sum;
+        result[row as usize * 2 * sums.len() + col as usize] = sum.into();
     }
 }
 
 /// Checks sums of 1000 and the products of this many elements of [`element`]'s matrices 1 and 77.
-fn assert_products(function: &str, found: &[f32], depth: u32) {
+fn assert_products(function: &str, found: &[f64], depth: u32) {
     let columns = found.len() / 64;
     for (i, &found) in found.iter().enumerate() {
         let (row, col) = ((i / columns) as u32, (i % columns) as u32);
         let products = (0..depth).map(|k| element(1, row, k) * element(77, col, k));
-        let expected = (1000 + products.sum::<i32>()) as f32;
+        let expected = f64::from(1000 + products.sum::<i32>());
         assert_eq!(found, expected, "{function} ({row}, {col})");
     }
 }
 
 /// Multiplies two tiles as deep as they are, adding to sums of 1000, and checks these.
 macro_rules! multiply {
-    ($function:ident, $wait:ident, $sums:literal, $type:ident) => {{
+    ($function:ident, $wait:ident, $sums:literal of $sum:ident, $type:ident) => {{
         let columns = 2 * $sums;
-        let result = Mutex::new(vec![f32::NAN; 64 * columns]);
+        let result = Mutex::new(vec![f64::NAN; 64 * columns]);
         let launch = Launch::new(1, 128).dynamic_shared_bytes(BYTES);
         let report = launch.run(|| {
             let a = shared::dynamic_shared_mem_aligned::<u8, 1024>();
@@ -87,7 +92,7 @@ macro_rules! multiply {
             unsafe { write_tile(b, 77, columns as u32, $type) };
             tma::fence_shared();
             thread::sync_threads();
-            let mut sums = [1000.0_f32; $sums];
+            let mut sums = [1000 as $sum; $sums];
             let (a, b) = unsafe { (Descriptor::new(a), Descriptor::new(b)) };
             unsafe { wgmma::fence() };
             for step in 0..4 {
@@ -95,7 +100,8 @@ macro_rules! multiply {
                 unsafe { wgmma::$function(&mut sums, a, b, true) };
             }
             unsafe { wgmma::commit() };
-            assert!(sums.iter().all(|sum| sum.is_nan()), "the hardware has them");
+            let taken = f32::NAN.to_ne_bytes();
+            assert!(sums.iter().all(|sum| sum.to_ne_bytes() == taken));
             unsafe { wgmma::$wait::<0>(&mut sums) };
             note(&result, &sums);
         });
@@ -107,12 +113,37 @@ macro_rules! multiply {
 
 #[test]
 fn products_are_those_of_plain_sums() {
-    multiply!(m64n128k16_bf16, wait_64, 64, BF16);
-    multiply!(m64n128k16_f16, wait_64, 64, F16);
-    multiply!(m64n128k8_tf32, wait_64, 64, TF32);
-    multiply!(m64n256k16_bf16, wait_128, 128, BF16);
-    multiply!(m64n256k16_f16, wait_128, 128, F16);
-    multiply!(m64n256k8_tf32, wait_128, 128, TF32);
+    multiply!(m64n128k16_bf16, wait_64, 64 of f32, BF16);
+    multiply!(m64n128k16_f16, wait_64, 64 of f32, F16);
+    multiply!(m64n128k8_tf32, wait_64, 64 of f32, TF32);
+    multiply!(m64n256k16_bf16, wait_128, 128 of f32, BF16);
+    multiply!(m64n256k16_f16, wait_128, 128 of f32, F16);
+    multiply!(m64n256k8_tf32, wait_128, 128 of f32, TF32);
+    multiply!(m64n256k32_s8, wait_128_s32, 128 of i32, S8);
+}
+
+#[test]
+fn sums_of_integers_wrap() {
+    let launch = Launch::new(1, 128).dynamic_shared_bytes(BYTES);
+    let report = launch.run(|| {
+        let a = shared::dynamic_shared_mem_aligned::<u8, 1024>();
+        let least = Type {
+            bits: |_| i8::MIN as u8 as u32,
+            ..S8
+        };
+        unsafe { write_tile(a, 1, 64, least) };
+        unsafe { write_tile(a.add(B_AT), 77, 256, least) };
+        tma::fence_shared();
+        thread::sync_threads();
+        let mut sums = [i32::MAX; 128];
+        let (a, b) = unsafe { (Descriptor::new(a), Descriptor::new(a.add(B_AT))) };
+        unsafe { wgmma::fence() };
+        unsafe { wgmma::m64n256k32_s8(&mut sums, a, b, true) };
+        unsafe { wgmma::commit() };
+        unsafe { wgmma::wait_128_s32::<0>(&mut sums) };
+        assert_eq!(sums, [i32::MIN + 32 * 128 * 128 - 1; 128]);
+    });
+    report.unwrap();
 }
 
 #[test]
@@ -136,8 +167,8 @@ fn a_of_thread(thread: u32, k: u32) -> [f32; 4] {
 }
 
 /// Multiplies by A in registers, and returns the sums of all threads, adding to sums of 1000.
-fn with_a_in_registers(launch: Launch) -> Result<(Vec<f32>, Vec<BarrierSite>), String> {
-    let result = Mutex::new(vec![f32::NAN; 64 * 256]);
+fn with_a_in_registers(launch: Launch) -> Result<(Vec<f64>, Vec<BarrierSite>), String> {
+    let result = Mutex::new(vec![f64::NAN; 64 * 256]);
     let report = launch.dynamic_shared_bytes(BYTES).run(|| {
         let b = shared::dynamic_shared_mem_aligned::<u8, 1024>();
         unsafe { write_tile(b, 77, 256, TF32) };
