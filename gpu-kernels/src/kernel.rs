@@ -21,7 +21,7 @@
 /// [`Gemm`](crate::gemm::Gemm) of the CTA's product in the batch, or, where the copy engine (TMA)
 /// loads the tiles and the table says `gemm: bf16; mapped`, a
 /// [`MappedGemm`](crate::mapped_gemm::MappedGemm). In `bf16 -> f32` C has another type than A and
-/// B; `tf32` is f32 that the copy engine rounds, and `split_f32` is f32 that was split before.
+/// B, as in `i8`, whose C is i32; `tf32` is f32 that the copy engine rounds, and `split_f32` is f32 that was split before.
 ///
 /// With `epilogue: any` after the idea, bodies are generic in the
 /// [`Epilogue`](crate::epilogue::Epilogue), and each variant is a
@@ -129,6 +129,10 @@ macro_rules! if_wanted {
         #[cfg(feature = "i32")]
         $item
     };
+    (i8 $item:item) => {
+        #[cfg(feature = "i8")]
+        $item
+    };
     ($of_f32:ident $item:item) => {
         $item
     };
@@ -149,6 +153,9 @@ macro_rules! wanted {
     };
     ([$($done:tt)*] (i32 $row:expr) $($rest:tt)*) => {
         $crate::kernel::wanted!([$($done)* #[cfg(feature = "i32")] $row,] $($rest)*)
+    };
+    ([$($done:tt)*] (i8 $row:expr) $($rest:tt)*) => {
+        $crate::kernel::wanted!([$($done)* #[cfg(feature = "i8")] $row,] $($rest)*)
     };
     ([$($done:tt)*] ($of_f32:ident $row:expr) $($rest:tt)*) => {
         $crate::kernel::wanted!([$($done)* $row,] $($rest)*)
@@ -271,6 +278,9 @@ macro_rules! of_types {
     ($then:ident(i32 $($more:tt)*)) => {
         $crate::kernel::$then!(i32, i32, i32, I32 $($more)*)
     };
+    ($then:ident(i8 $($more:tt)*)) => {
+        $crate::kernel::$then!(i8, i32, i32, I8 $($more)*)
+    };
     ($then:ident($of_f32:ident $($more:tt)*)) => {
         $crate::kernel::$then!(f32, f32, f32, F32 $($more)*)
     };
@@ -319,6 +329,9 @@ macro_rules! fix_up {
         Some($crate::fix_up::FIX_UP_F64)
     };
     ($input:ty, $c:ty, $sum:ty, I32) => {
+        None
+    };
+    ($input:ty, $c:ty, $sum:ty, I8) => {
         None
     };
     ($input:ty, $c:ty, $sum:ty, $name:ident) => {

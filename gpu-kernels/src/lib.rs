@@ -17,6 +17,7 @@
         feature = "f16",
         feature = "f64",
         feature = "i32",
+        feature = "i8",
         feature = "epilogues",
         feature = "entry-points"
     )),
@@ -82,6 +83,7 @@ ladder! {
     warp_specialized,
     persistent,
     warp_specialized_tf32,
+    warp_specialized_int8,
     warp_specialized_fp64,
     split_fp32,
 }
@@ -106,9 +108,11 @@ compat::unless_published! {
         &transpose::TRANSPOSE,
         &transpose::TRANSPOSE_F64,
         &transpose::TRANSPOSE_16,
+        &transpose::TRANSPOSE_8,
         &transpose::PAD,
         &transpose::PAD_F64,
         &transpose::PAD_16,
+        &transpose::PAD_8,
         &split::SPLIT_ROWS,
         &split::SPLIT_COLUMNS,
         &fix_up::FIX_UP,

@@ -1,6 +1,6 @@
 //! The argument block of a kernel with tiles that the copy engine (TMA) loads, and how it writes
 //! C. For elements of 16 bits, with a C of the same type or of f32; for f32 rounded to tf32; for
-//! f64; and for f32 split into two elements of 16 bits.
+//! f64; for f32 split into two elements of 16 bits; and for i8 with a C of i32.
 
 use core::ops::Deref;
 
@@ -258,19 +258,21 @@ impl<C, E> MappedGemm<'_, C, f32, E> {
     }
 }
 
-impl<E: Epilogue> MappedGemm<'_, f32, f32, E> {
+impl<C: Element, E: Epilogue<C>> MappedGemm<'_, C, C, E> {
     /// [`Gemm::update`] in the product of [`Self::of_product`].
     ///
     /// # Safety
     ///
     /// As there.
     #[inline(always)]
-    pub unsafe fn update(&self, row: usize, col: usize, sum: f32) {
+    pub unsafe fn update(&self, row: usize, col: usize, sum: C) {
         if row < self.m && col < self.n {
             self.update_element(row * self.ldc + col, self.at(row, col, 1), sum);
         }
     }
+}
 
+impl<E: Epilogue> MappedGemm<'_, f32, f32, E> {
     /// [`Gemm::update`] for a sum of products of split elements, multiplied by the scales of its
     /// row and its column.
     ///

@@ -336,15 +336,18 @@ pub enum ElementType {
     Bf16,
     /// IEEE binary16.
     F16,
+    /// 8-bit integers, which only A and B may have.
+    I8,
 }
 
 impl ElementType {
-    pub const ALL: [ElementType; 5] = [
+    pub const ALL: [ElementType; 6] = [
         ElementType::F32,
         ElementType::F64,
         ElementType::I32,
         ElementType::Bf16,
         ElementType::F16,
+        ElementType::I8,
     ];
 
     /// Bytes of an element.
@@ -354,6 +357,7 @@ impl ElementType {
             ElementType::F64 => size_of::<f64>(),
             ElementType::I32 => size_of::<i32>(),
             ElementType::Bf16 | ElementType::F16 => size_of::<u16>(),
+            ElementType::I8 => size_of::<i8>(),
         }
     }
 
@@ -365,6 +369,7 @@ impl ElementType {
             ElementType::I32 => "i32",
             ElementType::Bf16 => "bf16",
             ElementType::F16 => "f16",
+            ElementType::I8 => "i8",
         }
     }
 }
@@ -390,12 +395,14 @@ impl DataType {
     pub const I32: DataType = DataType::of(ElementType::I32);
     pub const BF16: DataType = DataType::of(ElementType::Bf16);
     pub const F16: DataType = DataType::of(ElementType::F16);
+    /// A and B in i8, C in i32.
+    pub const I8: DataType = DataType::of(ElementType::I8);
     /// A and B in bf16, C in f32.
     pub const BF16_F32: DataType = DataType::with_c_in_f32(ElementType::Bf16);
     /// A and B in f16, C in f32.
     pub const F16_F32: DataType = DataType::with_c_in_f32(ElementType::F16);
 
-    pub const ALL: [DataType; 7] = [
+    pub const ALL: [DataType; 8] = [
         DataType::F32,
         DataType::F64,
         DataType::I32,
@@ -403,14 +410,16 @@ impl DataType {
         DataType::F16,
         DataType::BF16_F32,
         DataType::F16_F32,
+        DataType::I8,
     ];
 
-    /// One type for A, B and C.
-    pub const fn of(element: ElementType) -> DataType {
-        DataType {
-            inputs: element,
-            c: element,
-        }
+    /// One type for A, B and C; but no C is of i8: it is of i32.
+    pub const fn of(inputs: ElementType) -> DataType {
+        let c = match inputs {
+            ElementType::I8 => ElementType::I32,
+            other => other,
+        };
+        DataType { inputs, c }
     }
 
     const fn with_c_in_f32(inputs: ElementType) -> DataType {
@@ -420,17 +429,19 @@ impl DataType {
         }
     }
 
-    /// Its name: `f32` if A, B and C have one type, `bf16-f32` if C has another type than A and B.
+    /// Its name: `f32` if A, B and C have one type, `bf16-f32` if C has another type than A and B,
+    /// and `i8` for the only type of C that i8 is multiplied into.
     pub const fn name(self) -> &'static str {
         match (self.inputs, self.c) {
             (ElementType::Bf16, ElementType::F32) => "bf16-f32",
             (ElementType::F16, ElementType::F32) => "f16-f32",
+            (ElementType::I8, ElementType::I32) => "i8",
             (_, c) => c.name(),
         }
     }
 }
 
-/// One type for A, B and C.
+/// [`DataType::of`].
 impl From<ElementType> for DataType {
     fn from(element: ElementType) -> DataType {
         DataType::of(element)

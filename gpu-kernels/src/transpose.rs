@@ -11,13 +11,15 @@ use crate::compat::{global, launch_bounds, unless_published};
 use crate::spec::{entry, EntryPoint};
 
 unless_published! {
-    /// The entry points, for elements of 4, 8 and 2 bytes.
+    /// The entry points, for elements of 4, 8, 2 bytes and 1.
     pub static TRANSPOSE: EntryPoint = entry!(transpose(Matrices<'_, f32>));
     pub static TRANSPOSE_F64: EntryPoint = entry!(transpose_f64(Matrices<'_, f64>));
     pub static TRANSPOSE_16: EntryPoint = entry!(transpose_16(Matrices<'_, u16>));
+    pub static TRANSPOSE_8: EntryPoint = entry!(transpose_8(Matrices<'_, u8>));
     pub static PAD: EntryPoint = entry!(pad(Matrices<'_, f32>));
     pub static PAD_F64: EntryPoint = entry!(pad_f64(Matrices<'_, f64>));
     pub static PAD_16: EntryPoint = entry!(pad_16(Matrices<'_, u16>));
+    pub static PAD_8: EntryPoint = entry!(pad_8(Matrices<'_, u8>));
 }
 
 /// Rows and columns that a block copies at once, so that each thread has 16 loads in flight: 38
@@ -89,12 +91,16 @@ entry_points! {
     transpose_f64(f64) staged: [f64; TILE * STRIDE] => transposed;
     /// [`transpose`] for elements of 2 bytes.
     transpose_16(u16) staged: [u16; TILE * STRIDE] => transposed;
+    /// [`transpose`] for elements of one byte.
+    transpose_8(u8) staged: [u8; TILE * STRIDE] => transposed;
     /// `target[row][col] = source[row][col]`, and zeros elsewhere in `target`.
     pad(f32) => padded;
     /// [`pad`] for elements of 8 bytes.
     pad_f64(f64) => padded;
     /// [`pad`] for elements of 2 bytes.
     pad_16(u16) => padded;
+    /// [`pad`] for elements of one byte.
+    pad_8(u8) => padded;
 }
 
 /// `staged` is a tile in shared memory, its rows padded by one element.

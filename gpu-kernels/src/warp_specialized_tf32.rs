@@ -37,6 +37,7 @@ use cuda_std::tma::{self, Swizzle};
 use cuda_std::wgmma::{self, Descriptor};
 
 use crate::compat::grid_dependency;
+use crate::element::{Element, Word};
 use crate::epilogue::Epilogue;
 use crate::kernel::kernel;
 use crate::mapped_gemm::{Boxes, Float2, MappedGemm, ANY, WHOLE};
@@ -45,28 +46,95 @@ use crate::warp_specialized::{Ring, WARPGROUP, WM};
 use crate::warpgroup::warpgroup;
 
 const CONSUMERS: usize = 2;
-const THREADS: usize = (1 + CONSUMERS) * WARPGROUP;
+pub(crate) const THREADS: usize = (1 + CONSUMERS) * WARPGROUP;
 /// The sums of a thread: a consumer has 64 x 256.
 const SUMS: usize = 128;
-/// Rows of the left tile, columns of the right one, and their depth: 128 bytes.
-const LEFT: usize = CONSUMERS * WM;
-const RIGHT: usize = 2 * SUMS;
-const BK: usize = 32;
+/// Rows of the left tile, columns of the right one, and the bytes of their depth.
+pub(crate) const LEFT: usize = CONSUMERS * WM;
+pub(crate) const RIGHT: usize = 2 * SUMS;
+const DEPTH_BYTES: usize = 128;
+/// Instructions along the depth, each of 32 bytes of it.
+const STEPS: usize = DEPTH_BYTES / 32;
+/// The depth in f32.
+const BK: usize = Tf32::BK;
 /// The columns of a box of 32 bits: 128 bytes, which a swizzle spreads over all banks. Boxes of C
 /// are square.
 const BOX: usize = 32;
 const BOX_BYTES: usize = BOX * BOX * 4;
 /// Bytes of a stage: a left tile and a right one.
-const LEFT_BYTES: usize = LEFT * BK * 4;
-const STAGE_BYTES: usize = LEFT_BYTES + RIGHT * BK * 4;
+const LEFT_BYTES: usize = LEFT * DEPTH_BYTES;
+const STAGE_BYTES: usize = LEFT_BYTES + RIGHT * DEPTH_BYTES;
 /// The stages of the ring buffer: as many as fit in shared memory.
-const STAGES: usize = 4;
+pub(crate) const STAGES: usize = 4;
 /// Pairs of warps store C in boxes of 32 x 32, with two in flight.
 const PAIRS: usize = CONSUMERS * 2;
 /// The dynamic shared memory: the ring buffer, and the boxes of C.
-const BYTES: usize = STAGES * STAGE_BYTES + PAIRS * 2 * BOX_BYTES;
+pub(crate) const BYTES: usize = STAGES * STAGE_BYTES + PAIRS * 2 * BOX_BYTES;
 /// A thread's sums of a box.
 const SUMS_OF_BOX: usize = SUMS * BOX / RIGHT;
+
+/// Elements that `wgmma` multiplies only if tiles in shared memory are K-major, and their sums.
+pub(crate) trait KMajorOnly {
+    /// The sums, and C.
+    type Sum: Word;
+    /// The depth of a tile in elements.
+    const BK: usize;
+
+    /// Registers for sums without a value.
+    fn unset() -> [Self::Sum; SUMS];
+
+    /// `sums = left * right`, or `sums += left * right` if it `adds`, 32 bytes deep. `left` is a tile
+    /// or, `BY_REGISTERS`, a fragment.
+    ///
+    /// # Safety
+    ///
+    /// As for [`wgmma::m64n256k8_tf32`].
+    unsafe fn multiply<const BY_REGISTERS: bool>(
+        sums: &mut [Self::Sum; SUMS],
+        left: (Descriptor, [f32; 4]),
+        right: Descriptor,
+        adds: bool,
+    );
+
+    /// Waits for all multiplications.
+    ///
+    /// # Safety
+    ///
+    /// As for [`wgmma::wait_128`].
+    unsafe fn wait(sums: &mut [Self::Sum; SUMS]);
+}
+
+/// f32, read as tf32.
+struct Tf32;
+
+impl KMajorOnly for Tf32 {
+    type Sum = f32;
+    const BK: usize = DEPTH_BYTES / 4;
+
+    #[inline(always)]
+    fn unset() -> [f32; SUMS] {
+        wgmma::unset_128()
+    }
+
+    #[inline(always)]
+    unsafe fn multiply<const BY_REGISTERS: bool>(
+        sums: &mut [f32; SUMS],
+        (tile, fragment): (Descriptor, [f32; 4]),
+        right: Descriptor,
+        adds: bool,
+    ) {
+        if BY_REGISTERS {
+            wgmma::m64n256k8_tf32_of_registers(sums, fragment, right, adds);
+        } else {
+            wgmma::m64n256k8_tf32(sums, tile, right, adds);
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn wait(sums: &mut [f32; SUMS]) {
+        wgmma::wait_128::<0>(sums);
+    }
+}
 
 /// The row of the tile, among a consumer's 64, that a lane has in registers 0 and 2, for a left
 /// operand in registers; `row` is `lane / 4`. Registers 1 and 3 hold the next row.
@@ -110,8 +178,8 @@ fn swapped_if<T, const TRANSPOSED: bool>((first, second): (T, T)) -> (T, T) {
 
 /// The body. The barriers are in shared memory.
 #[inline(always)]
-unsafe fn multiply<const BY_REGISTERS: bool, const TRANSPOSED: bool>(
-    gemm: MappedGemm<'_, f32, f32, impl Epilogue>,
+pub(crate) unsafe fn multiply<T: KMajorOnly, const BY_REGISTERS: bool, const TRANSPOSED: bool>(
+    gemm: MappedGemm<'_, T::Sum, T::Sum, impl Epilogue<T::Sum>>,
     full: *mut Mbarrier,  // (STAGES)
     empty: *mut Mbarrier, // (STAGES)
 ) {
@@ -138,7 +206,7 @@ unsafe fn multiply<const BY_REGISTERS: bool, const TRANSPOSED: bool>(
     };
     let mut tile = thread::block_idx_x() as usize;
     let ctas = thread::grid_dim_x() as usize;
-    let iterations = gemm.depth().div_ceil(BK);
+    let iterations = gemm.depth().div_ceil(T::BK);
     if warpgroup == 0 {
         wgmma::decrease_registers::<24>();
         if thread == 0 {
@@ -153,7 +221,7 @@ unsafe fn multiply<const BY_REGISTERS: bool, const TRANSPOSED: bool>(
                     mbarrier::arrive_expect_tx(full, STAGE_BYTES as u32);
                     let left_tile = ring.add(at.stage * STAGE_BYTES);
                     let right_tile = left_tile.add(LEFT_BYTES); // (RIGHT, BK)
-                    let k = (iteration * BK) as u32;
+                    let k = (iteration * T::BK) as u32;
                     if BY_REGISTERS {
                         // (LEFT / 32, BK, 32)
                         for i in 0..LEFT / BOX {
@@ -178,16 +246,16 @@ unsafe fn multiply<const BY_REGISTERS: bool, const TRANSPOSED: bool>(
     let (warp, lane) = (thread / 32, thread % 32);
     let in_left = in_left(consumer, warp, lane);
     let boxes = ring.add(STAGES * STAGE_BYTES);
-    let left_tiles = Descriptor::new(ring.add(consumer * WM * BK * 4)).uniform();
+    let left_tiles = Descriptor::new(ring.add(consumer * WM * DEPTH_BYTES)).uniform();
     let right_tiles = Descriptor::new(ring.add(LEFT_BYTES)).uniform();
     let mut at = Ring::CONSUMER;
     while tile < gemm.products() * rows * cols {
         let mut sums = if iterations > 0 {
-            wgmma::unset_128()
+            T::unset()
         } else {
-            [0.0; SUMS]
+            [T::Sum::ZERO; SUMS]
         };
-        let mut left = [[0.0_f32; 4]; BK / 8];
+        let mut left = [[0.0_f32; 4]; STEPS];
         if iterations > 0 {
             mbarrier::wait(full.add(at.stage), at.parity); // the first tiles have landed
             if BY_REGISTERS {
@@ -197,15 +265,12 @@ unsafe fn multiply<const BY_REGISTERS: bool, const TRANSPOSED: bool>(
         for iteration in 0..iterations {
             let stage = (at.stage * STAGE_BYTES) as u32;
             wgmma::fence(); // the sums, and the left operand, may be used
-            for step in 0..BK / 8 {
+            for step in 0..STEPS {
                 let of_step = stage + 32 * step as u32;
                 let right = right_tiles.further(of_step);
                 let adds = iteration > 0 || step > 0;
-                if BY_REGISTERS {
-                    wgmma::m64n256k8_tf32_of_registers(&mut sums, left[step], right, adds);
-                } else {
-                    wgmma::m64n256k8_tf32(&mut sums, left_tiles.further(of_step), right, adds);
-                }
+                let left = (left_tiles.further(of_step), left[step]);
+                T::multiply::<BY_REGISTERS>(&mut sums, left, right, adds);
             }
             wgmma::commit();
             let empty = empty.add(at.stage);
@@ -218,9 +283,9 @@ unsafe fn multiply<const BY_REGISTERS: bool, const TRANSPOSED: bool>(
                     next = fragments(ring.add(at.stage * STAGE_BYTES), in_left);
                 }
             }
-            wgmma::wait_128::<0>(&mut sums); // the tiles have been read
+            T::wait(&mut sums); // the tiles have been read
             if BY_REGISTERS {
-                for step in 0..BK / 8 {
+                for step in 0..STEPS {
                     wgmma::keep(left[step]);
                 }
             }
@@ -248,11 +313,11 @@ unsafe fn multiply<const BY_REGISTERS: bool, const TRANSPOSED: bool>(
             let (end_row, end_col) =
                 swapped_if::<_, TRANSPOSED>((place.left + WM, place.right + RIGHT));
             if !gemm.has_epilogue() || end_row <= gemm.m && end_col <= gemm.n {
-                store_boxes::<BY_REGISTERS, TRANSPOSED, WHOLE>(
+                store_boxes::<_, BY_REGISTERS, TRANSPOSED, WHOLE>(
                     &gemm, of_c, &sums, place, boxes, pair,
                 );
             } else {
-                store_boxes::<BY_REGISTERS, TRANSPOSED, ANY>(
+                store_boxes::<_, BY_REGISTERS, TRANSPOSED, ANY>(
                     &gemm, of_c, &sums, place, boxes, pair,
                 );
             }
@@ -269,9 +334,9 @@ unsafe fn multiply<const BY_REGISTERS: bool, const TRANSPOSED: bool>(
 
 /// A thread's fragments of a left tile in registers, each with a depth of 8.
 #[inline(always)]
-unsafe fn fragments(left_tile: *const u8, in_left: usize) -> [[f32; 4]; BK / 8] {
-    let mut left = [[0.0_f32; 4]; BK / 8];
-    for step in 0..BK / 8 {
+unsafe fn fragments(left_tile: *const u8, in_left: usize) -> [[f32; 4]; STEPS] {
+    let mut left = [[0.0_f32; 4]; STEPS];
+    for step in 0..STEPS {
         let low = left_tile.add(in_left + step * 8 * BOX * 4);
         let high = left_tile.add((in_left ^ 64) + (step * 8 + 4) * BOX * 4);
         let low = Float2::read(low.cast()).0;
@@ -310,10 +375,10 @@ impl SumsPlace {
 /// C: sums 0 and 1 of four along `right`, or, transposed, 0 and 2 along `left`. `TILE` says
 /// what is known of the rows.
 #[inline(always)]
-unsafe fn store_boxes<const BY_REGISTERS: bool, const TRANSPOSED: bool, const TILE: u8>(
-    gemm: &MappedGemm<'_, f32, f32, impl Epilogue>,
+unsafe fn store_boxes<S: Word, const BY_REGISTERS: bool, const TRANSPOSED: bool, const TILE: u8>(
+    gemm: &MappedGemm<'_, S, S, impl Epilogue<S>>,
     of_c: Boxes<'_>,
-    sums: &[f32; SUMS],
+    sums: &[S; SUMS],
     place: SumsPlace,
     boxes: *mut u8, // (PAIRS, 2, 32, 32)
     pair: usize,
@@ -335,8 +400,9 @@ unsafe fn store_boxes<const BY_REGISTERS: bool, const TRANSPOSED: bool, const TI
                 };
                 let (left, right) = place.of_sum::<BY_REGISTERS>(first);
                 let (row, col) = swapped_if::<_, TRANSPOSED>((left, right));
-                let values = [gemm.alpha * sums[first], gemm.alpha * sums[second]];
-                let finished = Float2(gemm.finished(gemm.at_in::<TILE>(row, col, 2), values));
+                let values = [first, second].map(|i| gemm.alpha.times(sums[i]));
+                let finished = gemm.finished(gemm.at_in::<TILE>(row, col, 2), values);
+                let finished = Float2(finished.map(Word::bits));
                 let in_box = (row % BOX * BOX + col % BOX) * 4;
                 finished.write(target.add(Swizzle::Bytes128.place(in_box)).cast());
             }
@@ -393,7 +459,7 @@ macro_rules! variants {
                             b: OperandLayout::$b,
                             rounding: Rounding::Tf32,
                         }
-                        => multiply::<$by_registers, $transposed>(gemm, full, empty);
+                        => multiply::<Tf32, $by_registers, $transposed>(gemm, full, empty);
                 )*
             ],
         }

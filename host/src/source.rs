@@ -72,12 +72,18 @@ impl Files {
             None => return Err(FilesError::NoC(beta)),
         };
         let element = a.data_type;
-        let may_be_f32 = |c: &&NpyFile| element.bytes() == 2 && c.data_type == ElementType::F32;
-        let mut others = std::iter::once(&b).chain(c.as_ref().filter(|c| !may_be_f32(c)));
+        let is_multiplied = |c: &&NpyFile| {
+            let data_type = DataType {
+                inputs: element,
+                c: c.data_type,
+            };
+            DataType::ALL.contains(&data_type)
+        };
+        let mut others = std::iter::once(&b).chain(c.as_ref().filter(|c| !is_multiplied(c)));
         if let Some(other) = others.find(|other| other.data_type != element) {
             return Err(FilesError::Unfit(format!(
                 "`{}` holds {element} and `{}` holds {}, but all matrices must be of one type, or C of f32 \
-                 where A and B are of bf16 or f16; save one of them again, with NumPy's `astype`.",
+                 where A and B are of bf16 or f16, and of i32 where they are of i8; save one of them again, with NumPy's `astype`.",
                 a.path.display(),
                 other.path.display(),
                 other.data_type
@@ -121,10 +127,11 @@ impl Files {
         }
     }
 
-    /// The types of their elements; without a file, C has the type of A and B.
+    /// The types of their elements; without a file, C has the type of A and B, or i32 for i8.
     pub fn data_type(&self) -> DataType {
         let inputs = self.a.data_type;
-        let c = self.c.as_ref().map_or(inputs, |c| c.data_type);
+        let c = self.c.as_ref().map(|c| c.data_type);
+        let c = c.unwrap_or(DataType::of(inputs).c);
         DataType { inputs, c }
     }
 
@@ -236,6 +243,7 @@ fn read_as<T: Number>(file: &NpyFile) -> Result<Matrix<T>, ReadError> {
             Ok(file.read::<Bf16>()?.converted()?)
         }
         ElementType::F16 if T::TYPE != ElementType::F16 => Ok(file.read::<F16>()?.converted()?),
+        ElementType::I8 => Ok(file.read::<i8>()?.converted()?),
         _ => file.read(),
     }
 }

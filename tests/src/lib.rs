@@ -96,7 +96,7 @@ pub fn is_representative(variant: &Variant) -> bool {
             };
             variant.types.data_type() == of_layout
         }
-        Grid::Persistent if inputs != c => is_first && inputs == ElementType::Bf16,
+        Grid::Persistent if of_16_bits && inputs != c => is_first && inputs == ElementType::Bf16,
         Grid::PersistentStreamK if inputs != c => {
             is_first && inputs == ElementType::F16 && variant.tile.m == 64 && is_square
         }

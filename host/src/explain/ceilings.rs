@@ -45,7 +45,7 @@ impl Ceilings {
     pub(super) fn of(variant: &Variant, gpu: &Gpu, roofline: &Roofline) -> Option<Ceilings> {
         match variant.types.a {
             ElementType::F32 => Some(Ceilings::new(record::of(variant.name)?, gpu, roofline)),
-            ElementType::F64 | ElementType::I32 | ElementType::Bf16 | ElementType::F16 => None,
+            _ => None,
         }
     }
 

@@ -12,6 +12,7 @@ fn spellings(data_type: ElementType) -> &'static [&'static str] {
         ElementType::F64 => &["f8", "float64", "double", "float", "d"],
         ElementType::I32 => &["i4", "int32", "intc", "i"],
         ElementType::F16 => &["f2", "float16", "half", "e"],
+        ElementType::I8 => &["i1", "int8", "byte", "b"],
         // NumPy has no bf16. It writes this for the bf16 of the package `ml_dtypes`.
         ElementType::Bf16 => &["V2", "bfloat16"],
     }
@@ -19,7 +20,9 @@ fn spellings(data_type: ElementType) -> &'static [&'static str] {
 
 /// The type as it is written.
 pub(super) fn of(data_type: ElementType) -> String {
-    format!("<{}", spellings(data_type)[0])
+    // A byte has no order.
+    let order = if data_type.bytes() == 1 { '|' } else { '<' };
+    format!("{order}{}", spellings(data_type)[0])
 }
 
 /// The type of a header's `descr`, and whether its bytes are in big-endian order. Without a
@@ -45,7 +48,7 @@ fn unfit(descr: &Value, spelling: &str) -> Refusal {
         return Refusal::Unfit(what, save(&format!("a['{field}']")));
     }
     let advice = match spelling {
-        "i1" | "u1" | "b1" | "i2" | "u2" => save("a.astype('int32')"),
+        "u1" | "b1" | "i2" | "u2" => save("a.astype('int32')"),
         "f16" => save("a.astype('float64')"),
         "V1" | "f1" => save("a.view(TYPE).astype('float32')") + ", where TYPE is that of ml_dtypes",
         integer if integer.starts_with(['i', 'u']) => {

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use gpu_gemm::{DataType, DeviceError};
+use gpu_gemm::{DataType, DeviceError, ElementType};
 use thiserror::Error;
 
 use crate::cpu::TeamError;
@@ -71,9 +71,13 @@ pub enum EvaluateError {
 
 /// The requirement for alpha and beta, for matrices of this type.
 fn required(data_type: DataType) -> String {
-    let number = match data_type {
-        DataType::I32 => "a whole number",
+    let number = match data_type.c {
+        ElementType::I32 => "a whole number",
         _ => "a finite number",
     };
-    format!("for matrices of {data_type} it must be {number} that {data_type} can represent")
+    let scalar = match data_type {
+        DataType::I8 => ElementType::I32.name(),
+        _ => data_type.name(),
+    };
+    format!("for matrices of {data_type} it must be {number} that {scalar} can represent")
 }

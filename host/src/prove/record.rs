@@ -2,7 +2,7 @@
 
 use gpu_gemm::gpu_kernels::kernel_of;
 use gpu_gemm::gpu_kernels::spec::{ErrorScale, Variant};
-use gpu_gemm::{Choice, DataType, DeviceFacts, Launch, Plan, Shape, Transpose};
+use gpu_gemm::{Choice, DeviceFacts, ElementType, Launch, Plan, Shape, Transpose};
 
 use super::candidate::{Candidate, Task};
 use super::request::Request;
@@ -39,8 +39,8 @@ pub(super) fn record(task: Task<'_>, candidate: &Candidate, yardsticks: &[Yardst
         .iter()
         .find(|proof| ["proven", "sampled"].contains(&proof.gate));
     let errors = bounded.and_then(|proof| proof.errors);
-    let error_model = match request.data_type {
-        DataType::I32 => ErrorScale::Nothing.name(),
+    let error_model = match request.data_type.c {
+        ElementType::I32 => ErrorScale::Nothing.name(),
         _ => rung.error_model(task.team).scale(),
     };
     let is_sampled = proofs.iter().any(|proof| proof.gate == "sampled");
@@ -227,8 +227,8 @@ mod tests {
     use crate::cpu::{Settings, Team, ijk};
     use crate::progress::Progress;
     use crate::verify::Proof;
-    use gpu_gemm::Device;
     use gpu_gemm::gpu_kernels::{naive, spec::Kernel};
+    use gpu_gemm::{DataType, Device};
 
     /// A library's times: each launch of 12,000 operations takes `seconds`, alone or in ten.
     fn library(name: &str, seconds: f64) -> Yardstick {

@@ -219,7 +219,9 @@ fn time_in_turns<T: Number>(
         None => {
             let model = match able[index - kernels.len()].precision() {
                 Precision::Tf32 => ErrorModel::Tf32,
-                Precision::Of(DataType::F32 | DataType::F64) => ErrorModel::Elementwise,
+                Precision::Of(DataType::F32 | DataType::F64 | DataType::I8) => {
+                    ErrorModel::Elementwise
+                }
                 Precision::Of(DataType::BF16_F32 | DataType::F16_F32) => ErrorModel::Truncated,
                 Precision::Of(_) => ErrorModel::ReducedInHalves,
             };

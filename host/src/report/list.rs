@@ -218,7 +218,7 @@ mod tests {
             let expected = match (variant.kernel, variant.dtype) {
                 _ if variant.threads_by.is_some() => None,
                 ("split-fp32", _) => Some("row-column"),
-                (_, "i32") => Some("exact"),
+                (_, "i32" | "i8") => Some("exact"),
                 _ => Some("elementwise"),
             };
             assert_eq!(variant.error_model, expected, "{}", variant.kernel);

@@ -513,7 +513,7 @@ fn multiplies_each_product_of_a_batch<T: Number>(bench: &Bench) -> Result<(), Fa
 fn multiplies_a_batch_in_one_launch<T: Number>(bench: &Bench) -> Result<(), Failed> {
     let variant = bench.rung.choice().ok_or("a CPU rung")?.variant;
     let Shape { m, n, k } = bench.tile();
-    let shape = shape([m + 8, n + 8, k + 8]);
+    let shape = shape([m + 16, n + 16, k + 16]);
     // In the kernel's layouts of A and B, so that no copies are needed.
     let is_transposed = [variant.a.major == Major::Mn, variant.b.major == Major::K];
     let transposes = is_transposed.map(|is| Transpose::ALL[usize::from(is)]);
@@ -522,7 +522,7 @@ fn multiplies_a_batch_in_one_launch<T: Number>(bench: &Bench) -> Result<(), Fail
         variant,
         decomposition: Some(Decomposition::rounds(12, 5)),
     };
-    for (beta, padding) in [(0, 0), (1, 8)] {
+    for (beta, padding) in [(0, 0), (1, 16)] {
         let storage = Storage {
             transposes,
             batch: 3,

@@ -23,6 +23,7 @@ pub fn trials() -> Vec<Trial> {
     let mut trials = trials_of::<f32, f32>();
     trials.extend(trials_of::<f64, f64>());
     trials.extend(trials_of::<i32, i32>());
+    trials.extend(trials_of::<i8, i32>());
     trials.extend(trials_of::<Bf16, Bf16>());
     trials.extend(trials_of::<F16, F16>());
     trials.extend(trials_of::<Bf16, f32>());
@@ -69,7 +70,7 @@ fn trials_of<T: Number + MultipliesInto<C>, C: Number>() -> Vec<Trial> {
         multiplies_batches_at_any_strides,
         cuts_what_the_workspace_is_too_small_for,
     ];
-    if T::TYPE != ElementType::I32 {
+    if C::TYPE != ElementType::I32 {
         claims.extend(claims![rounds_as_its_type_does]);
     }
     if C::TYPE.bytes() == 2 {
@@ -128,9 +129,15 @@ impl<T: Number + MultipliesInto<C>, C: Number> Library<'_, T, C> {
         Ok(Context::new(self.device, self.workspace)?)
     }
 
-    /// Whether it refuses a type that only tensor cores from compute capability 8.0 on multiply.
+    /// Whether it refuses a type that only tensor cores multiply: of 16 bits those from compute
+    /// capability 8.0 on, of 8 bits those of 9.0.
     fn lacks_tensor_cores(&self) -> bool {
-        T::TYPE.bytes() == 2 && self.device.facts().capability < 80
+        let capability = self.device.facts().capability;
+        match T::TYPE.bytes() {
+            1 => capability != 90,
+            2 => capability < 80,
+            _ => false,
+        }
     }
 
     /// Every case is right.
@@ -530,6 +537,7 @@ impl<T: Number + MultipliesInto<C>, C: Number> Library<'_, T, C> {
                 vec![(520, 20, 1007), (20, 520, 1007), (300, 280, 1007)]
             }
             DataType::F32 => vec![(40, 40, 7000)],
+            DataType::I8 => vec![(1200, 20, 1080), (20, 1200, 1080), (40, 40, 27000)],
             _ => vec![(1200, 20, 270), (20, 1200, 270), (40, 40, 7000)],
         };
         for shape in lengths {

@@ -15,7 +15,7 @@ const TILE: Tile = Tile {
 };
 
 /// Integers of which no sum rounds, and whose products show every bit that a kernel of this model
-/// keeps of an element; of i32 any integers, whose sums wrap.
+/// keeps of an element; of integers any, whose sums wrap.
 pub fn integers<C: Number>(
     inputs: ElementType,
     shape: Shape,
@@ -23,7 +23,7 @@ pub fn integers<C: Number>(
 ) -> Result<Data, Failed> {
     let exact = model.exact_data_of::<C>(inputs, shape);
     match inputs {
-        ElementType::I32 => Ok(Data::Uniform),
+        ElementType::I32 | ElementType::I8 => Ok(Data::Uniform),
         _ => Ok(exact.ok_or("k is too large to be exact")?),
     }
 }

@@ -32,11 +32,13 @@ pub fn trials() -> Vec<Trial> {
         trials.extend(match (variant.types.a, variant.types.c) {
             (ElementType::Bf16, ElementType::F32) => trials_of::<Bf16, f32>(variant),
             (ElementType::F16, ElementType::F32) => trials_of::<F16, f32>(variant),
+            (ElementType::I8, _) => trials_of::<i8, i32>(variant),
             (_, ElementType::F32) => trials_of::<f32, f32>(variant),
             (_, ElementType::F64) => trials_of::<f64, f64>(variant),
             (_, ElementType::I32) => trials_of::<i32, i32>(variant),
             (_, ElementType::Bf16) => trials_of::<Bf16, Bf16>(variant),
             (_, ElementType::F16) => trials_of::<F16, F16>(variant),
+            (_, ElementType::I8) => unreachable!("no C is of i8"),
         });
     }
     trials

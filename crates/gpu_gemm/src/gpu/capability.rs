@@ -74,7 +74,7 @@ impl Capability {
             ElementType::F32 => self.fp32_lanes,
             ElementType::F64 => self.fp64_lanes,
             // It is the same in every column of the table.
-            ElementType::I32 => 64,
+            ElementType::I32 | ElementType::I8 => 64,
             // Twice as many, with two in an instruction.
             ElementType::Bf16 | ElementType::F16 => 2 * self.fp32_lanes,
         }
@@ -89,6 +89,7 @@ impl Capability {
             (Unit::TensorCores { .. }, ElementType::Bf16 | ElementType::F16) => {
                 2 * self.tf32_tensor
             }
+            (Unit::TensorCores { .. }, ElementType::I8) => 4 * self.tf32_tensor,
             (Unit::TensorCores { .. }, ElementType::I32) => 0,
         }
     }

@@ -226,55 +226,63 @@ macro_rules! half {
 half!(Bf16, 0x7fa5, 3.389_531_389_251_535_5e38, 8, 40);
 half!(F16, 0x7da5, 65_504.0, 11, 2);
 
-impl Number for i32 {
-    const POISON: i32 = 0x5a5a_5a5b;
-    const ARITHMETIC: Arithmetic = Arithmetic::WrappingInteger { bits: 32 };
-    const LARGEST_POWER: i32 = 0;
+/// [`Number`] for an integer, given its bits and its poison.
+macro_rules! integer {
+    ($integer:ident, $bits:literal, $poison:literal) => {
+        impl Number for $integer {
+            const POISON: $integer = $poison;
+            const ARITHMETIC: Arithmetic = Arithmetic::WrappingInteger { bits: $bits };
+            const LARGEST_POWER: i32 = 0;
 
-    fn bits(self) -> u64 {
-        self.cast_unsigned().into()
-    }
+            fn bits(self) -> u64 {
+                self.cast_unsigned().into()
+            }
 
-    fn from_bits(bits: u64) -> i32 {
-        bits as i32
-    }
+            fn from_bits(bits: u64) -> $integer {
+                bits as $integer
+            }
 
-    fn to_f64(self) -> f64 {
-        self.into()
-    }
+            fn to_f64(self) -> f64 {
+                self.into()
+            }
 
-    fn nearest(value: f64) -> i32 {
-        value as i32
-    }
+            fn nearest(value: f64) -> $integer {
+                value as $integer
+            }
 
-    fn from_scalar(value: f64) -> Option<i32> {
-        let scalar = value as i32;
-        (f64::from(scalar) == value).then_some(scalar)
-    }
+            fn from_scalar(value: f64) -> Option<$integer> {
+                let scalar = value as $integer;
+                (f64::from(scalar) == value).then_some(scalar)
+            }
 
-    #[inline(always)]
-    fn times_plus(self, factor: i32, addend: i32) -> i32 {
-        self.wrapping_mul(factor).wrapping_add(addend)
-    }
+            #[inline(always)]
+            fn times_plus(self, factor: $integer, addend: $integer) -> $integer {
+                self.wrapping_mul(factor).wrapping_add(addend)
+            }
 
-    #[inline(always)]
-    fn plus(self, addend: i32) -> i32 {
-        self.wrapping_add(addend)
-    }
+            #[inline(always)]
+            fn plus(self, addend: $integer) -> $integer {
+                self.wrapping_add(addend)
+            }
 
-    #[inline(always)]
-    fn minus(self, subtrahend: i32) -> i32 {
-        self.wrapping_sub(subtrahend)
-    }
+            #[inline(always)]
+            fn minus(self, subtrahend: $integer) -> $integer {
+                self.wrapping_sub(subtrahend)
+            }
 
-    fn random(data: Data, generator: &mut Pcg64) -> i32 {
-        match data {
-            Data::Positive => generator.random_range(0..=i32::MAX),
-            Data::Uniform | Data::Normal | Data::Graded | Data::Wide => generator.random(),
-            integers => integers.integer(generator),
+            fn random(data: Data, generator: &mut Pcg64) -> $integer {
+                match data {
+                    Data::Positive => generator.random_range(0..=$integer::MAX),
+                    Data::Uniform | Data::Normal | Data::Graded | Data::Wide => generator.random(),
+                    integers => Self::nearest(integers.integer(generator).into()),
+                }
+            }
         }
-    }
+    };
 }
+
+integer!(i32, 32, 0x5a5a_5a5b);
+integer!(i8, 8, 0x5a);
 
 #[cfg(test)]
 mod tests {

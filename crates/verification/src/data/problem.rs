@@ -105,6 +105,7 @@ macro_rules! by_element {
             $crate::ElementType::I32 => $function::<i32>($($argument),*),
             $crate::ElementType::Bf16 => $function::<$crate::Bf16>($($argument),*),
             $crate::ElementType::F16 => $function::<$crate::F16>($($argument),*),
+            $crate::ElementType::I8 => $function::<i8>($($argument),*),
         }
     };
 }
@@ -116,6 +117,7 @@ macro_rules! by_inputs {
         match $problem.inputs {
             gpu_gemm::ElementType::Bf16 => $function::<gpu_gemm::Bf16, $type>($($argument),*),
             gpu_gemm::ElementType::F16 => $function::<gpu_gemm::F16, $type>($($argument),*),
+            gpu_gemm::ElementType::I8 => $function::<i8, $type>($($argument),*),
             _ => $function::<$type, $type>($($argument),*),
         }
     };
@@ -238,7 +240,8 @@ impl<T: Number> Problem<T> {
         }
     }
 
-    /// The same problem with A and B rounded to another type, in which kernels get them.
+    /// The same problem with A and B rounded to another type, in which kernels get them, or, of
+    /// integers, with their lower bits.
     ///
     /// # Panics
     ///
@@ -248,6 +251,8 @@ impl<T: Number> Problem<T> {
             same if same == T::TYPE => return Problem { inputs, ..self },
             ElementType::Bf16 => |element| T::nearest(Bf16::nearest(element.to_f64()).to_f64()),
             ElementType::F16 => |element| T::nearest(F16::nearest(element.to_f64()).to_f64()),
+            // Modulo 2^8, as integers are: a random i32 is a random i8.
+            ElementType::I8 => |element| T::nearest(f64::from(element.bits() as i8)),
             _ => panic!("{} does not hold all numbers of {inputs}", T::TYPE),
         };
         assert!(T::TYPE.bytes() > inputs.bytes());
@@ -297,10 +302,10 @@ impl<T: Number> Problem<T> {
         let (a, b) = match alpha == zero {
             true => (poison(m, depth, at_a)?, poison(k, n, at_b)?),
             false => (
-                Matrix::random_at(m, depth, at_a, a, |row, index| {
+                random_factor(inputs, (m, depth), at_a, a, |row, index| {
                     (data.of_a(row % rows, index), powers.of_a(row, index))
                 })?,
-                Matrix::random_at(k, n, at_b, b, |row, column| {
+                random_factor(inputs, (k, n), at_b, b, |row, column| {
                     let index = row % depth;
                     (data.of_b(index, column), powers.of_b(index, column))
                 })?,
@@ -317,6 +322,23 @@ impl<T: Number> Problem<T> {
             transposes: storage.transposes,
             ..problem.with_inputs(inputs)
         })
+    }
+}
+
+/// A random A or B for kernels that get it in `inputs`. The lower bits of a positive i32 may be a
+/// negative i8.
+fn random_factor<T: Number>(
+    inputs: ElementType,
+    (rows, columns): (usize, usize),
+    placement: Placement,
+    seed: u64,
+    data: impl Fn(usize, usize) -> (Data, i32) + Sync,
+) -> Result<Matrix<T>, ProblemError> {
+    match inputs {
+        ElementType::I8 => {
+            Matrix::<i8>::random_at(rows, columns, placement, seed, data)?.converted()
+        }
+        _ => Matrix::random_at(rows, columns, placement, seed, data),
     }
 }
 

@@ -72,6 +72,7 @@ pub fn multiply<T: Number, R>(
     match problem.inputs {
         ElementType::Bf16 => multiply_as::<Bf16, T, R>(on, choice, problem, origin, run),
         ElementType::F16 => multiply_as::<F16, T, R>(on, choice, problem, origin, run),
+        ElementType::I8 => multiply_as::<i8, T, R>(on, choice, problem, origin, run),
         _ => multiply_as::<T, T, R>(on, choice, problem, origin, run),
     }
 }

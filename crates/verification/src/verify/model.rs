@@ -64,6 +64,9 @@ impl ErrorModel {
     /// ([`super::exact_data`]), with A and B in `inputs`.
     pub fn exact_data_of<T: Number>(self, inputs: ElementType, shape: Shape) -> Option<Data> {
         match self {
+            _ if inputs == ElementType::I8 => {
+                exact_data_of_bits::<T>(shape.k, precision::<i8>() - 1) // and the sign
+            }
             // Splitting an element of 12 bits does not round, nor do the products of one such
             // factor and a small one, the only products in this data.
             ErrorModel::Elementwise | ErrorModel::Compensated | ErrorModel::Split => {

@@ -28,7 +28,7 @@ impl Interface {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Precision {
     /// `f32` and `f64`, computed as such in every step, without tensor cores for `f32`; `bf16` and
-    /// `f16` with sums in `f32`, on tensor cores.
+    /// `f16` with sums in `f32`, on tensor cores, and `i8` with sums in `i32`.
     Of(DataType),
     /// `f32`, on tensor cores, which round A and B to 10 bits of mantissa (TF32): faster, with a
     /// different result.
@@ -98,10 +98,11 @@ impl Precision {
         }
     }
 
-    /// A `cublasComputeType_t`: `CUBLAS_COMPUTE_32F`, `_64F` or `_32F_FAST_TF32`.
+    /// A `cublasComputeType_t`: `CUBLAS_COMPUTE_32F`, `_64F`, `_32I` or `_32F_FAST_TF32`.
     pub(super) fn compute_type(self) -> c_int {
         match self {
             Precision::Of(DataType::F64) => 70,
+            Precision::Of(DataType::I8) => 72,
             Precision::Of(_) => 68,
             Precision::Tf32 => 77,
         }
@@ -112,13 +113,14 @@ impl Precision {
         let DataType { inputs, c } = self.data_type();
         let scalars = match inputs {
             ElementType::F64 => ElementType::F64,
+            ElementType::I8 => ElementType::I32,
             _ => ElementType::F32,
         };
         [inputs, c, scalars].map(cuda_data_type)
     }
 }
 
-/// `CUDA_R_32F`, `CUDA_R_64F`, `CUDA_R_16F`, `CUDA_R_16BF` and `CUDA_R_32I`.
+/// `CUDA_R_32F`, `CUDA_R_64F`, `CUDA_R_16F`, `CUDA_R_16BF`, `CUDA_R_32I` and `CUDA_R_8I`.
 fn cuda_data_type(element: ElementType) -> c_int {
     match element {
         ElementType::F32 => 0,
@@ -126,5 +128,6 @@ fn cuda_data_type(element: ElementType) -> c_int {
         ElementType::F16 => 2,
         ElementType::Bf16 => 14,
         ElementType::I32 => 10,
+        ElementType::I8 => 3,
     }
 }
