@@ -37,7 +37,7 @@ impl KMajorOnly for Int8 {
     }
 
     #[inline(always)]
-    unsafe fn multiply<const BY_REGISTERS: bool>(
+    unsafe fn accumulate<const BY_REGISTERS: bool>(
         sums: &mut [i32; 128],
         (tile, _): (Descriptor, [f32; 4]),
         right: Descriptor,
@@ -55,7 +55,7 @@ impl KMajorOnly for Int8 {
 
 kernel! {
     name: "warp-specialized-int8",
-    idea: "warp specialisation for 8 bits: four elements a register, and sums that are exact",
+    idea: "warp specialisation for 8 bits: tiles four times as deep, and sums that are exact",
     variants: [
         "warp-specialized-int8" = fn warp_specialized_int8(gemm: i8; mapped)
             block(THREADS, 1) tile(LEFT, RIGHT, Int8::BK)

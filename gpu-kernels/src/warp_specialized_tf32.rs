@@ -89,7 +89,7 @@ pub(crate) trait KMajorOnly {
     /// # Safety
     ///
     /// As for [`wgmma::m64n256k8_tf32`].
-    unsafe fn multiply<const BY_REGISTERS: bool>(
+    unsafe fn accumulate<const BY_REGISTERS: bool>(
         sums: &mut [Self::Sum; SUMS],
         left: (Descriptor, [f32; 4]),
         right: Descriptor,
@@ -117,7 +117,7 @@ impl KMajorOnly for Tf32 {
     }
 
     #[inline(always)]
-    unsafe fn multiply<const BY_REGISTERS: bool>(
+    unsafe fn accumulate<const BY_REGISTERS: bool>(
         sums: &mut [f32; SUMS],
         (tile, fragment): (Descriptor, [f32; 4]),
         right: Descriptor,
@@ -270,7 +270,7 @@ pub(crate) unsafe fn multiply<T: KMajorOnly, const BY_REGISTERS: bool, const TRA
                 let right = right_tiles.further(of_step);
                 let adds = iteration > 0 || step > 0;
                 let left = (left_tiles.further(of_step), left[step]);
-                T::multiply::<BY_REGISTERS>(&mut sums, left, right, adds);
+                T::accumulate::<BY_REGISTERS>(&mut sums, left, right, adds);
             }
             wgmma::commit();
             let empty = empty.add(at.stage);

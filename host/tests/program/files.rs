@@ -363,6 +363,28 @@ fn a_and_b_of_16_bits_give_a_c_of_f32_where_that_is_asked_for_or_c_is() {
     check(F16::from_f32(1.0), "f16-f32");
 }
 
+/// 3 * 257 * -128 * 2 - 5 does not fit 8 bits, nor 16.
+#[test]
+fn a_and_b_of_8_bits_give_a_c_of_32() {
+    let folder = Folder::new();
+    folder.matrix("a.npy", (9, 257), |_, _| i8::MIN);
+    folder.matrix("b.npy", (257, 10), |_, _| 2i8);
+    folder.matrix("c.npy", (9, 10), |_, _| 5i32);
+    let asked = "--a a.npy --b b.npy --out d.npy --alpha 3";
+    for more in ["", "--dtype i8", "--kernel warp-specialized-int8"] {
+        folder.run(&format!("{asked} {more}")).succeeded();
+        assert_eq!(folder.read::<i32>("d.npy").row(8), [-197_376; 10]);
+    }
+    folder
+        .run(&format!("{asked} --c c.npy --beta -1"))
+        .succeeded();
+    assert_eq!(folder.read::<i32>("d.npy").row(8), [-197_381; 10]);
+    let why = "and of i32 where they are of i8";
+    folder.refuses("--a a.npy --b c.npy", 2, why);
+    folder.refuses("--a a.npy --b b.npy --c a.npy --beta 1", 2, why);
+    folder.refuses(&format!("{asked} --dtype i32"), 2, "--dtype");
+}
+
 /// A small problem with the same C in every run.
 const SMALL: &str = "--device sim --kernel naive --size 16";
 

@@ -145,7 +145,7 @@ fn an_array_of_another_type_is_refused_with_what_keeps_its_numbers() {
             "a.astype('float64'))`, which is exact up to 2^53, or with `a.astype('int32')`",
         ),
         ("'>u4'", "of the type", "a.astype('float64')"),
-        ("'|i1'", "of the type", "a.astype('int32'))`."),
+        ("'|u1'", "of the type", "a.astype('int32'))`."),
         ("'|b1'", "of the type", "a.astype('int32'))`."),
         ("'<f16'", "of the type", "a.astype('float64'))`."),
         (
@@ -191,6 +191,7 @@ fn a_type_is_read_in_all_spellings_and_both_orders_of_bytes() {
     check(1.5f32, "<f4 >f4 =f4 f4 float32 single f <f >f");
     check(1.5f64, "<f8 >f8 =f8 |f8 f8 float64 double float d");
     check(-7i32, "<i4 >i4 =i4 i4 int32 intc i");
+    check(-7i8, "|i1 <i1 >i1 i1 int8 byte b");
     check(F16::from_f32(1.5), "<f2 >f2 =f2 f2 float16 half e");
     // What NumPy writes for the bf16 of ml_dtypes, with that package and without.
     check(Bf16::from_f32(1.5), "<V2 >V2 =V2 |V2 V2 bfloat16");
