@@ -13,6 +13,8 @@ const PRIMARY: usize = 1;
 thread_local! {
     /// The thread's current context, or 0.
     static CURRENT: Cell<usize> = const { Cell::new(0) };
+    /// How the thread treats captures: 2 is relaxed.
+    static CAPTURE_MODE: Cell<u32> = const { Cell::new(0) };
 }
 
 /// Exports functions with their effect on the GPU: those that work anywhere, and those that fail
@@ -41,7 +43,7 @@ fn in_context(name: &str, body: impl FnOnce(&mut Gpu) -> Outcome) -> u32 {
     // Of what a capture allows the library needs these.
     let is_captured = |name: &str| name.contains("Launch") || name.contains("Capt") || name == "cuFuncSetAttribute";
     anywhere(name, |gpu| match CURRENT.get() {
-        PRIMARY if gpu.captured.is_some() && !is_captured(name) => Err(STREAM_CAPTURE_UNSUPPORTED),
+        PRIMARY if gpu.captured.is_some() && CAPTURE_MODE.get() != 2 && !is_captured(name) => Err(STREAM_CAPTURE_UNSUPPORTED),
         PRIMARY => body(gpu),
         _ => Err(INVALID_CONTEXT),
     })
@@ -80,6 +82,12 @@ driver! { anywhere:
     fn cuCtxSetCurrent(context: usize) |_| {
         CURRENT.set(context);
         Ok(())
+    };
+    fn cuCtxGetDevice(device: *mut i32) |_| put(device, 0);
+    fn cuThreadExchangeStreamCaptureMode(mode: *mut u32) |_| {
+        // SAFETY: the driver requires a mode that can be read.
+        let new = unsafe { mode.read() };
+        put(mode, CAPTURE_MODE.replace(new))
     };
 }
 

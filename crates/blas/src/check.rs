@@ -1,0 +1,288 @@
+//! Freivalds' check: `C * V = alpha * A * (B * V) + beta * C' * V` for a V of few random columns.
+//!
+//! It takes four products of few columns instead of the one that it checks. V is of +1 and -1, and
+//! its products are compared in f64, with a bound from the sizes of the summands: an error is
+//! larger than what rounding does to sums of so many terms. A single wrong element of a C of f32 is
+//! found if it is wrong by more than about a hundredth of a typical one; in a C of bf16, whose
+//! elements are themselves rounded by that, a wrong row of 16 or more is.
+
+use std::io::{Write, stderr};
+
+use gpu_gemm::{
+    Bf16, Context, Element, F16, GemmError, Input, MultipliesInto, Scalar, Shape, gemm,
+};
+
+use crate::Refusal;
+use crate::multiply::{input, number};
+use crate::product::{RowMajor, Stored, Types};
+use crate::settings::{Math, SETTINGS};
+
+/// The columns of V.
+const COLUMNS: usize = 16;
+
+/// Numbers of few columns, row-major.
+type Columns = Vec<f64>;
+
+/// Runs `launch` and checks the result of one product of the batch. A wrong one ends the process.
+pub fn checked<T: Factor, C: Factor>(
+    context: &Context<'_>,
+    product: &RowMajor,
+    scalars: [f64; 2],
+    seed: u64,
+    launch: impl FnOnce() -> Result<(), Refusal>,
+) -> Result<(), Refusal> {
+    let one = one_of(product, seed as usize % product.count);
+    let unable = |error: GemmError| Refusal::Unable(format!("A check is impossible: {error}"));
+    let before = Check::before::<C>(context, &one, scalars, seed).map_err(unable)?;
+    launch()?;
+    match before.after::<T, C>(context, &one, scalars) {
+        Ok(None) => Ok(()),
+        // The result is there, and nobody knows better.
+        Err(error) => {
+            let _ = writeln!(stderr(), "gemm_blas: {}", error);
+            Ok(())
+        }
+        Ok(Some(wrong)) => {
+            let [alpha, beta] = scalars;
+            let _ = writeln!(
+                stderr(),
+                "gemm_blas: GEMM_BLAS_CHECK found a wrong result: {product} alpha={alpha} \
+                 beta={beta}: {wrong}"
+            );
+            std::process::abort()
+        }
+    }
+}
+
+/// A product of a batch alone.
+fn one_of(product: &RowMajor, index: usize) -> RowMajor {
+    let DataBytes { inputs, c } = bytes(product.types);
+    let at = |stored: Stored, bytes: usize| Stored {
+        start: stored
+            .start
+            .wrapping_byte_add(index * stored.stride * bytes),
+        stride: 0,
+        ..stored
+    };
+    RowMajor {
+        a: at(product.a, inputs),
+        b: at(product.b, inputs),
+        c: at(product.c, c),
+        count: 1,
+        ..*product
+    }
+}
+
+struct DataBytes {
+    inputs: usize,
+    c: usize,
+}
+
+fn bytes(types: Types) -> DataBytes {
+    let types = types.data_type();
+    DataBytes {
+        inputs: types.inputs.bytes(),
+        c: types.c.bytes(),
+    }
+}
+
+/// What is known before the product is computed.
+struct Check {
+    /// N rows.
+    v: Columns,
+    /// `C * V`, M rows, where beta is not 0.
+    old: Columns,
+    random: Signs,
+}
+
+impl Check {
+    fn before<C: Factor>(
+        context: &Context<'_>,
+        product: &RowMajor,
+        [_, beta]: [f64; 2],
+        seed: u64,
+    ) -> Result<Check, GemmError> {
+        let mut random = Signs(seed.wrapping_mul(2).wrapping_add(1));
+        let v: Columns = (0..product.shape.n * COLUMNS)
+            .map(|_| random.next())
+            .collect();
+        let old = match beta {
+            0.0 => vec![0.0; product.shape.m * COLUMNS],
+            _ => C::times(context, &product.c, &v)?,
+        };
+        Ok(Check { v, old, random })
+    }
+
+    /// A sentence if the result is wrong.
+    fn after<T: Factor, C: Factor>(
+        mut self,
+        context: &Context<'_>,
+        product: &RowMajor,
+        [alpha, beta]: [f64; 2],
+    ) -> Result<Option<String>, GemmError> {
+        let Shape { m, n, k } = product.shape;
+        let new = C::times(context, &product.c, &self.v)?;
+        let (expected, terms) = match alpha == 0.0 || k == 0 {
+            true => (vec![0.0; m * COLUMNS], vec![0.0; m * COLUMNS]),
+            false => {
+                let bv = T::times(context, &product.b, &self.v)?;
+                // 16 bits hold it in three parts, of a size that f16 has.
+                let largest = bv.iter().fold(0.0_f64, |most, value| most.max(value.abs()));
+                let unit = match largest > 0.0 && largest.is_finite() {
+                    true => largest.log2().floor().exp2() / 1024.0,
+                    false => 1.0,
+                };
+                let mut rest: Columns = bv.iter().map(|value| value / unit).collect();
+                let mut sum = vec![0.0; m * COLUMNS];
+                for _ in 0..if size_of::<T>() == 2 { 3 } else { 1 } {
+                    let part: Columns = rest.iter().map(|x| rounded::<T>(*x)).collect();
+                    let product = T::times(context, &product.a, &part)?;
+                    sum.iter_mut()
+                        .zip(product)
+                        .for_each(|(sum, x)| *sum += x * unit);
+                    rest.iter_mut()
+                        .zip(part)
+                        .for_each(|(rest, part)| *rest -= part);
+                }
+                // The size of the terms of each sum: those of a row of B, with random signs.
+                let sizes: Columns = bv
+                    .chunks(COLUMNS)
+                    .flat_map(|row| {
+                        let size = mean_square(row).sqrt() / unit;
+                        std::array::from_fn::<f64, COLUMNS, _>(|_| size * self.random.next())
+                    })
+                    .collect();
+                let terms = T::times(context, &product.a, &sizes)?;
+                (sum, terms.into_iter().map(|x| x * unit).collect())
+            }
+        };
+        let (of_sums, of_c) = rounding(product.types);
+        let depth = (k as f64).sqrt() + (n as f64).sqrt();
+        for (row, new) in new.chunks(COLUMNS).enumerate() {
+            let of_row = |columns: &Columns| columns[row * COLUMNS..][..COLUMNS].to_vec();
+            let (expected, old, terms) = (of_row(&expected), of_row(&self.old), of_row(&terms));
+            let size = alpha * alpha * mean_square(&terms) + beta * beta * mean_square(&old);
+            let size = (size + mean_square(new)).sqrt();
+            let bound = size * (16.0 * of_sums * depth + 4.0 * of_c) + f64::from(f32::MIN_POSITIVE);
+            for (column, new) in new.iter().enumerate() {
+                let expected = alpha * expected[column] + beta * old[column];
+                // Not of infinities and NaNs in the matrices, nor where 16 bits have no number.
+                let is_known = expected.is_finite() && (new.is_finite() || size_of::<C>() > 2);
+                let error = (new - expected).abs();
+                if is_known && (error > bound || error.is_nan()) {
+                    return Ok(Some(format!(
+                        "row {row} of the row-major C times random signs is {new:e} in place of \
+                         {expected:e}, and rounding explains only {bound:e}"
+                    )));
+                }
+            }
+        }
+        Ok(None)
+    }
+}
+
+/// The rounding of sums and of inputs, and of the elements of C, relative to them.
+fn rounding(types: Types) -> (f64, f64) {
+    let of_f32 = match SETTINGS.math {
+        Math::Ieee => 2.0_f64.powi(-24),
+        Math::Split => 2.0_f64.powi(-21),
+        Math::Tf32 => 2.0_f64.powi(-10),
+    };
+    match types {
+        Types::F32 => (of_f32, 0.0),
+        Types::F64 => (2.0_f64.powi(-53), 0.0),
+        Types::Bf16F32 | Types::F16F32 => (2.0_f64.powi(-23), 0.0),
+        Types::Bf16 => (2.0_f64.powi(-23), 2.0_f64.powi(-8)),
+        Types::F16 => (2.0_f64.powi(-23), 2.0_f64.powi(-11)),
+    }
+}
+
+fn mean_square(numbers: &[f64]) -> f64 {
+    numbers.iter().map(|x| x * x).sum::<f64>() / numbers.len() as f64
+}
+
+/// What is left of a number in a type.
+fn rounded<T: Element>(value: f64) -> f64 {
+    to_f64(number::<T>(value))
+}
+
+fn to_f64<T: Element>(number: T) -> f64 {
+    match number.scalar() {
+        Scalar::F32(value) => value.into(),
+        Scalar::F64(value) => value,
+        Scalar::I32(value) => value.into(),
+    }
+}
+
+/// A type of elements, whose products are added up in another.
+pub trait Factor: Element {
+    /// The matrix, as it is multiplied, times few columns; waits for it.
+    fn times(context: &Context<'_>, matrix: &Stored, columns: &[f64])
+    -> Result<Columns, GemmError>;
+}
+
+macro_rules! factors {
+    ($($type:ty => $sum:ty;)*) => {$(
+        impl Factor for $type {
+            fn times(
+                context: &Context<'_>,
+                matrix: &Stored,
+                columns: &[f64],
+            ) -> Result<Columns, GemmError> {
+                times::<$type, $sum>(context, matrix, columns)
+            }
+        }
+    )*};
+}
+
+factors! {
+    f32 => f32;
+    f64 => f64;
+    Bf16 => f32;
+    F16 => f32;
+}
+
+fn times<T: MultipliesInto<S>, S: Element>(
+    context: &Context<'_>,
+    matrix: &Stored,
+    columns: &[f64],
+) -> Result<Columns, GemmError> {
+    let (rows, depth) = matrix.transpose.of((matrix.rows, matrix.columns));
+    let columns: Vec<T> = columns.iter().map(|value| number(*value)).collect();
+    let columns = context.upload(&columns)?;
+    let mut product = context.allocate::<S>(rows * COLUMNS)?;
+    // SAFETY: the matrix is the program's, as long as its sizes say, and the buffers live until
+    // `download` has waited.
+    unsafe {
+        let matrix_input: Input<'_, T> = input(matrix, 1);
+        let [one, zero] = [1.0, 0.0].map(number);
+        gemm(
+            context,
+            one,
+            matrix_input,
+            matrix.leading,
+            &columns,
+            COLUMNS,
+            zero,
+            &mut product,
+            COLUMNS,
+            rows,
+            COLUMNS,
+            depth,
+        )?;
+    }
+    let product = context.download(&product)?;
+    Ok(product.into_iter().map(to_f64).collect())
+}
+
+/// Random signs: xorshift.
+struct Signs(u64);
+
+impl Signs {
+    fn next(&mut self) -> f64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        if self.0 >> 32 & 1 == 0 { 1.0 } else { -1.0 }
+    }
+}

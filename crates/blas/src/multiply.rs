@@ -1,0 +1,454 @@
+//! Contexts of `gpu_gemm` on the program's streams, and the launches on them.
+
+use std::collections::{HashMap, HashSet};
+use std::ffi::c_void;
+use std::ptr::null_mut;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
+
+use gpu_gemm::cust::sys::{
+    CUstreamCaptureMode, CUstreamCaptureStatus, cuCtxGetCurrent, cuCtxGetDevice,
+    cuStreamIsCapturing, cuThreadExchangeStreamCaptureMode,
+};
+use gpu_gemm::{
+    Bf16, Buffer, Context, CudaDevice, DataType, Device, DeviceError, Element, ElementType, F16,
+    GemmError, Input, MultipliesInto, Output, Plan, Scalar, Shape, Transpose, gemm_strided_batched,
+};
+
+use crate::check::checked;
+use crate::product::{Asked, Origin, Product, RowMajor, Stored, Types};
+use crate::real::settings_of;
+use crate::settings::{Math, SETTINGS};
+use crate::{Refusal, log};
+
+/// The rows of C, as stored, to which a bias is added.
+const MOST_ROWS_WITH_BIAS: usize = 1 << 17;
+
+/// The workspace of a check.
+const CHECK_WORKSPACE: usize = 64 << 20;
+
+/// The most streams, each of which has a workspace.
+const MOST_STREAMS: usize = 64;
+
+/// A device that products have run on. It lives as long as the process.
+struct Gpu {
+    device: &'static Device,
+    /// The column by which a bias is multiplied.
+    ones: Buffer<f32>,
+    /// The kernels that have been launched, and so are loaded.
+    loaded: Mutex<HashSet<&'static str>>,
+}
+
+/// A context for one of the program's streams. Who holds it launches.
+pub struct Own {
+    gpu: &'static Gpu,
+    stream: *mut c_void,
+    context: Context<'static>,
+}
+
+// SAFETY: the stream is a number for the driver, which may be called from any thread.
+unsafe impl Send for Own {}
+
+/// Those that have been opened, by the CUDA context and the stream. What failed is not tried again.
+#[derive(Default)]
+struct Opened {
+    gpus: HashMap<usize, Result<&'static Gpu, String>>,
+    streams: HashMap<(usize, usize), Result<&'static Mutex<Own>, String>>,
+}
+
+static OPENED: LazyLock<Mutex<Opened>> = LazyLock::new(Mutex::default);
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Multiplies, and returns the name of the kernel.
+pub fn multiply(product: &Product, call: &log::Call) -> Result<&'static str, Refusal> {
+    let mut row_major = product.row_major()?;
+    call.is_of(&row_major);
+    // What is too small is passed on before cuBLAS is asked.
+    row_major.is_taken(&SETTINGS)?;
+    let stream = match product.origin {
+        Origin::Stream(stream) => stream_of(stream)?,
+        Origin::Handle(handle) => {
+            // SAFETY: the program calls cuBLAS with it.
+            let settings = unsafe { settings_of(handle)? };
+            if settings.pointer_mode != 0 {
+                return Err(Refusal::PassedOn("its scalars are in the GPU's memory"));
+            }
+            // Without flags: `CUBLAS_PEDANTIC_MATH`, and those that allow tensor cores for f32.
+            row_major.asked = match (row_major.asked, settings.math_mode & 0xf) {
+                (_, 2) => Asked::Pedantic,
+                (Asked::Ieee, 1 | 3) => Asked::Tf32,
+                (asked, _) => asked,
+            };
+            row_major.is_taken(&SETTINGS)?;
+            stream_of(settings.stream)?
+        }
+    };
+    let scalars = product.scalars.map(|scalar| match row_major.types {
+        // SAFETY: they are the host's, of the type of sums.
+        Types::F64 => unsafe { scalar.cast::<f64>().read_unaligned() },
+        // SAFETY: as above.
+        _ => unsafe { scalar.cast::<f32>().read_unaligned() }.into(),
+    });
+    let is_captured = !SETTINGS.is_simulator && is_captured(stream);
+    let own = locked(on_stream(stream, is_captured)?);
+    match product.bias {
+        None => own.run(&[(&row_major, scalars)], is_captured),
+        Some(bias) => {
+            let bias = own.bias(bias, &row_major)?;
+            own.run(
+                &[(&bias, [1.0, 0.0]), (&row_major, [scalars[0], 1.0])],
+                is_captured,
+            )
+        }
+    }
+}
+
+/// A stream that is the same for all threads.
+fn stream_of(stream: *mut c_void) -> Result<*mut c_void, Refusal> {
+    /// `CU_STREAM_PER_THREAD`.
+    const PER_THREAD: usize = 2;
+    match stream.addr() {
+        PER_THREAD => Err(Refusal::PassedOn("it is on a stream of each thread")),
+        _ => Ok(stream),
+    }
+}
+
+/// Whether the stream is captured into a graph. The default stream has no answer while another one
+/// is captured.
+fn is_captured(stream: *mut c_void) -> bool {
+    let mut status = CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE;
+    // SAFETY: the stream is the program's, and the pointer outlives the call.
+    let asked = unsafe { cuStreamIsCapturing(stream.cast(), &mut status) };
+    (asked as u32, status) != (0, CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE)
+}
+
+/// Allows this thread to allocate and to load while a stream is captured: nothing of that is on
+/// that stream. `None` if the driver does not.
+fn relaxed<R>(work: impl FnOnce() -> R) -> Option<R> {
+    let mut mode = CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED;
+    // SAFETY: the pointer outlives the call.
+    let mut exchange = || unsafe { cuThreadExchangeStreamCaptureMode(&mut mode) as u32 };
+    if exchange() != 0 {
+        return None;
+    }
+    let result = work();
+    exchange();
+    Some(result)
+}
+
+/// The context for a stream of the current CUDA context. The first one opens the device.
+fn on_stream(stream: *mut c_void, is_captured: bool) -> Result<&'static Mutex<Own>, Refusal> {
+    let mut current = null_mut();
+    if !SETTINGS.is_simulator {
+        // SAFETY: the pointer outlives the call.
+        let status = unsafe { cuCtxGetCurrent(&mut current) } as u32;
+        if status != 0 || current.is_null() {
+            return Err(Refusal::PassedOn("no CUDA context is current"));
+        }
+    }
+    let mut opened = locked(&OPENED);
+    let key = (current.addr(), stream.addr());
+    let known = opened.streams.get(&key).cloned();
+    let own = match known {
+        Some(own) => own,
+        None if opened.streams.len() == MOST_STREAMS => {
+            return Err(Refusal::PassedOn("there are too many streams"));
+        }
+        None => {
+            let gpu = match opened.gpus.get(&key.0) {
+                Some(gpu) => gpu.clone(),
+                None if is_captured => {
+                    return Err(Refusal::PassedOn("it is captured, and the first product"));
+                }
+                None => {
+                    let gpu = Gpu::open(key.0);
+                    opened.gpus.insert(key.0, gpu.clone());
+                    gpu
+                }
+            };
+            let make = || gpu?.on_stream(stream).map_err(|error| error.to_string());
+            let own = match is_captured {
+                true => {
+                    relaxed(make).ok_or(Refusal::PassedOn("it is captured, on a new stream"))?
+                }
+                false => make(),
+            };
+            opened.streams.insert(key, own.clone());
+            own
+        }
+    };
+    own.map_err(Refusal::Unable)
+}
+
+impl Gpu {
+    /// The device of the current CUDA context, or the simulator.
+    fn open(current: usize) -> Result<&'static Gpu, String> {
+        let open = || -> Result<(Device, usize), DeviceError> {
+            if SETTINGS.is_simulator {
+                return Ok((Device::simulator(), current));
+            }
+            let mut ordinal = 0;
+            let mut primary = null_mut();
+            // SAFETY: the pointers outlive the calls, and a context is current.
+            unsafe {
+                cuCtxGetDevice(&mut ordinal);
+                let device = CudaDevice::open(ordinal.cast_unsigned())?;
+                let entered = device.enter()?;
+                cuCtxGetCurrent(&mut primary);
+                drop(entered);
+                Ok((device.into(), primary.addr()))
+            }
+        };
+        let (device, context) = open().map_err(|error| error.to_string())?;
+        if context != current {
+            return Err("The CUDA context is not the primary one of its GPU.".to_owned());
+        }
+        let device: &'static Device = Box::leak(Box::new(device));
+        let ones = Context::new(device, 0).and_then(|context| {
+            let ones = vec![1.0; MOST_ROWS_WITH_BIAS];
+            context.upload(&ones)
+        });
+        Ok(Box::leak(Box::new(Gpu {
+            device,
+            ones: ones.map_err(|error| error.to_string())?,
+            loaded: Mutex::default(),
+        })))
+    }
+
+    fn on_stream(&'static self, stream: *mut c_void) -> Result<&'static Mutex<Own>, DeviceError> {
+        let context = match SETTINGS.math {
+            Math::Ieee => self.context(stream, SETTINGS.workspace_bytes)?,
+            Math::Tf32 => self
+                .context(stream, SETTINGS.workspace_bytes)?
+                .allowing_tf32(),
+            Math::Split => self
+                .context(stream, SETTINGS.workspace_bytes)?
+                .allowing_split(),
+        };
+        Ok(Box::leak(Box::new(Mutex::new(Own {
+            gpu: self,
+            stream,
+            context,
+        }))))
+    }
+
+    /// A context without permission to round.
+    fn context(&self, stream: *mut c_void, bytes: usize) -> Result<Context<'static>, DeviceError> {
+        match self.device.one_gpu() {
+            // SAFETY: the stream is of its primary context. If the program destroys it, nothing
+            // uses it any more but a new one with the same handle.
+            Some(gpu) => unsafe { Context::on_raw_stream(gpu, stream, bytes) },
+            None => Context::new(self.device, bytes),
+        }
+    }
+}
+
+/// The product `$of::<A and B, C>(..)` of these types.
+macro_rules! of_types {
+    ($types:expr, $of:ident($($argument:expr),*)) => {
+        match $types {
+            Types::F32 => $of::<f32, f32>($($argument),*),
+            Types::F64 => $of::<f64, f64>($($argument),*),
+            Types::Bf16 => $of::<Bf16, Bf16>($($argument),*),
+            Types::Bf16F32 => $of::<Bf16, f32>($($argument),*),
+            Types::F16 => $of::<F16, F16>($($argument),*),
+            Types::F16F32 => $of::<F16, f32>($($argument),*),
+        }
+    };
+}
+
+impl Types {
+    pub fn data_type(self) -> DataType {
+        let (inputs, c) = match self {
+            Types::F32 => (ElementType::F32, ElementType::F32),
+            Types::F64 => (ElementType::F64, ElementType::F64),
+            Types::Bf16 => (ElementType::Bf16, ElementType::Bf16),
+            Types::Bf16F32 => (ElementType::Bf16, ElementType::F32),
+            Types::F16 => (ElementType::F16, ElementType::F16),
+            Types::F16F32 => (ElementType::F16, ElementType::F32),
+        };
+        DataType { inputs, c }
+    }
+}
+
+impl Own {
+    /// The product that writes a bias to each row of C: of a column of ones and the bias.
+    fn bias(&self, bias: *const c_void, of: &RowMajor) -> Result<RowMajor, Refusal> {
+        let Shape { m, n, .. } = of.shape;
+        if m > MOST_ROWS_WITH_BIAS {
+            return Err(Refusal::PassedOn("it has a bias and too many rows"));
+        }
+        let row = |start, columns, transpose| Stored {
+            start,
+            rows: 1,
+            columns,
+            leading: columns,
+            stride: 0,
+            transpose,
+        };
+        Ok(RowMajor {
+            types: Types::F32,
+            shape: Shape::new(m, n, 1),
+            a: row(self.gpu.ones.start().cast_const().cast(), m, Transpose::Yes),
+            b: row(bias, n, Transpose::No),
+            ..*of
+        })
+    }
+
+    /// Launches products of the same C, one after the other, with alpha and beta of each; returns
+    /// the kernel of the last.
+    fn run(
+        &self,
+        products: &[(&RowMajor, [f64; 2])],
+        is_captured: bool,
+    ) -> Result<&'static str, Refusal> {
+        let plan = |(product, [alpha, _]): &(&RowMajor, [f64; 2])| {
+            let data_type = product.types.data_type();
+            let k = if *alpha == 0.0 { 0 } else { product.shape.k };
+            self.context
+                .plan(data_type, product.call(data_type.inputs, k))
+                .ok()
+        };
+        // A product without one runs in parts.
+        let plans: Vec<Option<Arc<Plan>>> = products.iter().map(plan).collect();
+        let kernels = || {
+            let launches = plans.iter().flatten().flat_map(|plan| plan.launches());
+            launches.map(|launch| launch.kernel.name)
+        };
+        if is_captured {
+            let loaded = locked(&self.gpu.loaded);
+            if plans.iter().any(Option::is_none) || !kernels().all(|name| loaded.contains(name)) {
+                return Err(Refusal::PassedOn("it is captured, and has not run before"));
+            }
+            // Graphs of one stream may run at the same time, and would share its workspace.
+            let uses_workspace = plans
+                .iter()
+                .flatten()
+                .any(|plan| plan.workspace_bytes() > 0);
+            if uses_workspace && !SETTINGS.captures_all {
+                return Err(Refusal::PassedOn("it is captured, and needs workspace"));
+            }
+        }
+        static TAKEN: AtomicU64 = AtomicU64::new(0);
+        let number = TAKEN.fetch_add(1, Ordering::Relaxed);
+        let is_checked = SETTINGS.check > 0 && number % SETTINGS.check == 0 && !is_captured;
+        for (product, scalars) in products {
+            let launch = || {
+                of_types!(product.types, launch(&self.context, product, *scalars)).map_err(
+                    |error| {
+                        // C may be half done, and is needed as it was.
+                        let may_have_begun = matches!(
+                            error,
+                            GemmError::Device(
+                                DeviceError::Launch { .. }
+                                    | DeviceError::Cuda { .. }
+                                    | DeviceError::Crashed { .. }
+                                    | DeviceError::ContextLost(_)
+                            )
+                        );
+                        match may_have_begun && products[0].1[1] != 0.0 {
+                            true => Refusal::Failed(error.to_string()),
+                            false => Refusal::Unable(error.to_string()),
+                        }
+                    },
+                )
+            };
+            match is_checked {
+                true => {
+                    let context = self.gpu.context(self.stream, CHECK_WORKSPACE);
+                    let context = context.map_err(|error| Refusal::Unable(error.to_string()))?;
+                    of_types!(
+                        product.types,
+                        checked(&context, product, *scalars, number, launch)
+                    )?;
+                }
+                false => launch()?,
+            }
+        }
+        if !is_captured {
+            locked(&self.gpu.loaded).extend(kernels());
+        }
+        Ok(match plans.last() {
+            Some(Some(plan)) => plan.variant().entry.name,
+            _ => "kernels in parts",
+        })
+    }
+}
+
+/// Launches a product.
+fn launch<T: MultipliesInto<C>, C: Element>(
+    context: &Context<'_>,
+    product: &RowMajor,
+    [alpha, beta]: [f64; 2],
+) -> Result<(), GemmError> {
+    let RowMajor {
+        a,
+        b,
+        c,
+        shape,
+        count,
+        ..
+    } = *product;
+    // SAFETY: the program vouches for the matrices as it does to cuBLAS, and they are as long as
+    // its arguments say.
+    unsafe {
+        gemm_strided_batched(
+            context,
+            number(alpha),
+            input::<T>(&a, count),
+            a.leading,
+            a.stride,
+            input::<T>(&b, count),
+            b.leading,
+            b.stride,
+            number(beta),
+            output::<C>(&c, count),
+            c.leading,
+            c.stride,
+            shape.m,
+            shape.n,
+            shape.k,
+            count,
+        )
+    }
+}
+
+/// The nearest number of a type.
+pub fn number<T: Element>(value: f64) -> T {
+    let found = T::of(Scalar::F64(value)).or_else(|| T::of(Scalar::F32(value as f32)));
+    found.unwrap_or_default()
+}
+
+/// A or B of the program.
+///
+/// # Safety
+///
+/// It is in the memory of the device, as long as its sizes say.
+pub unsafe fn input<T: Element>(stored: &Stored, count: usize) -> Input<'static, T> {
+    let length = stored.extent(count);
+    let input = match SETTINGS.is_simulator {
+        false => Input::at(stored.start.addr() as u64, length),
+        true if length == 0 => Input::from(&[][..]),
+        // SAFETY: as the caller vouches.
+        true => unsafe { std::slice::from_raw_parts(stored.start.cast::<T>(), length) }.into(),
+    };
+    input.with(stored.transpose)
+}
+
+/// C of the program.
+///
+/// # Safety
+///
+/// As for [`input`], and nothing else refers to it.
+unsafe fn output<C: Element>(stored: &Stored, count: usize) -> Output<'static, C> {
+    let (start, length) = (stored.start.cast::<C>().cast_mut(), stored.extent(count));
+    match SETTINGS.is_simulator {
+        false => Output::at(start.addr() as u64, length),
+        true if length == 0 => Output::from(&mut [][..]),
+        // SAFETY: as the caller vouches.
+        true => unsafe { std::slice::from_raw_parts_mut(start, length) }.into(),
+    }
+}

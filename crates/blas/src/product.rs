@@ -1,0 +1,298 @@
+//! A product as cuBLAS has it, the same row-major, and which of them are taken.
+
+use std::ffi::{c_int, c_void};
+use std::fmt;
+
+use gpu_gemm::{Batch, Call, ElementType, Operand, Shape, Transpose, extent};
+
+use crate::Refusal;
+use crate::settings::{Math, Settings, Take};
+
+/// `CUDA_R_32F`, `CUDA_R_64F`, `CUDA_R_16F` and `CUDA_R_16BF`.
+pub const F32: c_int = 0;
+pub const F64: c_int = 1;
+pub const F16: c_int = 2;
+pub const BF16: c_int = 14;
+
+/// A column-major matrix, or the first of a batch.
+#[derive(Clone, Copy)]
+pub struct Matrix {
+    pub start: *const c_void,
+    pub data_type: c_int,
+    pub leading: i64,
+    pub stride: i64,
+}
+
+/// What says on which stream a product runs, and where its scalars are.
+#[derive(Clone, Copy)]
+pub enum Origin {
+    /// A handle of cuBLAS.
+    Handle(*mut c_void),
+    /// A call of cublasLt, with scalars on the host.
+    Stream(*mut c_void),
+}
+
+/// `C = alpha * op(A) * op(B) + beta * C`, or with a bias for each row of C instead of the second
+/// summand.
+pub struct Product {
+    pub origin: Origin,
+    pub transposes: [c_int; 2],
+    pub shape: [i64; 3],
+    /// Alpha and beta, which may be in the GPU's memory.
+    pub scalars: [*const c_void; 2],
+    pub a: Matrix,
+    pub b: Matrix,
+    pub c: Matrix,
+    pub batch: i64,
+    /// A `cublasComputeType_t`.
+    pub compute: c_int,
+    pub bias: Option<*const c_void>,
+}
+
+/// The types of A and B, and of C.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Types {
+    F32,
+    F64,
+    Bf16,
+    Bf16F32,
+    F16,
+    F16F32,
+}
+
+/// What the program allows for products of f32.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Asked {
+    Pedantic,
+    Ieee,
+    Tf32,
+}
+
+/// A row-major matrix, or the first of a batch, as stored.
+#[derive(Clone, Copy, Debug)]
+pub struct Stored {
+    pub start: *const c_void,
+    pub rows: usize,
+    pub columns: usize,
+    pub leading: usize,
+    pub stride: usize,
+    pub transpose: Transpose,
+}
+
+impl Stored {
+    /// Elements from the first to the last.
+    pub fn extent(&self, count: usize) -> usize {
+        let one = extent((self.rows, self.columns), self.leading);
+        let batch = Batch {
+            count,
+            ..Batch::ONE
+        };
+        batch.extent(one, self.stride)
+    }
+
+    fn operand(&self, element: ElementType) -> Operand {
+        Operand::at(self.start.addr(), self.leading, element, self.transpose)
+    }
+}
+
+/// The product as `gpu_gemm` has it. A column-major matrix is the transposed one row-major, and
+/// `C^T = op(B)^T * op(A)^T`: A and B change places, and so do the rows and columns of C.
+pub struct RowMajor {
+    pub types: Types,
+    pub asked: Asked,
+    pub shape: Shape,
+    pub a: Stored,
+    pub b: Stored,
+    pub c: Stored,
+    pub count: usize,
+    pub has_bias: bool,
+}
+
+const INVALID: Refusal = Refusal::PassedOn("its arguments are not valid");
+
+impl Product {
+    /// # Errors
+    ///
+    /// Arguments are not valid, which cuBLAS reports, or of types that no kernel multiplies.
+    pub fn row_major(&self) -> Result<RowMajor, Refusal> {
+        let size = |size: i64| usize::try_from(size).map_err(|_| INVALID);
+        // `CUBLAS_COMPUTE_32F`, the pedantic one, and those that may round f32; then of f64.
+        let (sums, asked) = match self.compute {
+            68 => (F32, Asked::Ieee),
+            69 => (F32, Asked::Pedantic),
+            74 | 75 | 77 => (F32, Asked::Tf32),
+            70 | 71 => (F64, Asked::Ieee),
+            _ => return Err(Refusal::PassedOn("its sums are of another type")),
+        };
+        let inputs = [self.a, self.b].map(|matrix| matrix.data_type);
+        let types = match (inputs, self.c.data_type, sums) {
+            ([F32, F32], F32, F32) => Types::F32,
+            ([F64, F64], F64, F64) => Types::F64,
+            ([BF16, BF16], BF16, F32) => Types::Bf16,
+            ([BF16, BF16], F32, F32) => Types::Bf16F32,
+            ([F16, F16], F16, F32) => Types::F16,
+            ([F16, F16], F32, F32) => Types::F16F32,
+            _ => return Err(Refusal::PassedOn("no kernel multiplies its types")),
+        };
+        let [m, n, k] = [
+            size(self.shape[1])?,
+            size(self.shape[0])?,
+            size(self.shape[2])?,
+        ];
+        let count = size(self.batch)?;
+        let stored = |matrix: Matrix, operation, rows_columns| {
+            let transpose = match operation {
+                0 => Transpose::No,
+                // The conjugate of a real matrix is the matrix.
+                1 | 2 => Transpose::Yes,
+                _ => return Err(INVALID),
+            };
+            let (rows, columns) = transpose.of(rows_columns);
+            let stored = Stored {
+                start: matrix.start,
+                rows,
+                columns,
+                leading: size(matrix.leading)?,
+                stride: if count > 1 { size(matrix.stride)? } else { 0 },
+                transpose,
+            };
+            let extent = stored.extent(count);
+            let fits = extent
+                .checked_mul(8)
+                .is_some_and(|bytes| bytes < isize::MAX as usize);
+            match fits
+                && stored.leading >= columns.max(1)
+                && (extent == 0 || !stored.start.is_null())
+            {
+                true => Ok(stored),
+                false => Err(INVALID),
+            }
+        };
+        if self.scalars.iter().any(|scalar| scalar.is_null()) {
+            return Err(INVALID);
+        }
+        Ok(RowMajor {
+            types,
+            asked,
+            shape: Shape { m, n, k },
+            a: stored(self.b, self.transposes[1], (m, k))?,
+            b: stored(self.a, self.transposes[0], (k, n))?,
+            c: stored(self.c, 0, (m, n))?,
+            count,
+            has_bias: self.bias.is_some(),
+        })
+    }
+}
+
+impl RowMajor {
+    /// For plans. Where alpha is 0, k is.
+    pub fn call(&self, element: ElementType, k: usize) -> Call {
+        let strides = [self.a.stride, self.b.stride, self.c.stride];
+        let call = Call {
+            shape: Shape { k, ..self.shape },
+            a: self.a.operand(element),
+            b: self.b.operand(element),
+            ldc: self.c.leading,
+            batch: Batch::ONE,
+        };
+        let batch = Batch {
+            count: self.count,
+            strides,
+        };
+        call.batched(batch, element)
+    }
+
+    /// Whether this library multiplies it, and if not, why. What is small is passed on first: a
+    /// launch of 10 us gains nothing that the call does not cost. All figures are from
+    /// `docs/src/results.md`: an H200, beside the faster of cuBLAS and cublasLt.
+    pub fn is_taken(&self, settings: &Settings) -> Result<(), Refusal> {
+        let Shape { m, n, k } = self.shape;
+        let flops = self.shape.flops() * self.count as f64;
+        let (shorter, is_f32) = (m.min(n), self.types == Types::F32);
+        let rounds = |math| is_f32 && settings.math == math && self.asked != Asked::Pedantic;
+        let why_not = match settings.take {
+            _ if self.shape.is_empty() || self.count == 0 => "it is empty",
+            _ if is_f32 && settings.math != Math::Ieee && self.asked == Asked::Pedantic => {
+                "it is pedantic"
+            }
+            Take::Nothing => "GEMM_BLAS_TAKE is none",
+            Take::All => return Ok(()),
+            Take::Faster if flops < (1 << 28) as f64 => "it is small",
+            Take::Faster => match self.types {
+                // As fast as cuBLAS from 2048 on, and slower below.
+                Types::F64 => "cuBLAS is as fast in f64",
+                // 2.7 times as fast at 2048, 4.4 times at 8192. The program that allows tf32 has
+                // what is faster still.
+                Types::F32 if rounds(Math::Split) && self.asked == Asked::Ieee => {
+                    match shorter.min(k) >= 256 && flops >= (1 << 30) as f64 {
+                        true => return Ok(()),
+                        false => "it is too small to be split",
+                    }
+                }
+                Types::F32 if rounds(Math::Tf32) => match shorter.min(k) >= 128 {
+                    true => return Ok(()),
+                    false => "it is too narrow for tf32",
+                },
+                Types::F32 if self.asked == Asked::Tf32 => "cuBLAS is as fast in tf32",
+                // A bias is another pass through C, which cublasLt saves.
+                Types::F32 if self.has_bias => "cublasLt adds the bias in its kernel",
+                // 1.46 to 1.81 times as fast.
+                Types::F32 if (4..=16).contains(&shorter) && k >= 128 => return Ok(()),
+                // 1.00 to 1.20 times as fast; of the smaller shapes some are at 0.94.
+                Types::F32 if shorter >= 128 && k >= 128 && flops >= (1_u64 << 32) as f64 => {
+                    return Ok(());
+                }
+                Types::F32 => "cuBLAS may be faster at this shape",
+                // 1.3 to 2.3 times as fast, where cuBLAS loads single elements.
+                _ if !self.is_aligned() && shorter >= 256 && flops >= (1 << 30) as f64 => {
+                    return Ok(());
+                }
+                // 0.85 to 1.04.
+                _ => "cuBLAS is as fast in 16 bits",
+            },
+        };
+        Err(Refusal::PassedOn(why_not))
+    }
+
+    /// Whether each row of A, B and C, of 16 bits, begins at a multiple of 16 bytes.
+    fn is_aligned(&self) -> bool {
+        [&self.a, &self.b, &self.c].iter().all(|stored| {
+            let rows = [stored.leading, stored.stride]
+                .iter()
+                .all(|step| step.is_multiple_of(8));
+            rows && stored.start.addr().is_multiple_of(16)
+        })
+    }
+}
+
+impl fmt::Display for RowMajor {
+    /// As the program called it: column-major.
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let letter = |stored: &Stored| match stored.transpose {
+            Transpose::No => 'N',
+            Transpose::Yes => 'T',
+        };
+        let (
+            RowMajor {
+                types,
+                shape,
+                count,
+                ..
+            },
+            [a, b],
+        ) = (self, [&self.b, &self.a]);
+        write!(
+            formatter,
+            "{types:?} m={} n={} k={} {}{} lda={} ldb={} ldc={} batch={count}{}",
+            shape.n,
+            shape.m,
+            shape.k,
+            letter(a),
+            letter(b),
+            a.leading,
+            b.leading,
+            self.c.leading,
+            if self.has_bias { " bias" } else { "" }
+        )
+    }
+}

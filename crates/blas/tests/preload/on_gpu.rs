@@ -1,0 +1,130 @@
+//! On the fake GPU of `host`'s tests, whose kernels do nothing here.
+
+use std::ffi::{c_int, c_void};
+use std::fs;
+use std::ptr::{null_mut, without_provenance_mut};
+
+use gpu_gemm::CudaDevice;
+use gpu_gemm::cust::memory::DeviceBuffer;
+use gpu_gemm::cust::stream::{Stream, StreamFlags};
+use gpu_gemm::cust::sys::{
+    CUstreamCaptureMode, cuCtxSetCurrent, cuStreamBeginCapture_v2, cuStreamEndCapture,
+};
+
+use crate::{HANDLE, Handle, again, built, call, calls_of_cublas, counts, is_child};
+
+/// Runs a test with a fake driver, and returns its log.
+fn again_on_gpu(test: &str, settings: &[(&str, &str)]) -> Vec<String> {
+    let folder = built::folder("../../host/tests/devices/library");
+    let folder = folder.display().to_string();
+    let log = tempfile::NamedTempFile::new().unwrap();
+    let gpu = format!("waits=0 any_kernel=1 log={}", log.path().display());
+    let mut all = vec![
+        ("LD_LIBRARY_PATH", &*folder),
+        ("FAKE_GPU", &gpu),
+        ("GEMM_BLAS_DEVICE", "cuda"),
+    ];
+    all.extend(settings);
+    again(test, &all);
+    let log = fs::read_to_string(log.path()).unwrap();
+    log.lines().map(str::to_owned).collect()
+}
+
+/// Multiplies matrices of this size, and says whether the call was passed on.
+fn is_passed_on(stream: &Stream, size: c_int, memory: &DeviceBuffer<f32>) -> bool {
+    let handle = Handle {
+        stream: stream.as_inner().addr(),
+        ..HANDLE
+    };
+    let start = memory.as_device_ptr().as_raw() as *mut c_void;
+    let scalars = [1.0_f32, 0.0];
+    let status = call!("cublasSgemm_v2"; &handle => *const Handle, 0 => c_int, 0 => c_int,
+        size => c_int, size => c_int, size => c_int, &scalars[0] => *const f32, start => *mut c_void,
+        size => c_int, start => *mut c_void, size => c_int, &scalars[1] => *const f32,
+        start => *mut c_void, size => c_int);
+    assert_eq!(status, 0);
+    !calls_of_cublas().is_empty()
+}
+
+/// The streams of the launches.
+fn streams(log: &[String]) -> Vec<&str> {
+    let launches = log.iter().filter(|line| line.starts_with("launch "));
+    let stream = |line: &str| line.find("stream=").map(|at| at + "stream=".len());
+    let of =
+        |line: &'_ String| stream(line).map(|at| line[at..].split(' ').next().unwrap().len() + at);
+    launches
+        .map(|line| &line[stream(line).unwrap()..of(line).unwrap()])
+        .collect()
+}
+
+pub fn calls_run_on_the_handles_stream() {
+    if !is_child() {
+        let log = again_on_gpu("on_gpu::calls_run_on_the_handles_stream", &[]);
+        let streams = streams(&log);
+        assert_eq!(streams.len(), 3, "{log:?}");
+        assert_eq!(streams[0], streams[2]);
+        assert_ne!(streams[0], streams[1]);
+        return;
+    }
+    let device = CudaDevice::open(0).unwrap();
+    let entered = device.enter().unwrap();
+    let [one, other] = [(), ()].map(|()| Stream::new(StreamFlags::NON_BLOCKING, None).unwrap());
+    let memory = DeviceBuffer::from_slice(&vec![0.0_f32; 64 * 64]).unwrap();
+    for stream in [&one, &other, &one] {
+        assert!(!is_passed_on(stream, 64, &memory));
+    }
+    // Another library's context, and none.
+    for context in [77, 0] {
+        // SAFETY: the fake takes any number.
+        assert_eq!(
+            unsafe { cuCtxSetCurrent(without_provenance_mut(context)) } as u32,
+            0
+        );
+        assert!(is_passed_on(&one, 64, &memory));
+    }
+    // SAFETY: as above.
+    assert_eq!(
+        unsafe { cuCtxSetCurrent(without_provenance_mut(1)) } as u32,
+        0
+    );
+    drop(entered);
+    assert_eq!(counts(), [3, 2]);
+}
+
+pub fn captures_take_what_has_run_before() {
+    let name = "on_gpu::captures_take_what_has_run_before";
+    if !is_child() {
+        let launches = |capture| {
+            let log = again_on_gpu(name, &[("GEMM_BLAS_CAPTURE", capture)]);
+            streams(&log).len()
+        };
+        assert_eq!((launches("safe"), launches("all")), (5, 8));
+        return;
+    }
+    let takes_all = std::env::var("GEMM_BLAS_CAPTURE").as_deref() == Ok("all");
+    let device = CudaDevice::open(0).unwrap();
+    let _entered = device.enter().unwrap();
+    let [one, other] = [(), ()].map(|()| Stream::new(StreamFlags::NON_BLOCKING, None).unwrap());
+    let memory = DeviceBuffer::from_slice(&vec![0.0_f32; 1 << 20]).unwrap();
+    let captured = |stream: &Stream, size| {
+        let mut graph = null_mut();
+        let mode = CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_GLOBAL;
+        // SAFETY: the stream exists, and the pointer outlives the call.
+        unsafe {
+            assert_eq!(cuStreamBeginCapture_v2(stream.as_inner(), mode) as u32, 0);
+            let passed_on = is_passed_on(stream, size, &memory);
+            assert_eq!(cuStreamEndCapture(stream.as_inner(), &mut graph) as u32, 0);
+            passed_on
+        }
+    };
+    // Nothing has run.
+    assert!(captured(&one, 64));
+    assert!(!is_passed_on(&one, 64, &memory));
+    assert!(!captured(&one, 64));
+    // On a stream that is new, with a kernel that has been loaded.
+    assert!(!captured(&other, 64));
+    // Another kernel.
+    assert!(captured(&one, 1));
+    // One whose sums are split along K: two launches, and workspace.
+    let _ = takes_all;
+}
