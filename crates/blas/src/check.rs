@@ -286,3 +286,77 @@ impl Signs {
         if self.0 >> 32 & 1 == 0 { 1.0 } else { -1.0 }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use gpu_gemm::{Bf16, Device, F16, Transpose};
+
+    use super::*;
+    use crate::product::Asked;
+
+    /// What a check says of a product in which `wrong` changes C (of 30 rows and 40 columns) after it
+    /// was computed.
+    fn said<T: Factor, C: Factor>(types: Types, wrong: impl Fn(&mut [f64])) -> Option<String> {
+        // SAFETY: no other test reads the environment.
+        unsafe { std::env::set_var("GEMM_BLAS_DEVICE", "simulator") };
+        let shape = Shape::new(30, 40, 50);
+        let mut signs = Signs(7);
+        let mut matrix = |count| -> Vec<f64> {
+            (0..count)
+                .map(|i| (1.0 + (i % 7) as f64) * signs.next())
+                .collect()
+        };
+        let (a, b, old) = (matrix(30 * 50), matrix(50 * 40), matrix(30 * 40));
+        let mut new = old.clone();
+        for (index, c) in new.iter_mut().enumerate() {
+            let terms =
+                (0..50).map(|depth| a[index / 40 * 50 + depth] * b[depth * 40 + index % 40]);
+            *c = 2.0 * terms.sum::<f64>() - 3.0 * *c;
+        }
+        let in_type = |numbers: &[f64]| -> Vec<T> { numbers.iter().map(|x| number(*x)).collect() };
+        let (a, b) = (in_type(&a), in_type(&b));
+        let mut c: Vec<C> = old.iter().map(|x| number(*x)).collect();
+        let stored = |start: *const u8, rows, columns| Stored {
+            start: start.cast(),
+            rows,
+            columns,
+            leading: columns,
+            stride: 0,
+            transpose: Transpose::No,
+        };
+        let product = RowMajor {
+            types,
+            asked: Asked::Ieee,
+            shape,
+            a: stored(a.as_ptr().cast(), 30, 50),
+            b: stored(b.as_ptr().cast(), 50, 40),
+            c: stored(c.as_mut_ptr().cast_const().cast(), 30, 40),
+            count: 1,
+            has_bias: false,
+        };
+        let device = Device::simulator();
+        let context = Context::new(&device, 0).unwrap();
+        let scalars = [2.0, -3.0];
+        let check = Check::before::<C>(&context, &product, scalars, 5).unwrap();
+        wrong(&mut new);
+        let written: Vec<C> = new.iter().map(|x| number(*x)).collect();
+        c.copy_from_slice(&written);
+        check.after::<T, C>(&context, &product, scalars).unwrap()
+    }
+
+    #[test]
+    fn a_wrong_element_is_found_and_rounding_is_not_wrong() {
+        assert_eq!(said::<f32, f32>(Types::F32, |_| ()), None);
+        assert_eq!(said::<f64, f64>(Types::F64, |_| ()), None);
+        assert_eq!(said::<Bf16, Bf16>(Types::Bf16, |_| ()), None);
+        assert_eq!(said::<F16, F16>(Types::F16, |_| ()), None);
+        assert_eq!(said::<F16, f32>(Types::F16F32, |_| ()), None);
+        let found = said::<f32, f32>(Types::F32, |c| c[17 * 40 + 5] += 1.0).unwrap();
+        assert!(found.starts_with("row 17 of the row-major C "), "{found}");
+        assert!(said::<f64, f64>(Types::F64, |c| c[0] *= 1.0 + 1e-9).is_some());
+        assert!(said::<f32, f32>(Types::F32, |c| c[1] = f64::NAN).is_some());
+        // A row that was not written.
+        assert!(said::<Bf16, Bf16>(Types::Bf16, |c| c[..40].fill(0.0)).is_some());
+        assert!(said::<F16, F16>(Types::F16, |c| c[40..80].fill(1.0)).is_some());
+    }
+}

@@ -296,3 +296,94 @@ impl fmt::Display for RowMajor {
         )
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Why a product without gaps is passed on, if it is.
+    fn why_not(
+        data_type: c_int,
+        [m, n, k]: [i64; 3],
+        compute: c_int,
+        math: Math,
+    ) -> Option<&'static str> {
+        let settings = Settings {
+            math,
+            take: Take::Faster,
+            check: 0,
+            log: None,
+            workspace_bytes: 0,
+            captures_all: false,
+            is_simulator: true,
+        };
+        let matrix = |leading| Matrix {
+            start: std::ptr::without_provenance(256),
+            data_type,
+            leading,
+            stride: 0,
+        };
+        let scalar = std::ptr::without_provenance(8);
+        let product = Product {
+            origin: Origin::Stream(std::ptr::null_mut()),
+            transposes: [0; 2],
+            shape: [m, n, k],
+            scalars: [scalar; 2],
+            a: matrix(m),
+            b: matrix(k),
+            c: matrix(m),
+            batch: 1,
+            compute,
+            bias: None,
+        };
+        match product.row_major().unwrap().is_taken(&settings) {
+            Ok(()) => None,
+            Err(Refusal::PassedOn(why)) => Some(why),
+            Err(other) => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn what_was_measured_to_be_faster_is_taken() {
+        let ieee = |shape| why_not(F32, shape, 68, Math::Ieee);
+        for shape in [
+            [2048, 2048, 2048],
+            [128, 24576, 1536],
+            [5124, 9124, 1760],
+            [4096, 16, 4096],
+        ] {
+            assert_eq!(ieee(shape), None, "{shape:?}");
+        }
+        assert_eq!(ieee([64, 64, 64]), Some("it is small"));
+        assert_eq!(
+            ieee([1023, 1023, 1023]),
+            Some("cuBLAS may be faster at this shape")
+        );
+        assert_eq!(
+            ieee([8191, 63, 2047]),
+            Some("cuBLAS may be faster at this shape")
+        );
+        let split = |shape, compute| why_not(F32, shape, compute, Math::Split);
+        assert_eq!(split([1024, 1024, 1024], 68), None);
+        assert_eq!(split([1024, 1024, 64], 68), Some("it is small"));
+        assert_eq!(
+            split([4096, 4096, 64], 68),
+            Some("it is too small to be split")
+        );
+        // The program allows tf32, or nothing.
+        assert_eq!(split([4096; 3], 77), Some("cuBLAS is as fast in tf32"));
+        assert_eq!(split([4096; 3], 69), Some("it is pedantic"));
+        assert_eq!(why_not(F32, [4096; 3], 69, Math::Ieee), None);
+        assert_eq!(why_not(F32, [4096; 3], 77, Math::Tf32), None);
+        for data_type in [BF16, F16] {
+            let half = |shape| why_not(data_type, shape, 68, Math::Ieee);
+            assert_eq!(half([4096; 3]), Some("cuBLAS is as fast in 16 bits"));
+            assert_eq!(half([4097, 4096, 4096]), None);
+            assert_eq!(half([127, 129, 131]), Some("it is small"));
+        }
+        assert_eq!(
+            why_not(F64, [4096; 3], 70, Math::Ieee),
+            Some("cuBLAS is as fast in f64")
+        );
+    }
+}
