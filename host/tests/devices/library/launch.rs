@@ -39,7 +39,9 @@ pub fn launch(gpu: &mut Gpu, launch: Launch) -> Outcome {
         "warp_specialized_f16_f32" => multiply_mapped::<Of<F16>>(gpu, &name, &launch),
         "pad" | "transpose" => copy_operand(gpu, &name, &launch, 4),
         "pad_16" => copy_operand(gpu, &name, &launch, 2),
-        _ if gpu.setting("any_kernel") == 1 => gpu.log(format_args!("launch name={name}")),
+        _ if gpu.setting("any_kernel") == 1 => {
+            gpu.log(format_args!("launch name={name} stream={}", launch.stream));
+        }
         _ => panic!("the fake GPU does not know the kernel `{name}`"),
     }
     gpu.work(launch.stream, gpu.setting("kernel_ns"), is_first);
