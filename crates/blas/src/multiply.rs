@@ -44,6 +44,8 @@ pub struct Own {
     gpu: &'static Gpu,
     stream: *mut c_void,
     context: Context<'static>,
+    /// The same without permission to round, for a bias.
+    exact: Context<'static>,
 }
 
 // SAFETY: the stream is a number for the driver, which may be called from any thread.
@@ -95,11 +97,14 @@ pub fn multiply(product: &Product, call: &log::Call) -> Result<&'static str, Ref
     let is_captured = !SETTINGS.is_simulator && is_captured(stream);
     let own = locked(on_stream(stream, is_captured)?);
     match product.bias {
-        None => own.run(&[(&row_major, scalars)], is_captured),
+        None => own.run(&[(&own.context, &row_major, scalars)], is_captured),
         Some(bias) => {
             let bias = own.bias(bias, &row_major)?;
             own.run(
-                &[(&bias, [1.0, 0.0]), (&row_major, [scalars[0], 1.0])],
+                &[
+                    (&own.exact, &bias, [1.0, 0.0]),
+                    (&own.context, &row_major, [scalars[0], 1.0]),
+                ],
                 is_captured,
             )
         }
@@ -232,14 +237,15 @@ impl Gpu {
             gpu: self,
             stream,
             context,
+            exact: self.context(stream, 0)?,
         }))))
     }
 
     /// A context without permission to round.
     fn context(&self, stream: *mut c_void, bytes: usize) -> Result<Context<'static>, DeviceError> {
         match self.device.one_gpu() {
-            // SAFETY: the stream is of its primary context. If the program destroys it, nothing
-            // uses it any more but a new one with the same handle.
+            // SAFETY: the stream is of its primary context. If the program destroys it, no call has
+            // it any more, but for a new one with the same handle.
             Some(gpu) => unsafe { Context::on_raw_stream(gpu, stream, bytes) },
             None => Context::new(self.device, bytes),
         }
@@ -274,6 +280,9 @@ impl Types {
     }
 }
 
+/// A product with its alpha and beta, in one of a stream's contexts.
+type Scaled<'a> = (&'a Context<'static>, &'a RowMajor, [f64; 2]);
+
 impl Own {
     /// The product that writes a bias to each row of C: of a column of ones and the bias.
     fn bias(&self, bias: *const c_void, of: &RowMajor) -> Result<RowMajor, Refusal> {
@@ -300,17 +309,12 @@ impl Own {
 
     /// Launches products of the same C, one after the other, with alpha and beta of each; returns
     /// the kernel of the last.
-    fn run(
-        &self,
-        products: &[(&RowMajor, [f64; 2])],
-        is_captured: bool,
-    ) -> Result<&'static str, Refusal> {
-        let plan = |(product, [alpha, _]): &(&RowMajor, [f64; 2])| {
+    fn run(&self, products: &[Scaled<'_>], is_captured: bool) -> Result<&'static str, Refusal> {
+        let plan = |(context, product, [alpha, _]): &Scaled<'_>| {
             let data_type = product.types.data_type();
             let k = if *alpha == 0.0 { 0 } else { product.shape.k };
-            self.context
-                .plan(data_type, product.call(data_type.inputs, k))
-                .ok()
+            let call = product.call(data_type.inputs, k);
+            context.plan(data_type, call).ok()
         };
         // A product without one runs in parts.
         let plans: Vec<Option<Arc<Plan>>> = products.iter().map(plan).collect();
@@ -335,26 +339,24 @@ impl Own {
         static TAKEN: AtomicU64 = AtomicU64::new(0);
         let number = TAKEN.fetch_add(1, Ordering::Relaxed);
         let is_checked = SETTINGS.check > 0 && number % SETTINGS.check == 0 && !is_captured;
-        for (product, scalars) in products {
+        for (context, product, scalars) in products {
             let launch = || {
-                of_types!(product.types, launch(&self.context, product, *scalars)).map_err(
-                    |error| {
-                        // C may be half done, and is needed as it was.
-                        let may_have_begun = matches!(
-                            error,
-                            GemmError::Device(
-                                DeviceError::Launch { .. }
-                                    | DeviceError::Cuda { .. }
-                                    | DeviceError::Crashed { .. }
-                                    | DeviceError::ContextLost(_)
-                            )
-                        );
-                        match may_have_begun && products[0].1[1] != 0.0 {
-                            true => Refusal::Failed(error.to_string()),
-                            false => Refusal::Unable(error.to_string()),
-                        }
-                    },
-                )
+                of_types!(product.types, launch(context, product, *scalars)).map_err(|error| {
+                    // C may be half done, and is needed as it was.
+                    let may_have_begun = matches!(
+                        error,
+                        GemmError::Device(
+                            DeviceError::Launch { .. }
+                                | DeviceError::Cuda { .. }
+                                | DeviceError::Crashed { .. }
+                                | DeviceError::ContextLost(_)
+                        )
+                    );
+                    match may_have_begun && products[0].2[1] != 0.0 {
+                        true => Refusal::Failed(error.to_string()),
+                        false => Refusal::Unable(error.to_string()),
+                    }
+                })
             };
             match is_checked {
                 true => {

@@ -476,7 +476,7 @@ fn what_cublaslt_describes_is_multiplied_and_a_bias_added() {
         assert_eq!(c, case.expected().of::<f32>());
     }
     let case = Case::new([1, 0], [21, 34, 13], [2.0, 0.0], 1);
-    let bias: Vec<f32> = (0..21).map(|row| row as f32 / 4.0).collect();
+    let bias: Vec<f32> = (0..21).map(|row| row as f32 / 3.0).collect();
     let operation = Description::operation([1, 0]).with(7, 4, 4);
     let operation = operation.with(8, bias.as_ptr().addr() as i64, 8);
     let c = matmul(&case, &operation, |_| ());
