@@ -9,7 +9,7 @@
 use std::io::{Write, stderr};
 
 use gpu_gemm::{
-    Bf16, Context, Element, F16, GemmError, Input, MultipliesInto, Scalar, Shape, gemm,
+    Bf16, Context, Element, ElementType, F16, GemmError, Input, MultipliesInto, Scalar, Shape, gemm,
 };
 
 use crate::Refusal;
@@ -56,33 +56,20 @@ pub fn checked<T: Factor, C: Factor>(
 
 /// A product of a batch alone.
 fn one_of(product: &RowMajor, index: usize) -> RowMajor {
-    let DataBytes { inputs, c } = bytes(product.types);
-    let at = |stored: Stored, bytes: usize| Stored {
+    let types = product.types.data_type();
+    let at = |stored: Stored, element: ElementType| Stored {
         start: stored
             .start
-            .wrapping_byte_add(index * stored.stride * bytes),
+            .wrapping_byte_add(index * stored.stride * element.bytes()),
         stride: 0,
         ..stored
     };
     RowMajor {
-        a: at(product.a, inputs),
-        b: at(product.b, inputs),
-        c: at(product.c, c),
+        a: at(product.a, types.inputs),
+        b: at(product.b, types.inputs),
+        c: at(product.c, types.c),
         count: 1,
         ..*product
-    }
-}
-
-struct DataBytes {
-    inputs: usize,
-    c: usize,
-}
-
-fn bytes(types: Types) -> DataBytes {
-    let types = types.data_type();
-    DataBytes {
-        inputs: types.inputs.bytes(),
-        c: types.c.bytes(),
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::ffi::c_void;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
@@ -95,22 +96,31 @@ pub fn multiply(product: &Product, call: &log::Call) -> Result<&'static str, Ref
         _ => unsafe { scalar.cast::<f32>().read_unaligned() }.into(),
     });
     let is_captured = !SETTINGS.is_simulator && is_captured(stream);
-    let own = locked(on_stream(stream, is_captured)?);
-    match product.bias {
-        None => own.run(&[(&own.context, &row_major, scalars)], is_captured),
-        Some(bias) => {
-            let bias = own.bias(bias, &row_major)?;
-            own.run(
-                &[
-                    (&own.exact, &bias, [1.0, 0.0]),
-                    (&own.context, &row_major, [scalars[0], 1.0]),
-                ],
-                is_captured,
-            )
-        }
-    }
+    relaxed(is_captured, || {
+        let own = locked(on_stream(stream, is_captured)?);
+        own.multiply(&row_major, scalars, product.bias, is_captured)
+    })?
 }
 
+/// Lets this thread allocate and load while any stream is captured, of which a capture otherwise
+/// becomes invalid: nothing of that is on the stream.
+fn relaxed<R>(is_captured: bool, work: impl FnOnce() -> R) -> Result<R, Refusal> {
+    let mut mode = CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED;
+    let mut exchange = || match SETTINGS.is_simulator {
+        true => 0,
+        // SAFETY: the pointer outlives the call.
+        false => unsafe { cuThreadExchangeStreamCaptureMode(&mut mode) as u32 },
+    };
+    let is_relaxed = exchange() == 0;
+    if is_captured && !is_relaxed {
+        return Err(Refusal::PassedOn("it is captured, by an old driver"));
+    }
+    let result = catch_unwind(AssertUnwindSafe(work));
+    if is_relaxed {
+        exchange();
+    }
+    Ok(result.unwrap_or_else(|panic| resume_unwind(panic)))
+}
 /// A stream that is the same for all threads.
 fn stream_of(stream: *mut c_void) -> Result<*mut c_void, Refusal> {
     /// `CU_STREAM_PER_THREAD`.
@@ -128,20 +138,6 @@ fn is_captured(stream: *mut c_void) -> bool {
     // SAFETY: the stream is the program's, and the pointer outlives the call.
     let asked = unsafe { cuStreamIsCapturing(stream.cast(), &mut status) };
     (asked as u32, status) != (0, CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE)
-}
-
-/// Allows this thread to allocate and to load while a stream is captured: nothing of that is on
-/// that stream. `None` if the driver does not.
-fn relaxed<R>(work: impl FnOnce() -> R) -> Option<R> {
-    let mut mode = CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED;
-    // SAFETY: the pointer outlives the call.
-    let mut exchange = || unsafe { cuThreadExchangeStreamCaptureMode(&mut mode) as u32 };
-    if exchange() != 0 {
-        return None;
-    }
-    let result = work();
-    exchange();
-    Some(result)
 }
 
 /// The context for a stream of the current CUDA context. The first one opens the device.
@@ -174,13 +170,7 @@ fn on_stream(stream: *mut c_void, is_captured: bool) -> Result<&'static Mutex<Ow
                     gpu
                 }
             };
-            let make = || gpu?.on_stream(stream).map_err(|error| error.to_string());
-            let own = match is_captured {
-                true => {
-                    relaxed(make).ok_or(Refusal::PassedOn("it is captured, on a new stream"))?
-                }
-                false => make(),
-            };
+            let own = gpu.and_then(|gpu| gpu.on_stream(stream).map_err(|error| error.to_string()));
             opened.streams.insert(key, own.clone());
             own
         }
@@ -284,6 +274,24 @@ impl Types {
 type Scaled<'a> = (&'a Context<'static>, &'a RowMajor, [f64; 2]);
 
 impl Own {
+    fn multiply(
+        &self,
+        product: &RowMajor,
+        scalars: [f64; 2],
+        bias: Option<*const c_void>,
+        is_captured: bool,
+    ) -> Result<&'static str, Refusal> {
+        match bias {
+            None => self.run(&[(&self.context, product, scalars)], is_captured),
+            Some(bias) => {
+                let bias = self.bias(bias, product)?;
+                let of_bias = (&self.exact, &bias, [1.0, 0.0]);
+                let then = (&self.context, product, [scalars[0], 1.0]);
+                self.run(&[of_bias, then], is_captured)
+            }
+        }
+    }
+
     /// The product that writes a bias to each row of C: of a column of ones and the bias.
     fn bias(&self, bias: *const c_void, of: &RowMajor) -> Result<RowMajor, Refusal> {
         let Shape { m, n, .. } = of.shape;
@@ -338,7 +346,8 @@ impl Own {
         }
         static TAKEN: AtomicU64 = AtomicU64::new(0);
         let number = TAKEN.fetch_add(1, Ordering::Relaxed);
-        let is_checked = SETTINGS.check > 0 && number % SETTINGS.check == 0 && !is_captured;
+        let is_checked =
+            SETTINGS.check > 0 && number.is_multiple_of(SETTINGS.check) && !is_captured;
         for (context, product, scalars) in products {
             let launch = || {
                 of_types!(product.types, launch(context, product, *scalars)).map_err(|error| {

@@ -81,20 +81,17 @@ pub fn calls_run_on_the_handles_stream() {
     for stream in [&one, &other, &one] {
         assert!(!is_passed_on(stream, SMALL, &memory));
     }
+    let set_current = |context| {
+        // SAFETY: the fake takes any number.
+        let status = unsafe { cuCtxSetCurrent(without_provenance_mut(context)) };
+        assert_eq!(status as u32, 0);
+    };
     // Another library's context, and none.
     for context in [77, 0] {
-        // SAFETY: the fake takes any number.
-        assert_eq!(
-            unsafe { cuCtxSetCurrent(without_provenance_mut(context)) } as u32,
-            0
-        );
+        set_current(context);
         assert!(is_passed_on(&one, SMALL, &memory));
     }
-    // SAFETY: as above.
-    assert_eq!(
-        unsafe { cuCtxSetCurrent(without_provenance_mut(1)) } as u32,
-        0
-    );
+    set_current(1);
     drop(entered);
     assert_eq!(counts(), [3, 2]);
 }
