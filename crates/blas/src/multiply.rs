@@ -121,6 +121,7 @@ fn relaxed<R>(is_captured: bool, work: impl FnOnce() -> R) -> Result<R, Refusal>
     }
     Ok(result.unwrap_or_else(|panic| resume_unwind(panic)))
 }
+
 /// A stream that is the same for all threads.
 fn stream_of(stream: *mut c_void) -> Result<*mut c_void, Refusal> {
     /// `CU_STREAM_PER_THREAD`.
