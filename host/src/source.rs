@@ -79,11 +79,12 @@ impl Files {
             };
             DataType::ALL.contains(&data_type)
         };
-        let mut others = std::iter::once(&b).chain(c.as_ref().filter(|c| !is_multiplied(c)));
-        if let Some(other) = others.find(|other| other.data_type != element) {
+        let other = Some(&b).filter(|b| b.data_type != element);
+        if let Some(other) = other.or(c.as_ref().filter(|c| !is_multiplied(c))) {
             return Err(FilesError::Unfit(format!(
                 "`{}` holds {element} and `{}` holds {}, but all matrices must be of one type, or C of f32 \
-                 where A and B are of bf16 or f16, and of i32 where they are of i8; save one of them again, with NumPy's `astype`.",
+                 where A and B are of bf16 or f16, and of i32 where they are of i8; save one \
+                 of them again, with NumPy's `astype`.",
                 a.path.display(),
                 other.path.display(),
                 other.data_type

@@ -381,7 +381,8 @@ fn a_and_b_of_8_bits_give_a_c_of_32() {
     assert_eq!(folder.read::<i32>("d.npy").row(8), [-197_381; 10]);
     let why = "and of i32 where they are of i8";
     folder.refuses("--a a.npy --b c.npy", 2, why);
-    folder.refuses("--a a.npy --b b.npy --c a.npy --beta 1", 2, why);
+    folder.matrix("c.npy", (9, 10), |_, _| 5i8);
+    folder.refuses("--a a.npy --b b.npy --c c.npy --beta 1", 2, why);
     folder.refuses(&format!("{asked} --dtype i32"), 2, "--dtype");
 }
 
