@@ -10,7 +10,7 @@ use crate::parts::{Part, refill};
 use crate::repository::{at_root, read};
 use crate::{
     by_opencl, divided, excerpts, figures, halves, ladder, listings, machine_code, many_ranks,
-    of_file, overviews, plots, sample, stalls, traffic,
+    moving, of_file, overviews, plots, sample, stalls, traffic,
 };
 
 /// The command that writes every generated file.
@@ -116,6 +116,11 @@ pub fn all() -> Result<Vec<Generated>, String> {
         }
     }
     all.push(page("README.md".to_string(), Origin::Sources));
+    all.push(Generated::new(
+        moving::FILE.to_string(),
+        Origin::Sources,
+        |_| moving::data(),
+    ));
     for (name, draw) in plots::ALL {
         let path = format!("{}/pictures/{name}.svg", chapters::FOLDER);
         all.push(Generated::new(path, Origin::Sources, move |_| draw()));

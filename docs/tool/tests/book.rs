@@ -61,6 +61,7 @@ fn trials() -> Result<Vec<Trial>, String> {
     }
     for (claim, check) in claims![
         every_file_is_part_of_the_book,
+        every_figure_that_moves_has_a_still_picture,
         every_cpu_rung_is_explained_in_order,
         every_kernel_has_its_chapter_in_order,
         results_are_of_one_commit_and_of_the_scripts_commands,
@@ -320,6 +321,32 @@ fn every_file_is_part_of_the_book(chapters: &[Chapter]) -> Result<(), Failed> {
         let target = format!("](pictures/{picture})");
         let is_shown = chapters.iter().any(|one| one.text.contains(&target));
         assert!(is_shown, "no chapter shows pictures/{picture}");
+    }
+    Ok(())
+}
+
+/// The scripts of `docs/moving` are those of `book.toml`, the data first, and each `moving("NAME",
+/// ..)` takes the place of a picture that a chapter shows.
+fn every_figure_that_moves_has_a_still_picture(chapters: &[Chapter]) -> Result<(), Failed> {
+    let settings = read(&at_root("docs/book.toml"))?;
+    let listed = settings.split("\"moving/").skip(1);
+    let listed: Vec<&str> = listed.filter_map(|after| after.split('"').next()).collect();
+    assert_eq!(listed[..2], ["data.js", "figure.js"]);
+    let mut sorted = listed.clone();
+    sorted.sort_unstable();
+    assert_eq!(sorted, files(&at_root("docs/moving"))?);
+    for script in &listed[2..] {
+        let text = read(&at_root(&format!("docs/moving/{script}")))?;
+        let pictures = text.split("\n    moving(\"").skip(1);
+        let pictures: Vec<&str> = pictures
+            .filter_map(|after| after.split('"').next())
+            .collect();
+        assert!(!pictures.is_empty(), "{script} takes no picture's place");
+        for picture in pictures {
+            let target = format!("](pictures/{picture}.svg)");
+            let is_shown = chapters.iter().any(|one| one.text.contains(&target));
+            assert!(is_shown, "{script}: no chapter shows {picture}");
+        }
     }
     Ok(())
 }
