@@ -10,6 +10,9 @@ pub const FOLDER: &str = "docs/src";
 /// A chapter: its title in the table of contents, its file in [`FOLDER`], and its text.
 #[derive(Clone, Debug)]
 pub struct Chapter {
+    /// Its number among the rungs, if it has one: the title is then `4. thread-coarsened`.
+    pub rung: Option<usize>,
+    /// The title without that number.
     pub title: String,
     pub file: String,
     pub text: String,
@@ -29,8 +32,11 @@ pub fn all() -> Result<Vec<Chapter>, String> {
     let summary = read(&folder().join("SUMMARY.md"))?;
     links(&summary)
         .map(|(title, file)| {
+            let numbered = title.split_once(". ");
+            let numbered = numbered.and_then(|(rung, name)| Some((rung.parse().ok()?, name)));
             Ok(Chapter {
-                title: title.to_string(),
+                rung: numbered.map(|(rung, _)| rung),
+                title: numbered.map_or(title, |(_, name)| name).to_string(),
                 file: file.to_string(),
                 text: read(&folder().join(file))?,
             })

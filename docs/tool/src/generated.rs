@@ -171,7 +171,7 @@ fn from_sources(part: Part<'_>) -> Result<Option<String>, String> {
         "many-ranks" => many_ranks::table().map(Some),
         "idea" => ladder::idea(part.arguments).map(Some),
         "steps" => overviews::steps().map(Some),
-        "ladder" => Ok(Some(overviews::ladder())),
+        "ladder" => overviews::ladder().map(Some),
         "overview" => overviews::overview().map(Some),
         "report" => overviews::report().map(Some),
         kind if listings::KINDS.contains(&kind) => Ok(None),

@@ -5,19 +5,30 @@ use gpu_kernels::KERNELS;
 use gpu_kernels::spec::Kernel;
 use host::bench::{Results, Size, markdown, preset};
 
+use crate::chapters::{self, Chapter};
 use crate::figures::MAIN_SIZE;
 use crate::ladder::of_floats;
 use crate::measured::h200;
 
-/// A row for each kernel: its name, which links to its chapter, its idea, and the unit it runs on.
-pub fn ladder() -> String {
-    let mut table = "\n| kernel | the idea | runs on |\n| --- | --- | --- |\n".to_string();
-    for kernel in KERNELS {
+/// A row for each kernel, in the order of the chapters: its number, its name, which links to its
+/// chapter, its idea, and the unit it runs on.
+///
+/// # Errors
+///
+/// A chapter cannot be read.
+pub fn ladder() -> Result<String, String> {
+    let mut table =
+        "\n| rung | kernel | the idea | runs on |\n| ---: | --- | --- | --- |\n".to_string();
+    for Chapter { rung, title, .. } in chapters::all()? {
+        let Some(kernel) = KERNELS.iter().find(|kernel| kernel.name == title) else {
+            continue;
+        };
         let (name, idea) = (kernel.name, kernel.idea);
+        let rung = rung.map(|rung| rung.to_string()).unwrap_or_default();
         let runs_on = runs_on(kernel);
-        table += &format!("| [`{name}`]({name}.md) | {idea} | {runs_on} |\n");
+        table += &format!("| {rung} | [`{name}`]({name}.md) | {idea} | {runs_on} |\n");
     }
-    table + "\n"
+    Ok(table + "\n")
 }
 
 /// The unit that multiplies, and the least compute capability of the kernel.
