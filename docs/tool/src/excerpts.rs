@@ -17,9 +17,10 @@ pub fn quote(arguments: &str) -> Result<String, String> {
         None => (arguments, None),
     };
     let text = read(&at_root(file))?;
-    let language = match file.ends_with(".toml") {
-        true => "toml",
-        false => "rust",
+    let language = match file.rsplit('.').next() {
+        Some("toml") => "toml",
+        Some("cl") => "c",
+        _ => "rust",
     };
     let code = match items {
         None => text,
