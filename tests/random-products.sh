@@ -57,8 +57,8 @@ worker() {
         options=(--kernel $(pick "${kernels[@]}") --m "$m" --n "$n" --k "$k" --seed "$RANDOM"
             --alpha "$(pick 1 1 2 -0.5 0)" --beta "$(pick 0 0 1 -1 0.5)" $(pick "" "" --transpose-a)
             $(pick "" "" --transpose-b) --padding "$(pick 0 0 8 3)" --device cuda --baseline none --runs 1 --warmup 0)
-        # i32 has whole factors alone.
-        [[ " ${options[*]} " == *" i32 "* ]] && options=("${options[@]/0.5/3}")
+        # Integers have whole factors alone.
+        [[ " ${options[*]} " =~ \ (i32|i8)\  ]] && options=("${options[@]/0.5/3}")
         status=0
         timeout --signal KILL "$limit" "$program" "${options[@]}" >"$log/$1.out" 2>&1 || status=$?
         products=$((products + 1))

@@ -22,6 +22,14 @@ impl Interface {
             Interface::CublasLt => "cublaslt",
         }
     }
+
+    /// As NVIDIA spells it.
+    pub(super) fn title(self) -> &'static str {
+        match self {
+            Interface::Cublas => "cuBLAS",
+            Interface::CublasLt => "cublasLt",
+        }
+    }
 }
 
 /// The element types, and the precision that the library may use.

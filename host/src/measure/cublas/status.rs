@@ -27,7 +27,7 @@ pub enum CublasError {
     },
     #[error("cuBLAS does not multiply {0}.")]
     NoSuchType(DataType),
-    #[error("{} has no such epilogue: leave out --baseline.", .0.name())]
+    #[error("{} has no such epilogue: leave out --baseline.", .0.title())]
     NoSuchEpilogue(Interface),
     #[error("cuBLAS does not multiply this type in these layouts: leave out --baseline.")]
     NotSupported,
