@@ -59,8 +59,8 @@ impl Ended {
 /// Checks that each part is in the text, where it may be cut into lines.
 #[track_caller]
 pub fn assert_contains(text: &str, parts: &[&str]) {
-    let words: Vec<&str> = text.split_whitespace().collect();
-    let line = words.join(" ");
+    let lines: Vec<&str> = text.lines().map(str::trim).collect();
+    let line = lines.join(" ");
     for part in parts {
         let is_there = text.contains(part) || line.contains(part);
         assert!(is_there, "no `{part}` in:\n{text}");
