@@ -28,7 +28,7 @@ pub enum Take {
 pub struct Settings {
     pub math: Math,
     pub take: Take,
-    /// Every so many products one is checked; 0 for none.
+    /// After how many products one is checked; 0 for none.
     pub check: u64,
     pub log: Option<Mutex<Box<dyn Write + Send>>>,
     /// The workspace of each stream.

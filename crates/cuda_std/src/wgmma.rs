@@ -33,8 +33,8 @@
 //! A may be in the threads' registers instead, as [`a_place`] says, from any layout in shared
 //! memory. From the multiplication to the wait, a thread must not touch these registers either.
 //!
-//! Sums of floats round as [`mma`](crate::mma) says; those of integers are exact, modulo 2^32. The instructions exist for `compute_90a` alone; compiled
-//! for another architecture, each is a `trap`.
+//! Sums of floats round as [`mma`](crate::mma) says; those of integers are exact, modulo 2^32. The
+//! instructions exist for `compute_90a` alone; compiled for another architecture, each is a `trap`.
 //!
 //! The simulator multiplies as late as it may: when a thread waits for the group. Until a wait with
 //! these very sums, for all groups that add to them, they are NaN, or integers of the same bits. What threads have written to
@@ -280,8 +280,8 @@ macro_rules! with_128 {
     };
 }
 
-/// What the template has for sums in registers of a class: the modifier of an integer of 32 bits, or
-/// the scales of A and B, which only floats have.
+/// What the template has for sums in registers of a class: the modifier of an integer of 32 bits,
+/// or the scales of A and B, which only floats have.
 #[cfg(all(cuda_device, target_feature = "compute_90a"))]
 macro_rules! of_class {
     (reg: ":e") => {
@@ -295,8 +295,8 @@ macro_rules! of_class {
     };
 }
 
-/// The instruction, with the sums as its first operands, in registers of a class. A is the text `$a`
-/// of these operands.
+/// The instruction, with the sums as its first operands, in registers of a class. A is the text
+/// `$a` of these operands.
 #[cfg(all(cuda_device, target_feature = "compute_90a"))]
 macro_rules! instruction {
     (

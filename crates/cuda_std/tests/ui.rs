@@ -1,8 +1,9 @@
 //! Kernels of all kinds compile, and code that must not is rejected, with a message at the right
 //! place.
 //!
-//! To accept a changed message: `TRYBUILD=overwrite cargo test -p stable_cuda_std --test ui -- --ignored`,
-//! then read the diff.
+//! To accept a changed message, and then read the diff:
+//!
+//!     TRYBUILD=overwrite cargo test -p stable_cuda_std --test ui -- --ignored
 
 // Here, and not among those of trybuild, which would then generate code for all that `cuda_std`
 // uses.

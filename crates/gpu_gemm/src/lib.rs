@@ -1,11 +1,11 @@
 //! Matrix products on NVIDIA GPUs with kernels written in Rust; without a GPU, the same kernels
 //! run through OpenCL or on a simulator.
 //!
-//! [`gemm`] multiplies row-major matrices of `f32`, `f64`, `i32`, [`Bf16`] or [`F16`], the last
-//! two also into a C of `f32`, and of `i8` into one of `i32`, in a device's memory: any shape, leading dimensions, alignment and
-//! transposes, with the kernel that was measured, or is predicted, to be the fastest.
-//! [`gemm_strided_batched`] computes many products of one shape, [`gemm_grouped`] those of groups
-//! of rows, each with a B of its own (a mixture of experts).
+//! [`gemm`] multiplies row-major matrices of `f32`, `f64`, `i32`, [`Bf16`] or [`F16`], the last two
+//! also into a C of `f32`, and of `i8` into one of `i32`, in a device's memory: any shape, leading
+//! dimensions, alignment and transposes, with the kernel that was measured, or is predicted, to be
+//! the fastest. [`gemm_strided_batched`] computes many products of one shape, [`gemm_grouped`]
+//! those of groups of rows, each with a B of its own (a mixture of experts).
 //!
 //! ```
 //! use gpu_gemm::{Context, Device, DeviceChoice, gemm};

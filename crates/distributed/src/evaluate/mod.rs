@@ -1,10 +1,10 @@
 //! One call's work: on each number of ranks each layout multiplies, is proven right on rank 0, and
 //! is timed.
 //!
-//! As for one machine, a result passes the gates of [`verification::verify`]: exact on integers, and within
-//! the bound of rounding, and below the alarm, on the data that was asked for. What is timed is
-//! compared with what was proven, bit for bit. A C that fits no single rank stays where it is
-//! computed: each rank says its sums, and rank 0 judges these.
+//! As for one machine, a result passes the gates of [`verification::verify`]: exact on integers,
+//! and within the bound of rounding, and below the alarm, on the data that was asked for. What is
+//! timed is compared with what was proven, bit for bit. A C that fits no single rank stays where it
+//! is computed: each rank says its sums, and rank 0 judges these.
 
 mod known;
 mod request;
