@@ -353,9 +353,12 @@ impl<T: Number + MultipliesInto<C>, C: Number> Product<T, C> {
         let does_nothing = is_empty || beta == 1 && (alpha == 0 || shape.k == 0);
         if library.lacks_tensor_cores() && !does_nothing {
             let refused = said.err().ok_or("it was not refused")?.to_string();
-            let needs =
-                "needs tensor cores of compute capability 8.0 or newer, which this device does not";
-            assert!(refused.contains(needs), "{name}: {refused}");
+            let which = match T::TYPE.bytes() {
+                1 => "9.0",
+                _ => "8.0 or newer",
+            };
+            let needs = format!("needs tensor cores of compute capability {which}, which this");
+            assert!(refused.contains(&needs), "{name}: {refused}");
             assert!(self.is_unchanged(&got), "{name}: C was written");
             return Ok(());
         }
