@@ -83,8 +83,8 @@ pub(crate) trait KMajorOnly {
     /// Registers for sums without a value.
     fn unset() -> [Self::Sum; SUMS];
 
-    /// `sums = left * right`, or `sums += left * right` if it `adds`, 32 bytes deep. `left` is a tile
-    /// or, `BY_REGISTERS`, a fragment.
+    /// `sums = left * right`, or `sums += left * right` if it `adds`, 32 bytes deep. `left` is a
+    /// tile or, `BY_REGISTERS`, a fragment.
     ///
     /// # Safety
     ///

@@ -1,10 +1,10 @@
 //! Freivalds' check: `C * V = alpha * A * (B * V) + beta * C' * V` for a V of few random columns.
 //!
 //! It takes four products of few columns instead of the one that it checks. V is of +1 and -1, and
-//! its products are compared in f64, with a bound from the sizes of the summands: an error is
-//! larger than what rounding does to sums of so many terms. A single wrong element of a C of f32 is
-//! found if it is wrong by more than about a hundredth of a typical one; in a C of bf16, whose
-//! elements are themselves rounded by that, a wrong row of 16 or more is.
+//! its products are compared in f64, with a bound from the sizes and the number of the summands. A
+//! single wrong element of a C of f32 is found if it is wrong by more than about a hundredth of a
+//! typical one; in a C of bf16, whose elements are themselves rounded by that, a wrong row of 16 or
+//! more is.
 
 use std::io::{Write, stderr};
 
@@ -37,7 +37,7 @@ pub fn checked<T: Factor, C: Factor>(
     launch()?;
     match before.after::<T, C>(context, &one, scalars) {
         Ok(None) => Ok(()),
-        // The result is there, and nobody knows better.
+        // The result is there, and was not found to be wrong.
         Err(error) => {
             let _ = writeln!(stderr(), "gemm_blas: {}", error);
             Ok(())
@@ -281,8 +281,8 @@ mod tests {
     use super::*;
     use crate::product::Asked;
 
-    /// What a check says of a product in which `wrong` changes C (of 30 rows and 40 columns) after it
-    /// was computed.
+    /// What a check says of a product in which `wrong` changes C, of 30 rows and 40 columns, after
+    /// it was computed.
     fn said<T: Factor, C: Factor>(types: Types, wrong: impl Fn(&mut [f64])) -> Option<String> {
         // SAFETY: no other test reads the environment.
         unsafe { std::env::set_var("GEMM_BLAS_DEVICE", "simulator") };

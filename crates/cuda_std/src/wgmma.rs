@@ -37,8 +37,9 @@
 //! instructions exist for `compute_90a` alone; compiled for another architecture, each is a `trap`.
 //!
 //! The simulator multiplies as late as it may: when a thread waits for the group. Until a wait with
-//! these very sums, for all groups that add to them, they are NaN, or integers of the same bits. What threads have written to
-//! shared memory is multiplied only after a [`tma::fence_shared`](crate::tma::fence_shared).
+//! these very sums, for all groups that add to them, they are NaN, or integers of the same bits.
+//! What threads have written to shared memory is multiplied only after a
+//! [`tma::fence_shared`](crate::tma::fence_shared).
 
 #[cfg(all(cuda_device, target_feature = "compute_90a"))]
 use core::arch::asm;

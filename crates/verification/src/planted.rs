@@ -4,27 +4,40 @@ use gpu_gemm::Choice;
 use gpu_gemm::gpu_kernels::gemm::Gemm;
 use gpu_gemm::gpu_kernels::spec::{Block, DataType, EntryFn, EntryPoint, Tile, Variant};
 
-/// The argument block of a kernel of f32: the CTA's product.
-pub fn gemm(block: *const u8) -> Gemm<'static, f32> {
-    // SAFETY: planted kernels multiply f32, so a launch passes this type, and its matrices outlive
-    // it.
-    unsafe {
-        let gemm = block.cast::<Gemm<'static, f32>>().read();
-        gemm.of_cta().with_c_of_cta()
+/// The argument block of a launch of a planted kernel.
+#[derive(Clone, Copy)]
+pub struct OfLaunch(*const u8);
+
+impl OfLaunch {
+    /// # Safety
+    ///
+    /// A launch of a kernel of f32 passes this block, and its matrices outlive the use of this.
+    pub unsafe fn new(block: *const u8) -> OfLaunch {
+        OfLaunch(block)
+    }
+
+    fn batch(self) -> Gemm<'static, f32> {
+        // SAFETY: a launch passes this type, and its matrices outlive it.
+        unsafe { self.0.cast::<Gemm<'static, f32>>().read() }
     }
 }
 
+/// The CTA's product.
+pub fn gemm(block: OfLaunch) -> Gemm<'static, f32> {
+    // SAFETY: a kernel calls this, in its CTA.
+    unsafe { block.batch().of_cta().with_c_of_cta() }
+}
+
 /// The index of the CTA's product in its batch.
-pub fn product(block: *const u8) -> usize {
-    // SAFETY: as above.
-    let batch = unsafe { block.cast::<Gemm<'static, f32>>().read() };
+pub fn product(block: OfLaunch) -> usize {
+    let batch = block.batch();
     let bytes = gemm(block).c.addr() - batch.c.addr();
     let stride = batch.batch_strides[2] * size_of::<f32>();
     bytes.checked_div(stride).unwrap_or(0)
 }
 
 /// Sets each element of C to `of(product, row, column)`.
-pub fn write_each(block: *const u8, of: impl Fn(&Gemm<'_, f32>, usize, usize) -> f32) {
+pub fn write_each(block: OfLaunch, of: impl Fn(&Gemm<'_, f32>, usize, usize) -> f32) {
     let gemm = gemm(block);
     for row in 0..gemm.m {
         for col in 0..gemm.n {

@@ -1,5 +1,5 @@
-//! A ring of stages with two mbarriers each, as `warp-specialized` has it: a trace of the simulator,
-//! and the picture of it, `mbarrier.svg`.
+//! A ring of stages with two mbarriers each, as `warp-specialized` has it: a trace of the
+//! simulator, and the picture of it, `mbarrier.svg`.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};

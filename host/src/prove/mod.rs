@@ -265,6 +265,8 @@ mod tests {
     macro_rules! off_by_a_bit {
         ($where:expr) => {
             planted("off", |block| {
+                // SAFETY: the block is that of a launch of this kernel.
+                let block = unsafe { planted::OfLaunch::new(block) };
                 planted::write_each(block, |gemm, row, col| {
                     let sum = planted::sum(gemm, row, col, |a, b| a * b);
                     // SAFETY: as in `write_each`.
@@ -312,6 +314,8 @@ mod tests {
         macro_rules! kernel {
             ($function:expr) => {
                 planted("function", |block| {
+                    // SAFETY: the block is that of a launch of this kernel.
+                    let block = unsafe { planted::OfLaunch::new(block) };
                     let function: fn(f32) -> f32 = $function;
                     planted::write_each(block, |gemm, row, col| {
                         function(gemm.alpha * planted::sum(gemm, row, col, |a, b| a * b))
@@ -355,6 +359,8 @@ mod tests {
     #[test]
     fn each_rung_is_proven_on_the_integers_that_suit_it_whatever_ran_before() {
         let low_precision = planted("low-precision", |block| {
+            // SAFETY: the block is that of a launch of this kernel.
+            let block = unsafe { planted::OfLaunch::new(block) };
             let cut = |element: f32| f32::from_bits(element.to_bits() & !((1 << 13) - 1));
             planted::write_each(block, |gemm, row, col| {
                 gemm.alpha * planted::sum(gemm, row, col, |a, b| cut(a) * cut(b))
@@ -374,6 +380,8 @@ mod tests {
         static WRONG: AtomicUsize = AtomicUsize::new(0);
         const BATCH: usize = 5;
         let rung = planted("wrong-in-one", |block| {
+            // SAFETY: the block is that of a launch of this kernel.
+            let block = unsafe { planted::OfLaunch::new(block) };
             let is_product = planted::product(block) == WRONG.load(Ordering::Relaxed);
             planted::write_each(block, |gemm, row, col| {
                 let is_wrong = is_product && (row, col) == (gemm.m - 1, gemm.n - 1);
@@ -434,6 +442,8 @@ mod tests {
     fn a_kernel_that_is_wrong_only_while_it_is_timed_is_refused() {
         static CALLS: AtomicUsize = AtomicUsize::new(0);
         let late = planted("late", |block| {
+            // SAFETY: the block is that of a launch of this kernel.
+            let block = unsafe { planted::OfLaunch::new(block) };
             let is_proven = CALLS.fetch_add(1, Ordering::Relaxed) < GATES;
             planted::write_each(block, |gemm, row, col| match is_proven {
                 true => gemm.alpha * planted::sum(gemm, row, col, |a, b| a * b),

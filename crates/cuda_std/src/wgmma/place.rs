@@ -10,8 +10,8 @@ pub(crate) struct Tile {
 
 #[cfg(not(cuda_device))]
 impl Tile {
-    /// Where two bytes of a row of A (a column of B) are in shared memory: the elements at `2 * half`
-    /// and after it, in bytes along K. Only elements of two bytes are transposed.
+    /// Where two bytes of a row of A (a column of B) are in shared memory: those at `2 * half` and
+    /// after it, in bytes along K. Only elements of two bytes are transposed.
     pub fn place(self, row: u32, half: u32) -> usize {
         let field = |first: u32| (self.descriptor >> first & 0x3FFF) as u32 * 16;
         let offset = if self.is_transposed {

@@ -182,6 +182,8 @@ mod tests {
     macro_rules! planted {
         (|$a:ident, $c:ident, $ldc:ident| $body:expr) => {
             |block| {
+                // SAFETY: the block is that of a launch of this kernel.
+                let block = unsafe { planted::OfLaunch::new(block) };
                 let gemm = planted::gemm(block);
                 let ($a, $c, $ldc) = (gemm.a, gemm.c, gemm.ldc);
                 let shape = (gemm.m, gemm.n, gemm.k);
@@ -232,7 +234,11 @@ mod tests {
         let device = simulator();
         let [naive, pitched] =
             [&naive::KERNEL, &pitched::KERNEL].map(|kernel| Choice::even(&kernel.variants[0]));
-        let zeros = planted::kernel(|block| planted::write_each(block, |_, _, _| 0.0));
+        let zeros = planted::kernel(|block| {
+            // SAFETY: the block is that of a launch of this kernel.
+            let block = unsafe { planted::OfLaunch::new(block) };
+            planted::write_each(block, |_, _, _| 0.0)
+        });
         let mut resident = Resident::new(&device, &problem);
         for choice in [zeros, naive, pitched, pitched, naive] {
             let alone = run_by(&device, choice, &problem, &|| ()).unwrap().c;

@@ -241,6 +241,8 @@ mod tests {
     fn the_device_that_fails_is_named() {
         // The second device has 3 of the 5 rows.
         const FAILS_ON_THREE_ROWS: EntryFn = |block| {
+            // SAFETY: the block is that of a launch of this kernel.
+            let block = unsafe { planted::OfLaunch::new(block) };
             let Gemm { m, a, .. } = planted::gemm(block);
             assert!(m != 3, "three rows, {} elements", a.len());
         };
