@@ -6,7 +6,7 @@
 //! [`NpyFile::read`], after that, allocates memory.
 
 use std::fs::{self, File};
-use std::io::{self, BufReader, ErrorKind, Read, Seek, Write};
+use std::io::{self, BufReader, BufWriter, ErrorKind, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 
 use gpu_gemm::ElementType;
@@ -204,18 +204,14 @@ pub fn write_as<T: Number>(
     matrix: &Matrix<T>,
     out: &mut dyn Write,
 ) -> io::Result<()> {
+    let mut out = BufWriter::with_capacity(1 << 20, out); // rows may be short
     out.write_all(&header::of_array(&descriptor::of(T::TYPE), shape))?;
-    let bytes = |element: &T| {
-        element
-            .bits()
-            .to_le_bytes()
-            .into_iter()
-            .take(size_of::<T>())
-    };
-    (0..matrix.rows()).try_for_each(|row| {
-        let row: Vec<u8> = matrix.row(row).iter().flat_map(bytes).collect();
-        out.write_all(&row)
-    })
+    for row in 0..matrix.rows() {
+        for element in matrix.row(row) {
+            out.write_all(&element.bits().to_le_bytes()[..size_of::<T>()])?;
+        }
+    }
+    out.flush()
 }
 
 /// The next `count` elements.

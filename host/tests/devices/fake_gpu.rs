@@ -25,8 +25,14 @@ use crate::fake::{Line, Ran, again, host, is_loaded, spans};
 use crate::{guest, several, trials};
 
 /// What the programs run.
-const KERNELS: [&str; 9] = [
+const KERNELS: [&str; 15] = [
+    "async_pipeline_16x128_nn",
+    "async_pipeline_32x32_odd",
+    "bias_relu_async_pipeline_64x64_nn",
+    "bias_relu_fix_up",
     "few_rows_1",
+    "few_rows_4x64",
+    "fix_up",
     "naive",
     "pad",
     "pitched",
@@ -61,7 +67,6 @@ pub fn trials(prepares: bool) -> Vec<Trial> {
         what_is_wrong_only_while_it_is_timed_has_no_times,
         a_write_into_a_while_it_is_timed_is_an_error,
         a_time_that_no_gpu_can_reach_is_refused,
-        a_large_product_is_compared_with_one_that_the_gpu_computed_in_f64,
         out_of_memory_at_any_allocation_reports_sizes,
         a_crash_a_refused_launch_and_a_failing_cublas_are_told_apart,
         a_driver_that_is_of_no_use_says_why,
@@ -76,6 +81,7 @@ pub fn trials(prepares: bool) -> Vec<Trial> {
     ];
     // Large matrices take seconds.
     let exhaustive = trials!["exhaustive::":
+        a_large_product_is_compared_with_one_that_the_gpu_computed_in_f64,
         a_large_product_of_two_devices_is_compared_and_none_with_a_wrong_reference,
     ];
     let exhaustive = exhaustive.into_iter();

@@ -1,5 +1,5 @@
-//! The results of kernels and of the library, on the simulator, on the GPU and with OpenCL. It is
-//! one program, since another would compile the host's functions for all element types again.
+//! The results of kernels and of the library, on the simulator, on the GPU and with OpenCL, and the
+//! PTX of the kernels. It is one program: while a test compiles, on one core, others run.
 
 mod barriers;
 mod copies;
@@ -13,6 +13,7 @@ mod library;
 mod npy;
 mod parameters;
 mod problem;
+mod ptx;
 mod reads;
 mod yardsticks;
 
@@ -20,7 +21,9 @@ use std::process::ExitCode;
 
 fn main() -> ExitCode {
     reads::trespass();
+    // The longest test is the first: it compiles one of each kernel, on one core.
     let of_modules = [
+        ptx::trials,
         library::trials,
         divisions::trials,
         reads::trials,

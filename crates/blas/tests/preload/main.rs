@@ -46,11 +46,16 @@ fn main() -> ExitCode {
         on_gpu::captures_take_what_has_run_before,
     ];
     let is_ignored = compiled::why_absent().is_some();
+    let arguments = Arguments::from_args();
+    if !is_ignored && arguments.filter.is_none() && !arguments.list {
+        // Together they take less time. One that does not compile fails in its test.
+        let _ = compiled::module_for(90).and_then(|module| module.prepare(&on_gpu::KERNELS));
+    }
     trials.extend(
         gpu.into_iter()
             .map(|trial| trial.with_ignored_flag(is_ignored)),
     );
-    libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
+    libtest_mimic::run(&arguments, trials).exit_code()
 }
 
 /// The names under which the fake cuBLAS is preloaded and opened.

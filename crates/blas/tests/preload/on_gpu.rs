@@ -13,6 +13,9 @@ use gpu_gemm::cust::sys::{
 
 use crate::{HANDLE, Handle, again, built, call, calls_of_cublas, counts, is_child};
 
+/// The kernels that the tests here launch.
+pub const KERNELS: [&str; 3] = ["async_pipeline_16x128_nn", "few_rows_4x64", "fix_up"];
+
 /// Runs a test with a fake driver, and returns its log.
 fn again_on_gpu(test: &str, settings: &[(&str, &str)]) -> Vec<String> {
     let folder = built::folder("../../host/tests/devices/library");

@@ -3,7 +3,6 @@
 
 use std::collections::BTreeSet;
 use std::path::Path;
-use std::process::ExitCode;
 use std::sync::OnceLock;
 
 use device_kernels::probe::Probe;
@@ -14,11 +13,11 @@ use gpu_gemm::gpu_kernels::epilogue::{Bias, Compiled, GeluTanh, Then};
 use gpu_gemm::gpu_kernels::spec::{Grid, Variant};
 use gpu_gemm::gpu_kernels::{self, variants};
 use host::listing::{self, Line, Place};
-use libtest_mimic::{Arguments, Failed, Trial};
+use libtest_mimic::{Failed, Trial};
 use nvvm::{NvvmArch, Toolkit, ptxas};
 use tests::built::{Built, LADDER, PROBES, built};
 
-fn main() -> ExitCode {
+pub fn trials() -> Vec<Trial> {
     let no_libnvvm = cuda_builder::why_no_libnvvm();
     if let Some(reason) = &no_libnvvm {
         println!("nothing is compiled here: {reason}");
@@ -30,38 +29,40 @@ fn main() -> ExitCode {
     }
     let mut trials = Vec::new();
     let mut quick = |name: &str, test: fn() -> Result<(), Failed>| {
+        let name = format!("ptx::{name}");
         trials.push(Trial::test(name, test).with_ignored_flag(!can_compile));
     };
     // The library's kernels, compiled as it does. The exhaustive tier compiles all of them.
-    quick("one_of_each_kernel::have_the_instructions", || {
-        have_instructions(&library()?)
-    });
-    quick("one_of_each_kernel::name_the_lines_of_the_source", || {
-        name_lines(&library()?)
-    });
+    quick(
+        "one_of_each_kernel::has_the_instructions_and_names_its_lines",
+        || {
+            let ladder = library()?;
+            have_instructions(&ladder)?;
+            name_lines(&ladder)
+        },
+    );
     quick("probes::have_the_instructions", || {
         probes_have_instructions(&HOPPER_PROBES)
     });
     // The first claims compile the others' PTX: they run first, so that no thread waits.
     for (claim, kernels, check) in CLAIMS {
         for built in built().filter(|built| built.kernels == kernels && can_compile) {
-            let name = format!("{kernels}::{}::{claim}", built.arch);
+            let name = format!("ptx::{kernels}::{}::{claim}", built.arch);
             trials.push(tests::exhaustive(name, move || check(&built)));
         }
     }
-    // ptxas takes minutes for all kernels.
+    // ptxas takes minutes for all kernels, on one core for each architecture.
     if can_assemble {
         for built in built() {
             let (claim, check): (_, Check) = match built.kernels {
                 LADDER => ("ptxas_keeps_each_kernel_in_registers", assembles_alone),
                 _ => ("ptxas_accepts_it", assembles),
             };
-            let name = format!("{}::{}::{claim}", built.kernels, built.arch);
+            let name = format!("ptx::{}::{}::{claim}", built.kernels, built.arch);
             trials.push(tests::exhaustive(name, move || check(&built)));
         }
     }
-    // ptxas uses one core.
-    libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
+    trials
 }
 
 type Check = fn(&Built) -> Result<(), Failed>;
