@@ -24,6 +24,7 @@
 pub mod cpu;
 pub mod data;
 pub mod epilogue;
+#[cfg(not(test))] // tests compile what they call
 #[doc(hidden)]
 pub mod instances;
 pub mod parallel;

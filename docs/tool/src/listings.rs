@@ -52,29 +52,43 @@ pub fn counted() -> impl Iterator<Item = &'static Variant> {
     kernels.into_iter().flatten().flat_map(of_floats)
 }
 
-/// A file that the compilers make of the ladder for one architecture: its IR, PTX or OpenCL C, of
-/// the kernels that are shown or counted. All take twice as long and more.
+/// A file that the compilers make of the kernels that are shown: their IR, PTX or OpenCL C. All
+/// kernels take twice as long and more.
 ///
 /// # Errors
 ///
-/// The ladder does not compile, or there is no such file.
-pub fn compiled(file: &str) -> Result<String, String> {
-    static FOLDER: LazyLock<Result<&Path, String>> = LazyLock::new(|| {
-        let out = Path::new(env!("OUT_DIR"));
-        let kernels = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../gpu-kernels");
+/// They do not compile, or there is no such file.
+fn compiled(file: &str) -> Result<String, String> {
+    static FOLDER: LazyLock<Result<PathBuf, String>> = LazyLock::new(|| {
         let chapters = chapters::all()?;
-        let built = CudaBuilder::new(kernels)
-            .arch(NvvmArch::Compute90)
-            .only(shown(&chapters).chain(counted().map(|one| one.entry.name)))
-            .copy_to(out.join("kernels.ptx"))
-            .opencl_to(out.join("opencl"))
-            .emit_llvm_ir(true)
-            .debug(DebugInfo::LineTables)
-            .panic_messages(false) // as in the library
-            .build_now(out);
-        built.map(|_| out).map_err(|error| error.to_string())
+        build("shown", shown(&chapters))
     });
     read(&FOLDER.clone()?.join(file))
+}
+
+/// The PTX of the kernels whose machine code is counted.
+///
+/// # Errors
+///
+/// They do not compile.
+pub fn counted_ptx() -> Result<String, String> {
+    let folder = build("counted", counted().map(|one| one.entry.name))?;
+    read(&folder.join("kernels.ptx"))
+}
+
+fn build<'a>(folder: &str, entries: impl Iterator<Item = &'a str>) -> Result<PathBuf, String> {
+    let out = Path::new(env!("OUT_DIR")).join(folder);
+    std::fs::create_dir_all(&out).map_err(|error| format!("{}: {error}", out.display()))?;
+    let built = CudaBuilder::new(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../gpu-kernels"))
+        .arch(NvvmArch::Compute90)
+        .only(entries)
+        .copy_to(out.join("kernels.ptx"))
+        .opencl_to(out.join("opencl"))
+        .emit_llvm_ir(true)
+        .debug(DebugInfo::LineTables)
+        .panic_messages(false) // as in the library
+        .build_now(&out);
+    built.map(|_| out).map_err(|error| error.to_string())
 }
 
 /// Makes a part of a compiled kernel's lines, as a code block. `None` for a part of another

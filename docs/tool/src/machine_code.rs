@@ -12,7 +12,7 @@ use nvvm::{NvvmArch, nvdisasm, ptxas};
 
 use crate::figures;
 use crate::ladder::{of_floats, on_cuda_cores};
-use crate::listings::{compiled, counted, tools};
+use crate::listings::{counted, counted_ptx, tools};
 use crate::parts::unbroken;
 use crate::repository::{at_root, read};
 
@@ -34,7 +34,7 @@ pub fn count() -> Result<Option<String>, String> {
     let Some((toolkit, nvdisasm)) = tools() else {
         return Ok(None);
     };
-    let ptx = compiled("kernels.ptx")?;
+    let ptx = counted_ptx()?;
     let mut counts = Vec::new();
     for variant in counted() {
         let entry = variant.entry.name;
