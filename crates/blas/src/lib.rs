@@ -15,10 +15,12 @@
 //! | `multiply` | contexts by stream, captures, launches |
 //! | `check` | Freivalds' check of a result |
 //! | `real` | cuBLAS's functions |
+//! | `lookup` | `dlsym`, by which some programs look for them |
 //! | `settings`, `log` | the environment, and what was called |
 
 mod check;
 mod log;
+mod lookup;
 mod lt;
 mod multiply;
 mod product;

@@ -4,7 +4,7 @@ use std::ffi::{CStr, c_int, c_void};
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
-use crate::Refusal;
+use crate::{Refusal, lookup};
 
 /// A function of cuBLAS or cublasLt.
 pub struct Real {
@@ -39,7 +39,7 @@ impl Real {
         let name = CStr::from_bytes_with_nul(self.name.as_bytes()).ok()?;
         let is_real = |address: &*mut c_void| !address.is_null() && address.addr() != own;
         // SAFETY: the name ends with a 0. `RTLD_NEXT` is what comes after this library.
-        let next = Some(unsafe { libc::dlsym(libc::RTLD_NEXT, name.as_ptr()) }).filter(is_real);
+        let next = Some(unsafe { lookup::symbol(libc::RTLD_NEXT, name.as_ptr()) }).filter(is_real);
         let found = next.or_else(|| {
             LIBRARIES.iter().find_map(|library| {
                 // SAFETY: as above. The library is there already, and stays.
@@ -48,7 +48,7 @@ impl Real {
                     let library = libc::dlopen(library.as_ptr(), flags);
                     match library.is_null() {
                         true => return None,
-                        false => libc::dlsym(library, name.as_ptr()),
+                        false => lookup::symbol(library, name.as_ptr()),
                     }
                 };
                 Some(address).filter(is_real)

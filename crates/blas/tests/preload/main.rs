@@ -9,7 +9,7 @@ mod on_gpu;
 use std::ffi::{CString, c_int, c_void};
 use std::path::PathBuf;
 use std::process::{Command, ExitCode};
-use std::ptr::null;
+use std::ptr::{null, null_mut};
 use std::sync::LazyLock;
 use std::{env, fs};
 
@@ -693,6 +693,18 @@ fn a_cublas_that_was_opened_by_name_is_found() {
     assert!(!fake.is_null());
     let case = Case::new([0, 0], [21, 34, 13], [2.0, 3.0], 1);
     case.is_right::<f32, f32, f32>("cublasSgemm_v2");
+    // So is this library, where a program looks for a function of the other.
+    // SAFETY: the names end with a 0.
+    let in_fake = |name: &std::ffi::CStr| unsafe { libc::dlsym(fake, name.as_ptr()) };
+    assert_eq!(in_fake(c"cublasSgemm_v2"), symbol("cublasSgemm_v2"));
+    assert_ne!(in_fake(c"cublasGetStream_v2"), null_mut());
+    assert_ne!(in_fake(c"fake_calls"), null_mut());
+    // The fake has no such function, and the loader finds none after this program.
+    assert_eq!(in_fake(c"cublasSgemm_v2_64"), null_mut());
+    let next = c"cublasSgemm_v2".as_ptr();
+    // SAFETY: as above.
+    let next = unsafe { libc::dlsym(libc::RTLD_NEXT, next) };
+    assert_eq!(next, symbol("cublasSgemm_v2"));
     // It is passed on.
     let status = call!("cublasSgemm_v2"; &HANDLE => *const Handle, 0 => c_int, 0 => c_int,
         0 => c_int, 0 => c_int, 0 => c_int, null() => *const f32, null() => *const f32, 1 => c_int,
