@@ -4,8 +4,9 @@
 //! libNVVM compiles each kernel for itself as long as they share nothing: if there is no other
 //! function, and no variable but arrays in shared memory of one kernel each, and dynamic shared
 //! memory, which is declared only. In its PTX only numbers then depend on the kernels before: those
-//! of labels, source files and names of inlined functions. Where there is anything else, the answer
-//! is `None`, and the module is compiled as a whole.
+//! of labels, source files and names of inlined functions. Kernels that stay apart may share
+//! functions and constants, too: each has a copy of what it reaches. Where there is anything else,
+//! the answer is `None`, and the module is compiled as a whole.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt::Write;
@@ -20,8 +21,8 @@ pub(crate) struct Part<'a> {
 /// What will become of the PTX of single kernels.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Will {
-    /// Each kernel stays a module, with its own copy of an array in shared memory that others use,
-    /// too: a launch has one kernel.
+    /// Each kernel stays a module, with its own copy of functions, constants and arrays in shared
+    /// memory that others use, too: a launch has one kernel.
     StayApart,
     /// It becomes one module again.
     BeJoined,
@@ -37,7 +38,8 @@ pub(crate) struct Module<'a> {
     /// Names and lines, in the order of the text.
     variables: Vec<(&'a str, &'a str)>,
     declarations: Vec<(&'a str, &'a str)>,
-    kernels: Vec<(&'a str, &'a str)>,
+    /// Kernels and others.
+    functions: Vec<(&'a str, &'a str)>,
     /// The lines of metadata after their `=`; those with numbers for names are at their numbers.
     named: Vec<(&'a str, &'a str)>,
     nodes: Vec<&'a str>,
@@ -45,6 +47,12 @@ pub(crate) struct Module<'a> {
 
 /// The list of what the kernels are and how they are launched, of which each gets its own lines.
 const ANNOTATIONS: &str = "nvvm.annotations";
+
+/// Variables that no kernel writes.
+const CONSTANTS: [&str; 2] = [
+    " = internal addrspace(1) constant ",
+    " = internal addrspace(4) constant ",
+];
 
 /// Metadata that is the same for each kernel.
 const OF_ALL: [&str; 3] = ["nvvmir.version", "llvm.dbg.cu", "llvm.module.flags"];
@@ -64,7 +72,7 @@ impl<'a> Module<'a> {
                 "" => {}
                 "target" => module.target.push(item),
                 "declare" => module.declarations.push((first_name(item)?, item)),
-                "define" => module.kernels.push((first_name(item)?, item)),
+                "define" => module.functions.push((first_name(item)?, item)),
                 first if first.starts_with('@') => {
                     module.variables.push((first_name(item)?, item));
                 }
@@ -86,20 +94,41 @@ impl<'a> Module<'a> {
     pub(crate) fn parts(&self, will: Will) -> Option<Vec<Part<'a>>> {
         let mut annotations = self.annotations()?;
         let variables: BTreeMap<_, _> = self.variables.iter().copied().collect();
+        let (kernels, others): (Vec<_>, Vec<_>) = self
+            .functions
+            .iter()
+            .copied()
+            .partition(|(name, _)| annotations.contains_key(name));
+        let is_internal = |(_, body): &(_, &str)| body.starts_with("define internal ");
+        if !others.is_empty() && (will != Will::StayApart || !others.iter().all(is_internal)) {
+            return None;
+        }
+        let others: BTreeMap<_, _> = others.into_iter().collect();
         let mut owned = BTreeSet::new();
         let mut parts = Vec::new();
-        for (kernel, body) in &self.kernels {
-            let mut used = BTreeSet::new();
+        for (kernel, body) in kernels {
+            let mut used = BTreeSet::from([kernel]);
             let owned_before = owned.len();
-            for name in names(body)?.into_iter().filter(|name| name != kernel) {
-                let is_new = used.insert(name);
+            let mut reached = names(body)?;
+            while let Some(name) = reached.pop() {
+                if !used.insert(name) {
+                    continue;
+                }
+                if let Some(body) = others.get(name) {
+                    reached.extend(names(body)?);
+                }
                 let Some(line) = variables.get(name) else {
                     continue;
                 };
                 let is_declared = line.contains(" = external ");
                 let is_array = line.contains(" = internal addrspace(3) ");
+                let is_constant = CONSTANTS.iter().any(|kind| line.contains(kind));
+                if is_constant && will == Will::StayApart {
+                    reached.extend(names(line)?);
+                    continue;
+                }
                 let is_own = is_array && (owned.insert(name) || will == Will::StayApart);
-                if is_new && !is_declared && !is_own {
+                if !is_declared && !is_own {
                     return None;
                 }
             }
@@ -109,7 +138,7 @@ impl<'a> Module<'a> {
                 return None;
             }
             let annotations = annotations.remove(kernel)?;
-            parts.push(self.part(kernel, body, &used, &annotations)?);
+            parts.push(self.part(kernel, &used, &annotations)?);
         }
         annotations.is_empty().then_some(parts)
     }
@@ -135,7 +164,6 @@ impl<'a> Module<'a> {
     fn part(
         &self,
         kernel: &'a str,
-        body: &str,
         used: &BTreeSet<&str>,
         annotations: &[usize],
     ) -> Option<Part<'a>> {
@@ -146,7 +174,9 @@ impl<'a> Module<'a> {
             new: vec![None; self.nodes.len()],
             old: Vec::new(),
         };
-        numbers.copy(body, &mut ir)?;
+        for (_, body) in self.functions.iter().filter(is_used) {
+            numbers.copy(body, &mut ir)?;
+        }
         let declarations = self.declarations.iter().filter(is_used);
         ir.extend(declarations.clone().map(|(_, line)| *line));
         let annotations: Vec<String> = annotations.iter().map(|node| format!("!{node}")).collect();

@@ -48,6 +48,11 @@ fn play_build_script(crate_folder: &Path) -> ExitCode {
         Ok(cfg) => builder.cfg(cfg),
         Err(_) => builder,
     };
+    let builder = match is_set("APART") {
+        true => builder
+            .kernels_to(Path::new(&env::var("OUT_DIR").expect("cargo sets it")).join("apart")),
+        false => builder,
+    };
     // As `fn main() -> Result<..>` does.
     match builder.build() {
         Ok(_) => ExitCode::SUCCESS,
@@ -102,6 +107,7 @@ fn run_tests() -> ExitCode {
         a_changed_kernel_replaces_the_old_one,
         kernels_are_compiled_apart_if_they_share_nothing_and_together_otherwise,
         only_the_changed_kernel_is_compiled,
+        a_kernels_file_has_what_it_reaches,
         a_crate_without_kernels_is_an_error,
         a_type_error_is_shown_exactly_once,
         a_broken_manifest_is_shown_in_cargos_words,
@@ -1227,6 +1233,57 @@ fn are_compiled_apart(cases: usize) -> Result<(), Failed> {
     for (source, name, arch, lines, expected) in all.into_iter().take(cases) {
         let is_apart = is_compiled_apart(source, name, arch, lines)?;
         assert_eq!(is_apart, expected, "{name} {arch} {lines}");
+    }
+    Ok(())
+}
+
+/// Files of kernels have what each reaches: functions, also by pointers in constants, and copies of
+/// what several use; but all kernels, if they share memory that they can write.
+fn a_kernels_file_has_what_it_reaches() -> Result<(), Failed> {
+    const SHARED: &str = r#"
+#[inline(never)]
+fn twice(x: u32) -> u32 { x.wrapping_mul(2) }
+
+#[inline(never)]
+fn half(x: u32) -> u32 { twice(x) / 4 }
+
+static TABLE: [fn(u32) -> u32; 2] = [twice, half];
+static COUNT: core::sync::atomic::AtomicU32 = core::sync::atomic::AtomicU32::new(0);
+
+#[kernel]
+pub unsafe fn by_table(y: *mut u32) { *y = TABLE[(*y & 1) as usize](*y); }
+
+#[kernel]
+pub unsafe fn doubled(y: *mut u32) { *y = twice(*y); }
+
+#[kernel]
+pub unsafe fn alone(y: *mut u32) { *y = 1; }
+"#;
+    let kernels = with_cuda_std(SHARED)?;
+    kernels.build(&[("APART", "1")])?;
+    let count = |name: &str, text: &str| -> Result<usize, Failed> {
+        Ok(kernels
+            .read(&format!("out/apart/{name}.ptx"))?
+            .matches(text)
+            .count())
+    };
+    for (name, reaches) in [
+        ("by_table", [true, true, true]),
+        ("doubled", [true, false, false]),
+        ("alone", [false, false, false]),
+    ] {
+        assert_eq!(count(name, ".entry ")?, 1, "{name}");
+        for (text, is_reached) in ["5twice", "4half", ".global "].into_iter().zip(reaches) {
+            assert_eq!(count(name, text)? > 0, is_reached, "{text} in {name}");
+        }
+    }
+    kernels.add(
+        "#[kernel]\npub unsafe fn counted(y: *mut u32) {\n    \
+         *y = COUNT.fetch_add(1, core::sync::atomic::Ordering::Relaxed);\n}\n",
+    )?;
+    kernels.build(&[("APART", "1")])?;
+    for name in ["by_table", "doubled", "alone", "counted"] {
+        assert_eq!(count(name, ".entry ")?, 4, "{name}");
     }
     Ok(())
 }
