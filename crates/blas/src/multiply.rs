@@ -52,11 +52,12 @@ pub struct Own {
 // SAFETY: the stream is a number for the driver, which may be called from any thread.
 unsafe impl Send for Own {}
 
-/// Those that have been opened, by the CUDA context and the stream. What failed is not tried again.
+/// Those that have been opened, by the CUDA context, the stream and its thread. What failed is not
+/// tried again.
 #[derive(Default)]
 struct Opened {
     gpus: HashMap<usize, Result<&'static Gpu, String>>,
-    streams: HashMap<(usize, usize), Result<&'static Mutex<Own>, String>>,
+    streams: HashMap<(usize, usize, u64), Result<&'static Mutex<Own>, String>>,
 }
 
 static OPENED: LazyLock<Mutex<Opened>> = LazyLock::new(Mutex::default);
@@ -72,7 +73,7 @@ pub fn multiply(product: &Product, call: &log::Call) -> Result<&'static str, Ref
     // What is too small is passed on before cuBLAS is asked.
     row_major.is_taken(&SETTINGS)?;
     let stream = match product.origin {
-        Origin::Stream(stream) => stream_of(stream)?,
+        Origin::Stream(stream) => stream,
         Origin::Handle(handle) => {
             // SAFETY: the program calls cuBLAS with it.
             let settings = unsafe { settings_of(handle)? };
@@ -86,7 +87,7 @@ pub fn multiply(product: &Product, call: &log::Call) -> Result<&'static str, Ref
                 (asked, _) => asked,
             };
             row_major.is_taken(&SETTINGS)?;
-            stream_of(settings.stream)?
+            settings.stream
         }
     };
     let scalars = product.scalars.map(|scalar| match row_major.types {
@@ -122,13 +123,17 @@ fn relaxed<R>(is_captured: bool, work: impl FnOnce() -> R) -> Result<R, Refusal>
     Ok(result.unwrap_or_else(|panic| resume_unwind(panic)))
 }
 
-/// A stream that is the same for all threads.
-fn stream_of(stream: *mut c_void) -> Result<*mut c_void, Refusal> {
+/// The number of this thread, from 1 on, if the stream's handle is for another stream in each.
+fn thread_of(stream: *mut c_void) -> u64 {
     /// `CU_STREAM_PER_THREAD`.
     const PER_THREAD: usize = 2;
+    static THREADS: AtomicU64 = AtomicU64::new(1);
+    thread_local! {
+        static NUMBER: u64 = THREADS.fetch_add(1, Ordering::Relaxed);
+    }
     match stream.addr() {
-        PER_THREAD => Err(Refusal::PassedOn("it is on a stream of each thread")),
-        _ => Ok(stream),
+        PER_THREAD => NUMBER.with(|number| *number),
+        _ => 0,
     }
 }
 
@@ -152,7 +157,7 @@ fn on_stream(stream: *mut c_void, is_captured: bool) -> Result<&'static Mutex<Ow
         }
     }
     let mut opened = locked(&OPENED);
-    let key = (current.addr(), stream.addr());
+    let key = (current.addr(), stream.addr(), thread_of(stream));
     let known = opened.streams.get(&key).cloned();
     let own = match known {
         Some(own) => own,

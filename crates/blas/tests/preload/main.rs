@@ -43,6 +43,7 @@ fn main() -> ExitCode {
     ];
     let gpu = trials![
         on_gpu::calls_run_on_the_handles_stream,
+        on_gpu::each_thread_has_its_stream,
         on_gpu::captures_take_what_has_run_before,
     ];
     let is_ignored = compiled::why_absent().is_some();
@@ -592,15 +593,6 @@ fn what_is_not_multiplied_is_passed_on_as_it_came() {
         pointers[index] = null();
         passes_on(&HANDLE, right, pointers);
     }
-    // A stream of each thread.
-    passes_on(
-        &Handle {
-            stream: 2,
-            ..HANDLE
-        },
-        right,
-        all,
-    );
     if env::var("GEMM_BLAS_TAKE").as_deref() == Ok("none") {
         passes_on(&HANDLE, right, all);
         // Pedantic.

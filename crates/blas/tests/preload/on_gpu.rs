@@ -34,11 +34,12 @@ fn again_on_gpu(test: &str, settings: &[(&str, &str)]) -> Vec<String> {
 }
 
 /// Multiplies matrices of this shape, and says whether the call was passed on.
-fn is_passed_on(stream: &Stream, [m, n, k]: [c_int; 3], memory: &DeviceBuffer<f32>) -> bool {
-    let handle = Handle {
-        stream: stream.as_inner().addr(),
-        ..HANDLE
-    };
+fn is_passed_on(stream: &Stream, shape: [c_int; 3], memory: &DeviceBuffer<f32>) -> bool {
+    is_passed_on_by(stream.as_inner().addr(), shape, memory)
+}
+
+fn is_passed_on_by(stream: usize, [m, n, k]: [c_int; 3], memory: &DeviceBuffer<f32>) -> bool {
+    let handle = Handle { stream, ..HANDLE };
     let start = memory.as_device_ptr().as_raw() as *mut c_void;
     let scalars = [1.0_f32, 0.0];
     let status = call!("cublasSgemm_v2"; &handle => *const Handle, 0 => c_int, 0 => c_int,
@@ -97,6 +98,31 @@ pub fn calls_run_on_the_handles_stream() {
     set_current(1);
     drop(entered);
     assert_eq!(counts(), [3, 2]);
+}
+
+/// `CU_STREAM_PER_THREAD` is another stream in each thread, with a workspace of its own.
+pub fn each_thread_has_its_stream() {
+    if !is_child() {
+        let settings = [("GEMM_BLAS_WORKSPACE", "3")];
+        let log = again_on_gpu("on_gpu::each_thread_has_its_stream", &settings);
+        assert_eq!(streams(&log), ["2"; 3], "{log:?}");
+        let is_workspace = |line: &&String| line.ends_with(" bytes=3145728");
+        assert_eq!(log.iter().filter(is_workspace).count(), 2, "{log:?}");
+        return;
+    }
+    let device = CudaDevice::open(0).unwrap();
+    let _entered = device.enter().unwrap();
+    let memory = DeviceBuffer::from_slice(&vec![0.0_f32; 64 * 64]).unwrap();
+    let multiplies = || assert!(!is_passed_on_by(2, SMALL, &memory));
+    multiplies();
+    std::thread::scope(|scope| {
+        let other = scope.spawn(|| {
+            let _entered = device.enter().unwrap();
+            multiplies();
+        });
+        other.join().unwrap();
+    });
+    multiplies();
 }
 
 pub fn captures_take_what_has_run_before() {
