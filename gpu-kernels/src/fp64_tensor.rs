@@ -1,8 +1,8 @@
 //! Tensor cores for f64 (DMMA): a warp multiplies 16 x 8 x 8 elements with one instruction.
 //!
-//! Over `async-pipeline`:
-//! - a warp, not a thread, multiplies: `mma::m16n8k8_f64`, with fragments in the registers of its
-//!   32 lanes. No two lanes of a warp read the same element of a tile;
+//! Over `tensor-core`:
+//! - `mma::m16n8k8_f64` takes elements of 64 bits, which `ldmatrix` cannot load: lanes read them one
+//!   by one, and no two lanes of a warp read the same element of a tile;
 //! - A is copied K-major, as stored, since lanes read single elements: nothing is transposed;
 //! - in shared memory elements of a tile are swizzled in pieces of 4 (32 bytes), so that the 8
 //!   rows of a fragment that a warp reads at once are in different banks without padding: three
@@ -223,7 +223,7 @@ fn bytes_in_bounds(start: usize, end: usize) -> u32 {
 
 kernel! {
     name: "fp64-tensor",
-    idea: "tensor cores in double precision: one instruction of a warp multiplies 16 x 8 x 8",
+    idea: "tensor cores in double precision: as exact as an FMA, at twice the speed of the CUDA cores",
     variants: [
         "fp64-tensor" = fn fp64_tensor(gemm: f64)
             block(THREADS, 1) tile(BM, BN, BK)

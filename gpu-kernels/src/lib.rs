@@ -77,8 +77,8 @@ ladder! {
 
     unpublished:
     few_rows,
-    fp64_tensor,
     tensor_core,
+    fp64_tensor,
     warpgroup,
     warp_specialized,
     persistent,

@@ -1,15 +1,15 @@
-//! Tensor cores for short elements: bf16 and f16 (`tensor_core_half.rs`), and here f32 rounded to
-//! tf32, with about half of the precision at several times the speed.
+//! Tensor cores for short elements: bf16 and f16 (`tensor_core_half.rs`, to be read first), and
+//! here f32 rounded to tf32, with about half of the precision at more than twice the speed.
 //!
-//! Over `fp64-tensor`:
+//! Over bf16:
 //! - `mma::m16n8k8_tf32` multiplies elements of 11 bits exactly, and adds the products in f32 with
-//!   truncation. So this kernel is less accurate than those before it, has its own error bound
-//!   (docs/src/proven.md), and runs only if `--math tf32` allows it;
+//!   truncation. So this kernel is less accurate than those in f32 before it, has its own error
+//!   bound (docs/src/error-analysis.md), and runs only if `--math tf32` allows it;
 //! - elements are rounded to tf32, to nearest, after they are read from shared memory
 //!   (`mma::round_to_tf32`). Otherwise the instruction truncates them: twice the error, all in one
 //!   direction;
-//! - fragments of A are loaded by `ldmatrix`: one instruction fills the four registers that eight
-//!   reads by lanes would fill, 16 bytes a row.
+//! - `ldmatrix` does not transpose elements of 32 bits. It loads fragments of A, whose rows run
+//!   along K; lanes read those of B element by element.
 //!
 //! Global-memory reads: M*N*K * (1/BM + 1/BN)
 //! Shared-memory reads: M*N*K * (1/WM + 1/WN); 3 * 4 * BK * (BM + BN) bytes a CTA
@@ -237,7 +237,7 @@ macro_rules! table {
     )*) => {
         kernel! {
             name: "tensor-core",
-            idea: "tensor cores for tf32, bf16 and f16: more than twice the speed",
+            idea: "tensor cores: a warp multiplies 16 x 16 by 16 x 8 elements of bf16 or f16 at once",
             epilogue: any,
             variants: [
                 "tensor-core" = fn tensor_core(gemm: f32)

@@ -1,11 +1,11 @@
-//! The variants of `tensor-core` for elements of 16 bits: operands of any layout, and stream-K.
+//! Tensor cores for bf16 and f16, with sums in f32: operands of any layout, and stream-K.
 //!
-//! Over tf32 (`tensor_core.rs`), with bf16 or f16 and sums in f32:
-//! - an element is half as long, and products are exact. Only C is rounded;
-//! - `ldmatrix` can transpose elements of 16 bits on the way to registers. So A and B may be
-//!   K-major or MN-major, and neither is copied if its rows begin at multiples of 16 bytes;
-//! - fragments of B are loaded by `ldmatrix` too, two at a time: the 16 x 16 elements that it
-//!   reads are one fragment of A or two of B;
+//! Over `async-pipeline`:
+//! - a warp, not a thread, multiplies: one instruction takes fragments of 16 x 16 elements of A and
+//!   16 x 8 of B from the registers of its 32 lanes. Products are exact. Only C is rounded;
+//! - `ldmatrix` loads a fragment of A, or two of B, with one instruction, and can transpose them on
+//!   the way to registers. So A and B may be K-major or MN-major, and neither is copied if its rows
+//!   begin at multiples of 16 bytes;
 //! - CTAs divide the k-iterations (`stream_k.rs`), so a small C occupies the GPU as well.
 //!
 //! Global-memory reads: M*N*K * (1/BM + 1/BN)
