@@ -51,12 +51,19 @@ pub struct Split<'a> {
 
 /// The threads of a CTA of [`split_rows`], which splits a row.
 pub const ROW_THREADS: usize = 256;
-/// The threads of a CTA of [`split_columns`] along x and along y, and the columns that it splits.
-pub const COLUMNS: usize = 32;
+/// The columns that a CTA of [`split_columns`] splits, its threads along x: 32 bytes of a row, which
+/// memory reads at a time. More columns would be fewer CTAs, each of which goes through all of k.
+pub const COLUMNS: usize = 8;
+/// Its threads along y.
+pub const COLUMN_THREADS: usize = 128;
 /// Elements of a column in shared memory at a time, and from a row to the next there: one more
-/// than a row has, so that a column covers all banks.
-const CHUNK: usize = 256;
+/// than a row has, so that a column covers half of the banks.
+const CHUNK: usize = 1024;
 const STRIDE: usize = COLUMNS + 1;
+/// Reads of a thread in flight.
+const READS: usize = CHUNK / COLUMN_THREADS;
+/// The warps that write a column, of 32 pairs at a time.
+const WARPS: usize = COLUMN_THREADS / 32;
 
 /// The scale of the elements of a row or a column.
 #[derive(Clone, Copy)]
@@ -180,7 +187,7 @@ pub unsafe fn split_rows(split: Split<'_>) {
 /// [`split_rows`] of the transpose: `source` has `depth` rows, `leading` elements apart, and its
 /// columns become the rows of `target`.
 ///
-/// A launch has a CTA of `COLUMNS x COLUMNS` threads for each `COLUMNS` columns.
+/// A launch has a CTA of `COLUMNS x COLUMN_THREADS` threads for each `COLUMNS` columns.
 ///
 /// # Safety
 ///
@@ -188,10 +195,10 @@ pub unsafe fn split_rows(split: Split<'_>) {
 #[cfg(any(not(cuda_device), feature = "entry-points"))]
 #[kernel]
 pub unsafe fn split_columns(split: Split<'_>) {
-    launch_bounds::<{ (COLUMNS * COLUMNS) as u32 }, 1>();
+    launch_bounds::<{ (COLUMNS * COLUMN_THREADS) as u32 }, 1>();
     let (source, leading) = (global::read_only(split.source), split.leading);
     let (rows, depth, target_depth) = (split.rows, split.depth, split.target_depth);
-    let maxima = shared_array![u32; COLUMNS * STRIDE];
+    let maxima = shared_array![u32; COLUMN_THREADS * STRIDE]; // (COLUMN_THREADS, COLUMNS)
     let staged = shared_array![f32; CHUNK * STRIDE]; // (CHUNK, COLUMNS)
     let (x, y) = (
         thread::thread_idx_x() as usize,
@@ -208,36 +215,42 @@ pub unsafe fn split_columns(split: Split<'_>) {
     let mut largest = 0;
     let mut k = y;
     while k < depth {
-        // Four loads in flight.
-        for i in 0..4 {
-            largest = largest.max(finite_magnitude(element(k + i * COLUMNS)));
+        for i in 0..READS {
+            largest = largest.max(finite_magnitude(element(k + i * COLUMN_THREADS)));
         }
-        k += 4 * COLUMNS;
+        k += CHUNK;
     }
     *maxima.add(y * STRIDE + x) = largest;
     thread::sync_threads(); // the maxima are stored
-                            // From here on a warp has a column.
-    let largest = *maxima.add(x * STRIDE + y);
+
+    // From here on `WARPS` warps have a column.
+    let (warp, lane) = ((y * COLUMNS + x) / 32, x + y * COLUMNS % 32);
+    let (in_group, part) = (warp / WARPS, warp % WARPS);
+    let mut largest = 0;
+    for i in 0..COLUMN_THREADS / 32 {
+        largest = largest.max(*maxima.add((lane + 32 * i) * STRIDE + in_group));
+    }
     let scale = Scale::of(warp::warp_reduce(u32::MAX, largest, WarpReductionOp::Max));
-    let column = first + y;
-    if x == 0 && column < rows {
+    let column = first + in_group;
+    if part == 0 && lane == 0 && column < rows {
         *split.scales.add(column) = scale.down;
     }
     let mut k0 = 0;
     while k0 < target_depth {
-        for i in 0..CHUNK / COLUMNS {
-            let in_chunk = y + i * COLUMNS;
+        for i in 0..READS {
+            let in_chunk = y + i * COLUMN_THREADS;
             *staged.add(in_chunk * STRIDE + x) = element(k0 + in_chunk);
         }
         thread::sync_threads(); // the chunk is complete
-        for i in 0..CHUNK / COLUMNS / 2 {
-            let in_chunk = 2 * (x + i * COLUMNS);
+        for i in 0..CHUNK / 64 / WARPS {
+            let in_chunk = 2 * (lane + 32 * (part + i * WARPS));
             if column < rows && k0 + in_chunk < target_depth {
                 let hi = split
                     .target
                     .add(column * target_depth + (k0 + in_chunk) / 2);
                 let lo = hi.add(target_depth / 2);
-                let elements = [0, 1].map(|next| *staged.add((in_chunk + next) * STRIDE + y));
+                let elements =
+                    [0, 1].map(|next| *staged.add((in_chunk + next) * STRIDE + in_group));
                 write_pair(hi, lo, elements, scale);
             }
         }

@@ -5,7 +5,9 @@ use std::sync::atomic::{AtomicPtr, Ordering::Relaxed};
 
 use cuda_std::simulator::{Launch, Report, ThreadOrder};
 use gpu_gemm::F16;
-use gpu_gemm::gpu_kernels::split::{COLUMNS, ROW_THREADS, Split, split_columns, split_rows};
+use gpu_gemm::gpu_kernels::split::{
+    COLUMN_THREADS, COLUMNS, ROW_THREADS, Split, split_columns, split_rows,
+};
 use gpu_gemm::gpu_kernels::transpose::{BLOCK_X, BLOCK_Y, Matrices, TILE, pad, transpose};
 use libtest_mimic::Trial;
 
@@ -120,7 +122,7 @@ fn without_either_barrier_a_block_that_copies_several_tiles_is_wrong() {
 }
 
 /// The rows to split, and their depth: more than a chunk, and no multiple of any tile.
-const SPLIT: (usize, usize) = (35, 301);
+const SPLIT: (usize, usize) = (35, 1301);
 const SPLIT_DEPTH: usize = SPLIT.1.next_multiple_of(64);
 
 /// Elements of all magnitudes, and special values, as rows along K.
@@ -158,7 +160,10 @@ fn split(
         false => (Launch::new(rows as u32, ROW_THREADS as u32), depth),
         true => {
             let ctas = rows.div_ceil(COLUMNS) as u32;
-            (Launch::new(ctas, (COLUMNS as u32, COLUMNS as u32)), rows)
+            (
+                Launch::new(ctas, (COLUMNS as u32, COLUMN_THREADS as u32)),
+                rows,
+            )
         }
     };
     // With extra elements after them, which must stay unchanged.
@@ -243,8 +248,11 @@ fn halves_and_scales_give_each_element_to_2_to_the_minus_23() {
 /// The scale is that of the row's largest element, whichever thread reads it, in any order.
 fn the_largest_element_of_a_row_counts_wherever_it_stands() {
     for (kernel, is_transposed) in SPLITS {
-        // Every thread reads four elements at a time.
-        let at_a_time = 4 * if is_transposed { COLUMNS } else { ROW_THREADS };
+        // Threads read four or eight elements at a time.
+        let at_a_time = match is_transposed {
+            true => 8 * COLUMN_THREADS,
+            false => 4 * ROW_THREADS,
+        };
         let depth = 2 * at_a_time + at_a_time / 2;
         let places: Vec<usize> = (0..depth).step_by(31).chain([depth - 1]).collect();
         let mut elements = vec![1.0; places.len() * depth];

@@ -66,7 +66,7 @@ const SPLIT_LAUNCH: f64 = 3.2e-6;
 const SPLIT_ITERATION: f64 = 1.13e-6;
 /// Seconds in which a CTA of `split_columns` splits one element of each of its columns. It is a
 /// chain of latencies: two CTAs on an SM take no longer.
-const OF_COLUMNS: f64 = 18.8e-9;
+const OF_COLUMNS: f64 = 4.7e-9;
 const COLUMN_CTAS: usize = 2;
 /// The same of a CTA of `split_rows`, which has one row.
 const OF_ROW: f64 = 2.4e-9;

@@ -83,7 +83,7 @@ impl OperandCopy {
             true => (
                 split::SPLIT_COLUMNS,
                 rows.div_ceil(split::COLUMNS),
-                (split::COLUMNS, split::COLUMNS),
+                (split::COLUMNS, split::COLUMN_THREADS),
                 self.source.0,
             ),
         };
