@@ -351,13 +351,14 @@ pub(crate) use data_type;
 
 /// The table of a kernel of 16 bits, as a product: variants, times four layouts of A and B, times
 /// bf16 and f16, each with a C of its own type and of f32. It passes each row to the macro that
-/// writes the table: for `"persistent-64x64" persistent_64x64 (1, 32);` sixteen, such as
+/// writes the table: for `"persistent-64x64" persistent_64x64 (1, 32);` sixteen, such as the one
+/// below. Rows in `and { .. }` follow as they are.
 ///
 /// ```ignore
 /// ("persistent-64x64-nt") persistent_64x64_nt_bf16_f32 (bf16 -> f32) Bf16 f32 KMajor KMajor (1, 32);
 /// ```
 macro_rules! each_of_16_bits {
-    ($table:ident! { $($name:literal $entry:ident $of:tt;)* }) => {
+    ($table:ident! { $($name:literal $entry:ident $of:tt;)* } $(and { $($more:tt)* })?) => {
         pastey::paste! {
             $table! {$(
                 ($name) [<$entry _bf16>] (bf16) Bf16 Bf16 KMajor MnMajor $of;
@@ -376,7 +377,7 @@ macro_rules! each_of_16_bits {
                 (concat!($name, "-tt")) [<$entry _tt_f16>] (f16) F16 F16 MnMajor KMajor $of;
                 (concat!($name, "-tt")) [<$entry _tt_bf16_f32>] (bf16 -> f32) Bf16 f32 MnMajor KMajor $of;
                 (concat!($name, "-tt")) [<$entry _tt_f16_f32>] (f16 -> f32) F16 f32 MnMajor KMajor $of;
-            )*}
+            )* $($($more)*)?}
         }
     };
 }

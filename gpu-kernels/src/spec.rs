@@ -135,6 +135,8 @@ pub struct Variant {
     pub rounding: Rounding,
     /// Its speed, if it is ever worth choosing.
     pub rate: Option<Rate>,
+    /// Whether it is there to be read and measured only: `auto` never takes it.
+    pub is_lesson: bool,
 }
 
 impl Variant {
@@ -189,6 +191,7 @@ impl Variant {
                 _ => Rounding::Nearest,
             },
             rate: None,
+            is_lesson: false,
         };
         match data_type.inputs.bytes() {
             2 => plain.with_sums_in_f32(),
@@ -542,15 +545,20 @@ pub enum Grid {
     /// As many CTAs along x as fit the GPU at once, or fewer if there are fewer tiles: each takes
     /// one tile after the other.
     Persistent,
+    /// A CTA for each tile, along x.
+    MappedTiles,
     /// `G` CTAs along x, each of which takes a tile in each of `W` waves and then a part of the
     /// remaining tiles, for any `G` and `W`: see `stream_k.rs`.
     PersistentStreamK,
 }
 
 impl Grid {
-    /// Whether a CTA computes one tile after the other, loaded by the copy engine.
-    pub const fn is_persistent(self) -> bool {
-        matches!(self, Grid::Persistent | Grid::PersistentStreamK)
+    /// Whether the copy engine loads tiles; a CTA takes one after the other while there are more.
+    pub const fn is_mapped(self) -> bool {
+        matches!(
+            self,
+            Grid::Persistent | Grid::MappedTiles | Grid::PersistentStreamK
+        )
     }
 
     /// Whether CTAs may compute parts of tiles; `fix_up` adds their sums.

@@ -66,8 +66,16 @@ impl<const CONSUMERS: usize, const SUMS: usize> Cta<CONSUMERS, SUMS> {
     pub const BYTES: usize = Self::STAGES * Self::STAGE_BYTES + CONSUMERS * 2 * BOX_BYTES;
 }
 
-/// The CTA of this rung: two consumers, with 128 sums a thread.
-type ThisCta = Cta<2, 128>;
+/// The steps from `warpgroup` to this rung: `docs/src/hopper-steps.md` numbers and measures them. A
+/// variant has the steps up to its own. Step 3 is a producer and one consumer, step 4 the second
+/// consumer. From here on consumers have registers of the producer.
+const REGISTERS: u8 = 5;
+/// One thread of a consumer releases a stage, and not each.
+const ONE_ARRIVAL: u8 = 6;
+/// The copy engine stores C.
+const BOXES: u8 = 7;
+/// A consumer waits for the next tiles before it waits for its products.
+const ALL: u8 = 8;
 
 /// A warpgroup's position in the ring: the stage, and the parity of its phase.
 #[derive(Clone, Copy)]
@@ -100,25 +108,35 @@ impl Ring {
 
 /// The body. The barriers are in shared memory.
 #[inline(always)]
-unsafe fn multiply<T: Half, C: Output, A: Tiles, B: Tiles>(
+unsafe fn multiply<
+    T: Half,
+    C: Output,
+    A: Tiles,
+    B: Tiles,
+    const CONSUMERS: usize,
+    const STEP: u8,
+>(
     gemm: MappedGemm<'_, C::Bits, f32, impl Epilogue>,
     full: *mut Mbarrier,  // (STAGES)
     empty: *mut Mbarrier, // (STAGES)
 ) {
     let (warpgroup, thread) = (warpgroup(), thread::thread_idx_x() as usize % WARPGROUP);
-    let stages = Stages::<2, 128>::new(full, empty);
+    let stages = StagesOf::<CONSUMERS, 128, STEP>::new(full, empty);
     thread::sync_threads(); // the barriers may be used
     grid_dependency::wait(); // for kernels that write A, B and C
-    let (rows, cols) = (gemm.m.div_ceil(ThisCta::BM), gemm.n.div_ceil(ThisCta::BN));
+    let rows = gemm.m.div_ceil(Cta::<CONSUMERS, 128>::BM);
+    let cols = gemm.n.div_ceil(Cta::<CONSUMERS, 128>::BN);
     let iterations = gemm.depth().div_ceil(BK);
     let mut tile = thread::block_idx_x() as usize;
     let ctas = thread::grid_dim_x() as usize;
     if warpgroup == 0 {
-        wgmma::decrease_registers::<24>();
+        if STEP >= REGISTERS {
+            wgmma::decrease_registers::<24>();
+        }
         if thread == 0 {
             let mut at = Ring::PRODUCER;
             while tile < gemm.products() * rows * cols {
-                let corner = Stages::<2, 128>::corner(raster::place(tile, rows, cols));
+                let corner = Stages::<CONSUMERS, 128>::corner(raster::place(tile, rows, cols));
                 stages.load::<_, A, B>(&gemm, corner, (0, iterations), &mut at);
                 tile += ctas;
             }
@@ -126,16 +144,20 @@ unsafe fn multiply<T: Half, C: Output, A: Tiles, B: Tiles>(
         return;
     }
 
-    wgmma::increase_registers::<240>();
+    if STEP >= REGISTERS {
+        wgmma::increase_registers::<240>();
+    }
     let consumer = warpgroup - 1;
     let mut at = Ring::CONSUMER;
     while tile < gemm.products() * rows * cols {
         let sums = stages.products::<T, A, B>(iterations, consumer, thread, &mut at);
-        let corner = Stages::<2, 128>::corner(raster::place(tile, rows, cols));
+        let corner = Stages::<CONSUMERS, 128>::corner(raster::place(tile, rows, cols));
         stages.store::<C, false>(&gemm, &sums, corner, consumer, thread);
         tile += ctas;
     }
-    tma::wait_group_read::<0>(); // the boxes must be read before the CTA ends
+    if STEP >= BOXES {
+        tma::wait_group_read::<0>(); // the boxes must be read before the CTA ends
+    }
 }
 
 /// The first element of a tile of C.
@@ -147,14 +169,17 @@ pub(crate) struct Corner {
     pub col: usize,
 }
 
-/// The ring buffer of a CTA, and its barriers.
-pub(crate) struct Stages<const CONSUMERS: usize, const SUMS: usize> {
+/// The ring buffer of a CTA, and its barriers, with all steps.
+pub(crate) type Stages<const CONSUMERS: usize, const SUMS: usize> = StagesOf<CONSUMERS, SUMS, ALL>;
+
+/// The same with the steps up to one.
+pub(crate) struct StagesOf<const CONSUMERS: usize, const SUMS: usize, const STEP: u8> {
     ring: *mut u8, // (STAGES, A_BYTES + B_BYTES), and (CONSUMERS, 2, 64, 128 bytes) of C
     full: *mut Mbarrier, // (STAGES)
     empty: *mut Mbarrier, // (STAGES)
 }
 
-impl<const CONSUMERS: usize, const SUMS: usize> Stages<CONSUMERS, SUMS>
+impl<const CONSUMERS: usize, const SUMS: usize, const STEP: u8> StagesOf<CONSUMERS, SUMS, STEP>
 where
     [f32; SUMS]: Sums,
 {
@@ -163,6 +188,8 @@ where
     const STAGES: usize = Cta::<CONSUMERS, SUMS>::STAGES;
     const STAGE_BYTES: usize = Cta::<CONSUMERS, SUMS>::STAGE_BYTES;
     const A_BYTES: usize = Cta::<CONSUMERS, SUMS>::A_BYTES;
+    /// The threads of a consumer that say that it has read a stage.
+    const RELEASING: usize = if STEP >= ONE_ARRIVAL { 1 } else { WARPGROUP };
 
     /// The first thread initialises the barriers.
     #[inline(always)]
@@ -170,12 +197,12 @@ where
         if thread::thread_idx_x() == 0 {
             for stage in 0..Self::STAGES {
                 mbarrier::init(full.add(stage), 1);
-                mbarrier::init(empty.add(stage), CONSUMERS as u32); // one arrival from each consumer
+                mbarrier::init(empty.add(stage), (CONSUMERS * Self::RELEASING) as u32);
             }
             mbarrier::fence_init();
         }
         let ring = shared::dynamic_shared_mem_aligned::<u8, 1024>();
-        Stages { ring, full, empty }
+        Self { ring, full, empty }
     }
 
     /// The first element of the tile at `place`.
@@ -248,7 +275,7 @@ where
             wgmma::commit();
             let stage = at.stage;
             at.advance(Self::STAGES);
-            if iteration + 1 < iterations {
+            if STEP >= ALL && iteration + 1 < iterations {
                 mbarrier::wait(self.full.add(at.stage), at.parity); // the next tiles have landed
             }
             if CONSUMERS > 1 {
@@ -257,14 +284,17 @@ where
             } else {
                 sums.wait::<1>(); // the previous tiles have been read, these are in flight
             }
-            if thread == 0 && (CONSUMERS > 1 || iteration > 0) {
+            if thread < Self::RELEASING && (CONSUMERS > 1 || iteration > 0) {
                 mbarrier::arrive(self.empty.add(before));
             }
             before = stage;
+            if STEP < ALL && iteration + 1 < iterations {
+                mbarrier::wait(self.full.add(at.stage), at.parity);
+            }
         }
         if CONSUMERS == 1 {
             sums.wait::<0>(); // the last tiles have been read
-            if thread == 0 && iterations > 0 {
+            if thread < Self::RELEASING && iterations > 0 {
                 mbarrier::arrive(self.empty.add(before));
             }
         }
@@ -297,7 +327,7 @@ where
         thread: usize,
     ) {
         let (row, col) = (corner.row + consumer * WM, corner.col);
-        if gemm.stores_boxes(col + Self::BN) {
+        if STEP >= BOXES && gemm.stores_boxes(col + Self::BN) {
             let boxes = self.ring.add(Self::STAGES * Self::STAGE_BYTES);
             let boxes = boxes.add(consumer * 2 * BOX_BYTES);
             let of_c = gemm.c_of(corner.product);
@@ -550,10 +580,11 @@ unsafe fn store_pairs<C: Output, const SUMS: usize>(
     }
 }
 
-/// Rows of the table.
+/// Rows of the table, by the number of consumers, the step, and how CTAs are laid over C.
 macro_rules! table {
     ($(
-        $name:tt $entry:ident ($($types:tt)+) $input:ident $output:ident $a:ident $b:ident ();
+        $name:tt $entry:ident ($($types:tt)+) $input:ident $output:ident $a:ident $b:ident
+        ($consumers:literal, $step:literal, $grid:ident);
     )*) => {
         kernel! {
             name: "warp-specialized",
@@ -561,22 +592,37 @@ macro_rules! table {
             epilogue: any,
             variants: [$(
                 $name = fn $entry(gemm: $($types)+; mapped)
-                    block(ThisCta::THREADS, 1)
-                    tile(ThisCta::BM, ThisCta::BN, BK)
+                    block(Cta::<$consumers, 128>::THREADS, 1)
+                    tile(Cta::<$consumers, 128>::BM, Cta::<$consumers, 128>::BN, BK)
                     shared(
-                        full: [Mbarrier; ThisCta::STAGES],
-                        empty: [Mbarrier; ThisCta::STAGES],
+                        full: [Mbarrier; Cta::<$consumers, 128>::STAGES],
+                        empty: [Mbarrier; Cta::<$consumers, 128>::STAGES],
                     )
                     launch_bounds(1)
                     {
-                        staging: Staging::Ring { bytes: ThisCta::BYTES as u32 },
+                        grid: Grid::$grid,
+                        staging: Staging::Ring { bytes: Cta::<$consumers, 128>::BYTES as u32 },
                         a: layout!($a),
                         b: layout!($b),
+                        is_lesson: $step < ALL || matches!(Grid::$grid, Grid::MappedTiles),
                     }
-                    => multiply::<$input, $output, $a, $b>(gemm, full, empty);
+                    => multiply::<$input, $output, $a, $b, $consumers, $step>(gemm, full, empty);
             )*],
         }
     };
 }
 
-each_of_16_bits!(table! { "warp-specialized" warp_specialized (); });
+each_of_16_bits!(table! { "warp-specialized" warp_specialized (2, 8, Persistent); } and {
+    ("warp-specialized-step3") warp_specialized_step3 (bf16) Bf16 Bf16 KMajor MnMajor
+        (1, 3, Persistent);
+    ("warp-specialized-step4") warp_specialized_step4 (bf16) Bf16 Bf16 KMajor MnMajor
+        (2, 4, Persistent);
+    ("warp-specialized-step5") warp_specialized_step5 (bf16) Bf16 Bf16 KMajor MnMajor
+        (2, 5, Persistent);
+    ("warp-specialized-step6") warp_specialized_step6 (bf16) Bf16 Bf16 KMajor MnMajor
+        (2, 6, Persistent);
+    ("warp-specialized-step7") warp_specialized_step7 (bf16) Bf16 Bf16 KMajor MnMajor
+        (2, 7, Persistent);
+    ("warp-specialized-tiles") warp_specialized_tiles (bf16) Bf16 Bf16 KMajor MnMajor
+        (2, 8, MappedTiles);
+});

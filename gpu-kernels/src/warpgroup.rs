@@ -47,16 +47,15 @@ pub(crate) const WM: usize = 64;
 pub(crate) const BK: usize = 64;
 /// The columns of a box of 16 bits: 128 bytes, which a swizzle spreads over all banks.
 pub(crate) const BOX: usize = 64;
-/// The block tile is BM x BN x 64.
+/// The block tile is BM x BN x 64, and a thread has `BM * BN / 128` sums.
 const BM: usize = WM;
-const BN: usize = 256;
-/// A thread's sums.
-const SUMS: usize = BM * BN / WARPGROUP;
 /// Tiles of A, and of B, in shared memory: one is multiplied while the other is loaded.
 const STAGES: usize = 2;
 /// Bytes of a tile of A, and of a stage: a tile of A and one of B.
 const A_BYTES: usize = BM * BK * 2;
-const STAGE_BYTES: usize = A_BYTES + BN * BK * 2;
+const fn stage_bytes(bn: usize) -> usize {
+    A_BYTES + bn * BK * 2
+}
 
 /// The layout of a K-major or MN-major operand.
 macro_rules! layout {
@@ -71,11 +70,14 @@ pub(crate) use layout;
 
 /// The body. The barriers are in shared memory.
 #[inline(always)]
-unsafe fn multiply<T: Half, A: Tiles, B: Tiles>(
+unsafe fn multiply<T: Half, A: Tiles, B: Tiles, const BN: usize, const SUMS: usize>(
     gemm: MappedGemm<'_>,
     full: *mut Mbarrier, // (STAGES)
-) {
+) where
+    [f32; SUMS]: Sums,
+{
     const { assert!(STAGES >= 2, "one is multiplied, one arrives") }
+    const { assert!(SUMS * WARPGROUP == BM * BN, "all sums have a thread") }
     let ring = shared::dynamic_shared_mem_aligned::<u8, 1024>();
     let thread = thread::thread_idx_x() as usize;
     if thread == 0 {
@@ -99,8 +101,8 @@ unsafe fn multiply<T: Half, A: Tiles, B: Tiles>(
         let load = |number: usize, iteration: usize| {
             if thread == 0 && iteration < iterations {
                 let full = full.add(number % STAGES);
-                mbarrier::arrive_expect_tx(full, STAGE_BYTES as u32);
-                let a_tile = ring.add(number % STAGES * STAGE_BYTES); // (BM, BK)
+                mbarrier::arrive_expect_tx(full, stage_bytes(BN) as u32);
+                let a_tile = ring.add(number % STAGES * stage_bytes(BN)); // (BM, BK)
                 let b_tile = a_tile.add(A_BYTES); // (BN, BK)
                 let k = (iteration * BK) as u32;
                 A::load(a_tile, of_a, row as u32, k, BM / BOX, full);
@@ -113,7 +115,7 @@ unsafe fn multiply<T: Half, A: Tiles, B: Tiles>(
             load(number + 1, iteration + 1);
             // The tiles have landed: a stage's phases alternate between 0 and 1.
             mbarrier::wait(full.add(number % STAGES), (number / STAGES % 2) as u32);
-            let a_tile = ring.add(number % STAGES * STAGE_BYTES);
+            let a_tile = ring.add(number % STAGES * stage_bytes(BN));
             let (a, b) = (A::descriptor(a_tile), B::descriptor(a_tile.add(A_BYTES)));
             wgmma::fence(); // the sums may be used
             for step in 0..(BK / 16) as u32 {
@@ -204,32 +206,37 @@ impl Tiles for MnMajor {
     }
 }
 
-/// Rows of the table.
+/// Rows of the table, by the columns of the block tile and the CTAs that an SM holds.
 macro_rules! table {
-    ($($name:literal $entry:ident $type:ident $element:ident $a:ident $b:ident;)*) => {
+    ($(
+        $name:literal $entry:ident $type:ident $element:ident $a:ident $b:ident
+        ($bn:literal, $ctas:literal);
+    )*) => {
         kernel! {
             name: "warpgroup",
             idea: "one instruction of 128 threads multiplies tiles that TMA brings, on Hopper",
             variants: [$(
                 $name = fn $entry(gemm: $type; mapped)
-                    block(WARPGROUP, 1) tile(BM, BN, BK)
+                    block(WARPGROUP, 1) tile(BM, $bn, BK)
                     shared(full: [Mbarrier; STAGES])
-                    launch_bounds(2)
+                    launch_bounds($ctas)
                     {
-                        staging: Staging::Ring { bytes: (STAGES * STAGE_BYTES) as u32 },
+                        staging: Staging::Ring { bytes: (STAGES * stage_bytes($bn)) as u32 },
+                        is_lesson: true,
                         a: layout!($a),
                         b: layout!($b),
                     }
-                    => multiply::<$element, $a, $b>(gemm, full);
+                    => multiply::<$element, $a, $b, $bn, { BM * $bn / WARPGROUP }>(gemm, full);
             )*],
         }
     };
 }
 
 table! {
-    "warpgroup" warpgroup_bf16 bf16 Bf16 KMajor MnMajor;
-    "warpgroup-nt" warpgroup_nt_bf16 bf16 Bf16 KMajor KMajor;
-    "warpgroup-nt" warpgroup_nt_f16 f16 F16 KMajor KMajor;
-    "warpgroup-tn" warpgroup_tn_bf16 bf16 Bf16 MnMajor MnMajor;
-    "warpgroup-tt" warpgroup_tt_bf16 bf16 Bf16 MnMajor KMajor;
+    "warpgroup" warpgroup_bf16 bf16 Bf16 KMajor MnMajor (256, 2);
+    "warpgroup-nt" warpgroup_nt_bf16 bf16 Bf16 KMajor KMajor (256, 2);
+    "warpgroup-nt" warpgroup_nt_f16 f16 F16 KMajor KMajor (256, 2);
+    "warpgroup-tn" warpgroup_tn_bf16 bf16 Bf16 MnMajor MnMajor (256, 2);
+    "warpgroup-tt" warpgroup_tt_bf16 bf16 Bf16 MnMajor KMajor (256, 2);
+    "warpgroup-64x64" warpgroup_64x64_bf16 bf16 Bf16 KMajor MnMajor (64, 6);
 }

@@ -77,7 +77,11 @@ pub fn on_simulator(
 /// B, and both types; square stream-K tiles have the same code as those twice as wide. A C of f32
 /// changes only how C is stored: one variant of each grid has it. Warps whose tensor cores
 /// multiply 16 bits have a variant for each layout and type; four of the sixteen cover each once.
+/// Steps that are there to be read are represented by the kernel to which they lead.
 pub fn is_representative(variant: &Variant) -> bool {
+    if variant.is_lesson && !is_first(variant, |other| other.types == variant.types) {
+        return false;
+    }
     let (inputs, c) = (variant.types.a, variant.types.c);
     let of_16_bits = inputs.bytes() == 2;
     let is_first = match variant.a.major {

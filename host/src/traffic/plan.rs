@@ -94,7 +94,7 @@ impl Partials {
             partials.tiles += usize::from(segment.from == 0);
             partials.segments += 1;
             // Persistent kernels store full tiles of partial sums.
-            let written = match panel.variant().grid.is_persistent() {
+            let written = match panel.variant().grid.is_mapped() {
                 true => tile.m as usize,
                 false => rows,
             };

@@ -65,7 +65,7 @@ fn every_barrier_and_wait_is_needed<T: Number>(variant: &'static Variant) -> Res
     let k_iterations = match variant.grid {
         Grid::StreamK => 38,
         // As many as the ring has stages, and one more.
-        Grid::Persistent | Grid::PersistentStreamK => {
+        grid if grid.is_mapped() => {
             1 + variant.ring_bytes() as usize / (element_bytes * (m + n) * k)
         }
         _ => 3,
@@ -149,7 +149,7 @@ fn look_at<T: Number>(
         sites.all.insert((what, site));
         if caught {
             sites.needed.insert((what, site));
-        } else if !(variant.grid.is_stream_k() || variant.grid.is_persistent()) {
+        } else if !(variant.grid.is_stream_k() || variant.grid.is_mapped()) {
             return Err(format!("{shape}: nothing changes without the {what:?} at {site}").into());
         }
     }

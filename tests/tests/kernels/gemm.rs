@@ -129,7 +129,7 @@ fn kernel_trials<T: Number>(variant: &'static Variant) -> Vec<Trial> {
     for case in claims![takes_more_rows_than_a_grid_has_blocks] {
         add(Tier::Exhaustive, Backend::Gpu, case);
     }
-    if variant.grid.is_persistent() && variant.takes_batches() {
+    if variant.grid.is_mapped() && variant.takes_batches() {
         for case in claims![multiplies_a_batch_in_one_launch] {
             add(quick_if_it_represents, Backend::Simulator, case);
             add(Tier::Quick, Backend::Gpu, case);
@@ -137,7 +137,7 @@ fn kernel_trials<T: Number>(variant: &'static Variant) -> Vec<Trial> {
     }
     for case in claims![takes_sides_that_16_bits_cannot_count] {
         // On the simulator, which is slow, one variant.
-        if is_first_of_code(variant) && !variant.grid.is_persistent() && represents_others {
+        if is_first_of_code(variant) && !variant.grid.is_mapped() && represents_others {
             add(Tier::Exhaustive, Backend::Simulator, case);
         }
         add(Tier::Exhaustive, Backend::Gpu, case);
@@ -315,7 +315,7 @@ impl Bench<'_> {
     /// Whether a run takes a good part of a second: warpgroups in the simulator.
     fn takes_a_while(&self) -> bool {
         let choice = self.rung.choice();
-        let is_mapped = choice.is_some_and(|choice| choice.variant.grid.is_persistent());
+        let is_mapped = choice.is_some_and(|choice| choice.variant.grid.is_mapped());
         is_mapped && self.device.is_simulator()
     }
 

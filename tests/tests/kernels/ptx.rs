@@ -311,7 +311,7 @@ fn waits_before_it_reads(arch: NvvmArch, entry: &Entry<'_>) {
     let fused = fused.find(|variant| variant.entry.name == entry.name);
     let variant = variant_of(entry.name).or(fused);
     let is_stream_k = variant.is_some_and(|variant| variant.grid.is_stream_k());
-    let is_persistent = variant.is_some_and(|variant| variant.grid.is_persistent());
+    let is_persistent = variant.is_some_and(|variant| variant.grid.is_mapped());
     let follows = is_stream_k || is_persistent || entry.name.contains("fix_up");
     // Instructions of only one architecture are a trap on others.
     let runs =

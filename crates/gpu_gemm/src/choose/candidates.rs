@@ -28,7 +28,7 @@ pub(super) fn candidates(
     let mut plans: Vec<(Plan, f64)> = Vec::new();
     let is_of_type = |one: &&Variant| one.types.data_type() == data_type && facts.runs(one);
     let of_type = || variants.iter().filter(is_of_type);
-    let is_mapped = |one: &Variant| one.grid.is_persistent();
+    let is_mapped = |one: &Variant| one.grid.is_mapped();
     // Beside tiles that the copy engine brings, warps that read A and B themselves are slower.
     let has_mapped = data_type.inputs.bytes() == 2 && of_type().any(is_mapped);
     let reads_in_place_by_copy_engine =
@@ -39,7 +39,7 @@ pub(super) fn candidates(
         }
         DataType::F32 => is_usable(one, &call, facts) || allowed.contains(&one.rounding),
         _ if data_type.inputs.bytes() != 2 || one.gemv_like => true,
-        _ if is_mapped(one) => reads_in_place(one, &call) && one.block.threads() > WARPGROUP,
+        _ if is_mapped(one) => reads_in_place(one, &call) && !one.is_lesson,
         _ => reads_in_place(one, &call) && (!has_mapped || call.batch.count > 1),
     };
     for variant in of_type().filter(is_candidate) {
@@ -84,10 +84,6 @@ pub(crate) fn grouped(data_type: DataType, call: Call, facts: &DeviceFacts) -> O
     // The kernel counts all tiles, and groups of which A or B is copied would be launches each.
     plan.ok().filter(|plan| plan.launches().len() == 1)
 }
-
-/// Threads of a warpgroup. A kernel of one alone multiplies only while it does not wait for tiles,
-/// and is never the fastest.
-const WARPGROUP: u32 = 128;
 
 /// Whether a kernel reads A and B as they are stored.
 fn reads_in_place(variant: &Variant, call: &Call) -> bool {
@@ -185,6 +181,16 @@ mod tests {
         ctas.dedup();
         assert_eq!(ctas.len(), count);
         assert!(plans.is_sorted_by_key(|(_, seconds)| *seconds));
+    }
+
+    #[test]
+    fn what_is_there_to_be_read_is_no_candidate() {
+        let no = Transpose::No;
+        let call = Call::compact(Shape::cube(4096), no, no, ElementType::Bf16);
+        let plans = candidates(Variants::LIBRARY, DataType::BF16, call, &h200(), &[]);
+        let mut variants = plans.iter().map(|(plan, _)| plan.variant());
+        assert!(variants.clone().any(|one| one.name == "warp-specialized"));
+        assert!(variants.all(|one| !one.is_lesson));
     }
 
     #[test]

@@ -36,6 +36,7 @@ impl Choice {
             let ctas = facts.ctas_at_once(self.variant);
             match self.variant.grid {
                 Grid::Persistent => Decomposition::stream_k(ctas),
+                Grid::MappedTiles => Decomposition::DATA_PARALLEL,
                 Grid::PersistentStreamK => {
                     let of_one = tiles(call.shape, self.variant.tile);
                     let all = of_one.saturating_mul(call.batch.count);

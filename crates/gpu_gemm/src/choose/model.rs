@@ -67,7 +67,7 @@ fn together(panel: &Panel) -> u64 {
 fn of_panel(panel: &Panel, facts: &DeviceFacts) -> Option<f64> {
     let variant = panel.variant();
     // Those of f64 have rates.
-    if variant.grid.is_persistent() && variant.types.a != ElementType::F64 {
+    if variant.grid.is_mapped() && variant.types.a != ElementType::F64 {
         return Some(mapped::seconds(panel, facts));
     }
     let rate = variant.rate?;

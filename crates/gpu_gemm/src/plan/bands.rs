@@ -63,8 +63,8 @@ pub fn bands(variant: &Variant, shape: Shape) -> Result<Vec<Band>, TooLarge> {
         Grid::Tiles | Grid::StreamK if n.div_ceil(tile_n) > most_x => 0,
         Grid::Tiles | Grid::StreamK => MOST_CTAS_Y as usize * tile_m,
         // The copy engine counts rows and columns as i32.
-        Grid::Persistent | Grid::PersistentStreamK if m.max(n).max(depth) > most_x => 0,
-        Grid::Persistent | Grid::PersistentStreamK => m,
+        grid if grid.is_mapped() && m.max(n).max(depth) > most_x => 0,
+        Grid::Persistent | Grid::MappedTiles | Grid::PersistentStreamK => m,
         Grid::Rows => most_x,
         Grid::Linear => most_x * tile_n / n,
     };
@@ -74,7 +74,7 @@ pub fn bands(variant: &Variant, shape: Shape) -> Result<Vec<Band>, TooLarge> {
     // Neither the product nor the quotient exceeds what `most_rows` allows.
     let grid = |rows: usize| match variant.grid {
         Grid::Tiles | Grid::StreamK => (n.div_ceil(tile_n) as u32, rows.div_ceil(tile_m) as u32),
-        Grid::Persistent | Grid::PersistentStreamK => (1, 1),
+        Grid::Persistent | Grid::MappedTiles | Grid::PersistentStreamK => (1, 1),
         Grid::Rows => (rows as u32, 1),
         Grid::Linear => ((rows * n).div_ceil(tile_n) as u32, 1),
     };

@@ -224,7 +224,7 @@ impl Panel {
             Some(copy) => copy.view(),
             None => self.stored(factor, product),
         });
-        if self.variant.grid.is_persistent() {
+        if self.variant.grid.is_mapped() {
             return self.add_mapped_launch(a, b, launches);
         }
         let Some(decomposition) = self.decomposition else {
