@@ -63,6 +63,7 @@ fp32() {
     bench h200-bf16-tt --kernel warpgroup-tt --dtype bf16 --transpose-a --transpose-b --sizes 4096 --sustained 2
     bench h200-bf16-f32 --kernel warp-specialized-nt,auto --dtype bf16-f32 --transpose-b --sizes 4096,8192 --sustained 2
     bench h200-persistent --kernel warp-specialized,persistent,auto --dtype bf16 --shape 16x4096x4096,128x4096x4096,512x512x8192,1024x1024x1024,768x2816x8192,1x512x500000
+    bench h200-hopper-steps --kernel warpgroup-64x64,warpgroup,warp-specialized-step3,warp-specialized-step4,warp-specialized-step5,warp-specialized-step6,warp-specialized-step7,warp-specialized,warp-specialized-tiles,persistent --dtype bf16 --sizes 4096,8192 --sustained 2
     bench h200-bf16-shapes --preset shapes --dtype bf16
 }
 
