@@ -2,15 +2,12 @@
 
 use std::collections::{HashMap, HashSet};
 use std::ffi::c_void;
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 
-use gpu_gemm::cust::sys::{
-    CUstreamCaptureMode, CUstreamCaptureStatus, cuCtxGetCurrent, cuCtxGetDevice,
-    cuStreamIsCapturing, cuThreadExchangeStreamCaptureMode,
-};
+use gpu_gemm::cust::sys::{cuCtxGetCurrent, cuCtxGetDevice};
+use gpu_gemm::device::cuda::capture::{Relaxed, is_captured};
 use gpu_gemm::{
     Bf16, Buffer, Context, CudaDevice, DataType, Device, DeviceError, Element, ElementType, F16,
     GemmError, Input, MultipliesInto, Output, Plan, Scalar, Shape, Transpose, gemm_strided_batched,
@@ -96,31 +93,15 @@ pub fn multiply(product: &Product, call: &log::Call) -> Result<&'static str, Ref
         // SAFETY: as above.
         _ => unsafe { scalar.cast::<f32>().read_unaligned() }.into(),
     });
-    let is_captured = !SETTINGS.is_simulator && is_captured(stream);
-    relaxed(is_captured, || {
-        let own = locked(on_stream(stream, is_captured)?);
-        own.multiply(&row_major, scalars, product.bias, is_captured)
-    })?
-}
-
-/// Lets this thread allocate and load while any stream is captured, of which a capture otherwise
-/// becomes invalid: nothing of that is on the stream.
-fn relaxed<R>(is_captured: bool, work: impl FnOnce() -> R) -> Result<R, Refusal> {
-    let mut mode = CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED;
-    let mut exchange = || match SETTINGS.is_simulator {
-        true => 0,
-        // SAFETY: the pointer outlives the call.
-        false => unsafe { cuThreadExchangeStreamCaptureMode(&mut mode) as u32 },
-    };
-    let is_relaxed = exchange() == 0;
-    if is_captured && !is_relaxed {
+    let is_cuda = !SETTINGS.is_simulator;
+    // SAFETY: the stream is the program's.
+    let is_captured = is_cuda && unsafe { is_captured(stream) };
+    let relaxed = is_cuda.then(Relaxed::begin).flatten();
+    if is_captured && relaxed.is_none() {
         return Err(Refusal::PassedOn("it is captured, by an old driver"));
     }
-    let result = catch_unwind(AssertUnwindSafe(work));
-    if is_relaxed {
-        exchange();
-    }
-    Ok(result.unwrap_or_else(|panic| resume_unwind(panic)))
+    let own = locked(on_stream(stream, is_captured)?);
+    own.multiply(&row_major, scalars, product.bias, is_captured)
 }
 
 /// The number of this thread, from 1 on, if the stream's handle is for another stream in each.
@@ -135,15 +116,6 @@ fn thread_of(stream: *mut c_void) -> u64 {
         PER_THREAD => NUMBER.with(|number| *number),
         _ => 0,
     }
-}
-
-/// Whether the stream is captured into a graph. The default stream has no answer while another one
-/// is captured.
-fn is_captured(stream: *mut c_void) -> bool {
-    let mut status = CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE;
-    // SAFETY: the stream is the program's, and the pointer outlives the call.
-    let asked = unsafe { cuStreamIsCapturing(stream.cast(), &mut status) };
-    (asked as u32, status) != (0, CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE)
 }
 
 /// The context for a stream of the current CUDA context. The first one opens the device.

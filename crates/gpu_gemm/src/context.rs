@@ -386,12 +386,18 @@ impl<'device> Context<'device> {
         }
     }
 
-    /// Launches a product with the best plan that fits the workspace; if none fits, in parts.
+    /// Launches a product with the best plan that fits the workspace; if none fits, in parts. For
+    /// callers that know the types only now, and so have no use for [`gemm`].
+    ///
+    /// # Errors
+    ///
+    /// As for [`gemm`], except that nothing is checked about the matrices.
     ///
     /// # Safety
     ///
-    /// As for [`gemm`], and the matrices have been checked.
-    unsafe fn enqueue(&self, product: &Product) -> Result<(), GemmError> {
+    /// As for [`gemm`] and [`gemm_fused`], and the matrices, as the product describes them, are in
+    /// memory of the device. Alpha and beta are of the type of sums.
+    pub unsafe fn enqueue(&self, product: &Product) -> Result<(), GemmError> {
         let fused = product
             .epilogue
             .map(|fusion| Variants::fused(fusion.variants));

@@ -9,11 +9,11 @@ use cust::error::CudaError;
 use cust::event::{Event, EventFlags};
 use cust::stream::Stream;
 use cust::sys::{
-    CUdeviceptr, CUfunction, CUfunction_attribute, CUstream, CUstreamCaptureStatus,
-    cuFuncSetAttribute, cuLaunchKernel, cuMemcpyDtoD_v2, cuMemcpyDtoH_v2, cuMemcpyHtoD_v2,
-    cuStreamIsCapturing, cuStreamSynchronize,
+    CUdeviceptr, CUfunction, CUfunction_attribute, CUstream, cuFuncSetAttribute, cuLaunchKernel,
+    cuMemcpyDtoD_v2, cuMemcpyDtoH_v2, cuMemcpyHtoD_v2, cuStreamSynchronize,
 };
 
+use super::capture::is_captured;
 use super::current::Entered;
 use super::device::CudaDevice;
 use super::extended::{Attribute, Config};
@@ -176,13 +176,10 @@ unsafe impl Backend for CudaStream<'_> {
 impl CudaStream<'_> {
     /// Fails while the stream is captured, when the driver does not load a kernel.
     fn must_not_be_captured(&self, kernel: &'static str) -> Result<(), DeviceError> {
-        let mut status = CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE;
-        // SAFETY: the stream exists, and the pointer outlives the call.
-        let asked = unsafe { cuStreamIsCapturing(self.stream.as_inner(), &mut status) };
-        // The default stream has no answer while another one is captured.
-        match (asked as u32, status) {
-            (0, CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE) => Ok(()),
-            _ => Err(DeviceError::NotPrepared { kernel }),
+        // SAFETY: the stream exists, and its context is current.
+        match unsafe { is_captured(self.stream.as_inner().cast()) } {
+            false => Ok(()),
+            true => Err(DeviceError::NotPrepared { kernel }),
         }
     }
 

@@ -1,6 +1,7 @@
 //! NVIDIA GPUs: the driver, a device with its kernels, launches on its streams, and copies from one
 //! GPU to another, and between GPUs and memory of the host or of another process.
 
+pub mod capture;
 pub(crate) mod current;
 mod device;
 pub mod driver;

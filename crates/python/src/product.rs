@@ -1,0 +1,175 @@
+//! Which arrays make a product, and the product as `gpu_gemm` has it.
+
+use gpu_gemm::gpu_kernels::epilogue::{Bias, Compiled, GeluTanh, Relu, Silu, Then};
+use gpu_gemm::launch::Parameters;
+use gpu_gemm::{
+    Batch, DataType, DeviceFacts, ElementType, Fusion, GemmError, Scalar, Shape, Transpose,
+};
+use pyo3::PyResult;
+use pyo3::exceptions::PyValueError;
+
+use crate::array::{Array, Matrices};
+
+/// How float32 is multiplied.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Math {
+    Ieee,
+    Tf32,
+    Split,
+}
+
+impl Math {
+    pub fn named(name: &str) -> PyResult<Math> {
+        match name {
+            "ieee" => Ok(Math::Ieee),
+            "tf32" => Ok(Math::Tf32),
+            "split" => Ok(Math::Split),
+            _ => wrong(format!(
+                "math is {name:?}. It is \"ieee\", \"split\" or \"tf32\"."
+            )),
+        }
+    }
+}
+
+/// What becomes of an element of C, after a bias.
+#[derive(Clone, Copy)]
+enum Epilogue {
+    Bias,
+    Relu,
+    Gelu,
+    Silu,
+}
+
+/// `C = epilogue(A * B)` of matrices that fit together.
+pub struct Product {
+    /// Without the epilogue.
+    pub plain: gpu_gemm::Product,
+    /// Bytes from the first of A, B and C to the last.
+    pub bytes: [usize; 3],
+    epilogue: Option<Epilogue>,
+    /// The address of a float32 for each column of C, or 0.
+    pub bias: usize,
+}
+
+// SAFETY: its pointers are addresses; each use of one states its requirements.
+unsafe impl Send for Product {}
+// SAFETY: as above.
+unsafe impl Sync for Product {}
+
+fn wrong<T>(sentence: impl Into<String>) -> PyResult<T> {
+    Err(PyValueError::new_err(sentence.into()))
+}
+
+impl Product {
+    /// The product of A and B into C. `__init__.py` has already said what does not fit together.
+    pub fn of(
+        arrays: [&Array; 3],
+        bias: Option<&Array>,
+        epilogue: Option<&str>,
+    ) -> PyResult<Product> {
+        let [a, b, c] = arrays.map(Array::matrices);
+        let (a, b, c) = (a?, b?, c?);
+        let data_type = DataType {
+            inputs: arrays[0].element,
+            c: arrays[2].element,
+        };
+        let is_bias = |bias: &Array| {
+            let is_vector = bias.shape == [c.columns] && bias.is_compact();
+            bias.element == ElementType::F32 && is_vector && bias.gpu == arrays[0].gpu
+        };
+        let fits = (a.rows, a.columns, b.columns) == (c.rows, b.rows, c.columns)
+            && [a, b].iter().all(|one| one.count == c.count || one.count == 1)
+            && arrays.iter().all(|one| one.gpu == arrays[0].gpu)
+            && arrays[1].element == data_type.inputs
+            && DataType::ALL.contains(&data_type)
+            && bias.is_none_or(is_bias)
+            // Copies of the host's arrays come back as a whole.
+            && (arrays[2].gpu.is_some() || arrays[2].is_compact());
+        if !fits {
+            return wrong("These arrays do not fit together, or bias or out has gaps.");
+        }
+        if c.count > 1 && c.bytes > 0 && c.stride < c.extent_of_one() {
+            return wrong("The matrices of out overlap. Pass another out, or none.");
+        }
+        let bytes = |of: Matrices| of.stored.start.addr()..of.stored.start.addr() + of.bytes;
+        let share = |of| bytes(of).start < bytes(c).end && bytes(c).start < bytes(of).end;
+        if share(a) || share(b) {
+            return wrong("out shares memory with a or b. Pass another out, or none.");
+        }
+        let epilogue = match epilogue {
+            None => bias.is_some().then_some(Epilogue::Bias),
+            Some("relu") => Some(Epilogue::Relu),
+            Some("gelu") => Some(Epilogue::Gelu),
+            Some(_) => Some(Epilogue::Silu),
+        };
+        let is_flipped = c.stored.transpose == Transpose::Yes;
+        if is_flipped && bias.is_some() {
+            return wrong("out is column-major. With a bias it must be row-major.");
+        }
+        // C^T = B^T * A^T.
+        let [a, b, c] = match is_flipped {
+            true => [b.transposed(), a.transposed(), c.transposed()],
+            false => [a, b, c],
+        };
+        let (alpha, beta) = match data_type.inputs {
+            ElementType::F64 => (Scalar::F64(1.0), Scalar::F64(0.0)),
+            ElementType::I32 | ElementType::I8 => (Scalar::I32(1), Scalar::I32(0)),
+            _ => (Scalar::F32(1.0), Scalar::F32(0.0)),
+        };
+        Ok(Product {
+            plain: gpu_gemm::Product {
+                data_type,
+                shape: Shape::new(c.rows, c.columns, a.columns),
+                alpha,
+                beta,
+                a: a.stored,
+                b: b.stored,
+                c: c.stored,
+                batch: Batch {
+                    count: c.count,
+                    strides: [a.stride, b.stride, c.stride],
+                },
+                epilogue: None,
+                first: [0; 2],
+            },
+            bytes: [a.bytes, b.bytes, c.bytes],
+            epilogue,
+            bias: bias.map_or(0, |bias| bias.start),
+        })
+    }
+
+    /// The product for a device, with a bias in its memory.
+    ///
+    /// # Errors
+    ///
+    /// No kernel of the device has the epilogue.
+    pub fn fused(&self, bias: usize, facts: &DeviceFacts) -> Result<gpu_gemm::Product, GemmError> {
+        let data_type = self.plain.data_type;
+        let bias = Bias(std::ptr::without_provenance(bias));
+        let epilogue = match self.epilogue {
+            None => return Ok(self.plain),
+            Some(Epilogue::Bias) => fusion(bias),
+            Some(Epilogue::Relu) => fusion(Then(bias, Relu)),
+            Some(Epilogue::Gelu) => fusion(Then(bias, GeluTanh)),
+            Some(Epilogue::Silu) => fusion(Then(bias, Silu)),
+        };
+        let mut variants = epilogue.variants.iter();
+        match variants.any(|one| one.types.data_type() == data_type && facts.runs(one)) {
+            true => Ok(gpu_gemm::Product {
+                epilogue: Some(epilogue),
+                ..self.plain
+            }),
+            false => Err(GemmError::NoFusedKernel {
+                kernels: "rust_gemm",
+                data_type,
+            }),
+        }
+    }
+}
+
+fn fusion<E: Compiled>(epilogue: E) -> Fusion {
+    Fusion {
+        variants: E::kernels().variants,
+        parameters: Parameters::of(epilogue),
+    }
+}
