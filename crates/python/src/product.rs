@@ -1,12 +1,9 @@
 //! Which arrays make a product, and the product as `gpu_gemm` has it.
 
-use gpu_gemm::gpu_kernels::epilogue::{Bias, Compiled, GeluTanh, Relu, Silu, Then};
-use gpu_gemm::launch::Parameters;
-use gpu_gemm::{
-    Batch, DataType, DeviceFacts, ElementType, Fusion, GemmError, Scalar, Shape, Transpose,
-};
+use gpu_gemm::{Batch, DataType, DeviceFacts, ElementType, GemmError, Scalar, Shape, Transpose};
 use pyo3::PyResult;
 use pyo3::exceptions::PyValueError;
+use verification::epilogue::Epilogue;
 
 use crate::array::{Array, Matrices};
 
@@ -29,15 +26,6 @@ impl Math {
             )),
         }
     }
-}
-
-/// What becomes of an element of C, after a bias.
-#[derive(Clone, Copy)]
-enum Epilogue {
-    Bias,
-    Relu,
-    Gelu,
-    Silu,
 }
 
 /// `C = epilogue(A * B)` of matrices that fit together.
@@ -96,11 +84,12 @@ impl Product {
         if share(a) || share(b) {
             return wrong("out shares memory with a or b. Pass another out, or none.");
         }
+        // Those with a bias have none where its address is 0.
         let epilogue = match epilogue {
             None => bias.is_some().then_some(Epilogue::Bias),
-            Some("relu") => Some(Epilogue::Relu),
-            Some("gelu") => Some(Epilogue::Gelu),
-            Some(_) => Some(Epilogue::Silu),
+            Some("relu") => Some(Epilogue::BiasRelu),
+            Some("gelu") => Some(Epilogue::BiasGelu),
+            Some(_) => Some(Epilogue::BiasSilu),
         };
         let is_flipped = c.stored.transpose == Transpose::Yes;
         if is_flipped && bias.is_some() {
@@ -145,14 +134,10 @@ impl Product {
     /// No kernel of the device has the epilogue.
     pub fn fused(&self, bias: usize, facts: &DeviceFacts) -> Result<gpu_gemm::Product, GemmError> {
         let data_type = self.plain.data_type;
-        let bias = Bias(std::ptr::without_provenance(bias));
-        let epilogue = match self.epilogue {
-            None => return Ok(self.plain),
-            Some(Epilogue::Bias) => fusion(bias),
-            Some(Epilogue::Relu) => fusion(Then(bias, Relu)),
-            Some(Epilogue::Gelu) => fusion(Then(bias, GeluTanh)),
-            Some(Epilogue::Silu) => fusion(Then(bias, Silu)),
+        let Some(epilogue) = self.epilogue else {
+            return Ok(self.plain);
         };
+        let epilogue = epilogue.fusion(std::ptr::without_provenance(bias));
         let mut variants = epilogue.variants.iter();
         match variants.any(|one| one.types.data_type() == data_type && facts.runs(one)) {
             true => Ok(gpu_gemm::Product {
@@ -164,12 +149,5 @@ impl Product {
                 data_type,
             }),
         }
-    }
-}
-
-fn fusion<E: Compiled>(epilogue: E) -> Fusion {
-    Fusion {
-        variants: E::kernels().variants,
-        parameters: Parameters::of(epilogue),
     }
 }

@@ -20,7 +20,6 @@ pub fn quote(arguments: &str) -> Result<String, String> {
     let language = match file.rsplit('.').next() {
         Some("toml") => "toml",
         Some("cl") => "c",
-        Some("pyi") => "python",
         _ => "rust",
     };
     let code = match items {

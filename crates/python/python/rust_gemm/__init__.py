@@ -109,7 +109,7 @@ def _is_of(module: str, name: str, array: Any) -> bool:
 def _on_gpu(
     a: Any, b: Any, out: Any, shape: tuple[int, ...], kind: str, epilogue: Any, math: Any, bias: Any
 ) -> Any:
-    (place, ordinal), stream, waits = a.__dlpack_device__(), 0, False
+    (place, ordinal), stream, waits, ready = a.__dlpack_device__(), 0, False, ()
     # CUDA's memory, and managed memory.
     if place not in (2, 13):
         raise TypeError("a is not on an NVIDIA GPU. Move it there, or pass arrays of NumPy, which the host has.")
@@ -119,7 +119,8 @@ def _on_gpu(
     if _is_of("torch", "Tensor", a):
         import torch
 
-        stream = torch.cuda.current_stream(ordinal).cuda_stream
+        # Tensors are ready on the current stream, as for PyTorch's own functions.
+        stream, ready = torch.cuda.current_stream(ordinal).cuda_stream, torch.Tensor
         out = torch.empty(shape, dtype=getattr(torch, kind), device=a.device) if out is None else out
     elif _is_of("cupy", "ndarray", a):
         import cupy
@@ -138,8 +139,11 @@ def _on_gpu(
         stream = (getattr(a, "__cuda_array_interface__", None) or {}).get("stream") or 0
         if out is None:
             raise TypeError(f"This cannot make an array of type {type(a).__name__}. Pass one as out.")
-    # To DLPack the default stream is 1.
-    arrays = [None if array is None else array.__dlpack__(stream=stream or 1) for array in (a, b, out, bias)]
+    # To DLPack the default stream is 1, and -1 that an array is ready.
+    arrays = [
+        None if array is None else array.__dlpack__(stream=-1 if isinstance(array, ready) else stream or 1)
+        for array in (a, b, out, bias)
+    ]
     _native.multiply(*arrays, epilogue, math, stream, waits)
     return out
 
