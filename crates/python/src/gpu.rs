@@ -210,10 +210,10 @@ impl Own {
         match self.key.context(self.device, bytes.next_multiple_of(STEP)) {
             Ok(larger) => {
                 let smaller = mem::replace(&mut self.context, larger);
-                // The driver waits for the stream before it frees memory; but a graph may be
-                // launched at any time.
-                if self.is_in_graph {
-                    mem::forget(smaller);
+                // What has been launched uses it, and a graph may be launched at any time.
+                match self.is_in_graph {
+                    true => mem::forget(smaller),
+                    false => smaller.synchronize()?,
                 }
                 Ok(())
             }
