@@ -53,7 +53,8 @@ def matmul(
             raise TypeError(f"{name} is of type {kind}, and no array. Pass numpy.asarray({name}), or an array of a GPU.")
     shape, kind = _checked(a, b, out, epilogue, bias)
     multiply = _on_host if _is_of("numpy", "ndarray", a) else _on_gpu
-    return multiply(a, b, out, shape, kind, epilogue, math, bias)
+    product: Array = multiply(a, b, out, shape, kind, epilogue, math, bias)
+    return product
 
 
 def _type_of(array: Any) -> str:
@@ -140,11 +141,11 @@ def _on_gpu(
         if out is None:
             raise TypeError(f"This cannot make an array of type {type(a).__name__}. Pass one as out.")
     # To DLPack the default stream is 1, and -1 that an array is ready.
-    arrays = [
+    of_a, of_b, of_out, of_bias = (
         None if array is None else array.__dlpack__(stream=-1 if isinstance(array, ready) else stream or 1)
         for array in (a, b, out, bias)
-    ]
-    _native.multiply(*arrays, epilogue, math, stream, waits)
+    )
+    _native.multiply(of_a, of_b, of_out, of_bias, epilogue, math, stream, waits)
     return out
 
 
