@@ -317,7 +317,7 @@ pub fn on_host(product: &Product, math: Math) -> PyResult<bool> {
 
 /// # Safety
 ///
-/// There are so many, unless there are 0, and nothing writes them.
+/// `length` of them exist, unless it is 0, and nothing writes them.
 unsafe fn bytes<'a>(start: *const i8, length: usize) -> &'a [i8] {
     match length {
         0 => &[],

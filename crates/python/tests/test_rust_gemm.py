@@ -574,7 +574,7 @@ def test_jax():
     except ImportError:
         raise skip("there is no JAX")
     device = jax.devices()[0]
-    if device.platform != "gpu":
+    if device.platform not in ("gpu", "cuda"):
         raises(TypeError, "a is not on an NVIDIA GPU", jnp.ones((3, 3)), jnp.ones((3, 3)))
         raise skip("JAX has no GPU")
     for name in ["float32", "bfloat16", "float16", "int32", "int8"]:

@@ -21,7 +21,7 @@ pub unsafe fn is_captured(stream: *mut c_void) -> bool {
 }
 
 /// As long as it exists, this thread may allocate and load while any stream is captured. Without
-/// it, that would make a capture invalid, although none of it is on the stream.
+/// it, that would make a capture invalid, although it does nothing on the stream.
 pub struct Relaxed(CUstreamCaptureMode);
 
 impl Relaxed {
