@@ -404,12 +404,14 @@ def test_torch_runs_on_the_current_stream():
     torch = torch_here("cuda")
     a, b = (torch_integers(torch, (512, 512), torch.float32, "cuda", seed) for seed in (1, 2))
     late, out = torch.empty_like(a), torch.empty_like(a)
-    rust_gemm.matmul(a, b)
-    torch.cuda.synchronize()
     stream = torch.cuda.Stream()
     with torch.cuda.stream(stream):
-        # 0.1 s or more, after which A is written: on another stream the product would come before.
+        # The first call on a stream allocates.
+        rust_gemm.matmul(a, b, out)
+    torch.cuda.synchronize()
+    with torch.cuda.stream(stream):
         late.fill_(float("nan"))
+        # 0.1 s or more, after which A is written: on another stream the product would come before.
         torch.cuda._sleep(200_000_000)
         late.copy_(a)
         c = rust_gemm.matmul(late, b, out)
