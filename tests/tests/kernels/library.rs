@@ -215,9 +215,10 @@ fn scalar<T: Number>(value: i32) -> Result<T::Scalar, Failed> {
 
 /// How the kernels round that the library chooses.
 fn model<T: Number>() -> ErrorModel {
-    match T::rounds_sums() {
-        true => ErrorModel::Truncated,
-        false => ErrorModel::Elementwise,
+    match T::TYPE {
+        ElementType::E4m3 => ErrorModel::Promoted { interval: 128 },
+        _ if T::rounds_sums() => ErrorModel::Truncated,
+        _ => ErrorModel::Elementwise,
     }
 }
 
