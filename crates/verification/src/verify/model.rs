@@ -98,8 +98,8 @@ impl ErrorModel {
             ErrorModel::Promoted { interval } => {
                 // No partial sum has more than 14 bits.
                 match shape.k.min(interval) {
-                    ..0x400 => exact_data_of_bits::<T>(shape.k, precision::<E4m3>()),
-                    ..0x4000 => Some(Data::SmallIntegers { largest: 1 }),
+                    0..0x400 => exact_data_of_bits::<T>(shape.k, precision::<E4m3>()),
+                    0x400..0x4000 => Some(Data::SmallIntegers { largest: 1 }),
                     _ => None,
                 }
             }
