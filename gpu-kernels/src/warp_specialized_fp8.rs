@@ -132,6 +132,7 @@ macro_rules! variants {
         kernel! {
             name: "warp-specialized-fp8",
             idea: "warp specialisation for floats of 8 bits: sums of 14 bits, promoted to f32",
+            epilogue: any,
             variants: [
                 $(
                     $name = fn $entry(gemm: e4m3; mapped)
