@@ -131,7 +131,7 @@ macro_rules! variants {
     ($($name:literal $entry:ident $sums:ident $rounding:ident;)*) => {
         kernel! {
             name: "warp-specialized-fp8",
-            idea: "warp specialisation for floats of 8 bits: sums of 14 bits, promoted to f32",
+            idea: "warp specialisation for floats of 8 bits: sums of 14 bits, promoted every 128 of K",
             epilogue: any,
             variants: [
                 $(

@@ -355,7 +355,7 @@ fn a_and_b_of_16_bits_give_a_c_of_f32_where_that_is_asked_for_or_c_is() {
         folder.refuses(
             "--a a.npy --b c.npy",
             2,
-            "all matrices must be of one type, or C of f32 where A and B are of bf16 or f16",
+            "all matrices must be of one type, or C of f32 where A and B are of bf16, f16 or e4m3",
         );
         folder.refuses(&format!("{found} --dtype f32"), 2, "--dtype");
     }
