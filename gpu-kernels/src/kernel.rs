@@ -21,8 +21,8 @@
 /// [`Gemm`](crate::gemm::Gemm) of the CTA's product in the batch, or, where the copy engine (TMA)
 /// loads the tiles and the table says `gemm: bf16; mapped`, a
 /// [`MappedGemm`](crate::mapped_gemm::MappedGemm). In `bf16 -> f32` C has another type than A and
-/// B, as in `i8`, whose C is i32, and in `e4m3`, whose C is f32; `tf32` is f32 that the copy engine rounds, and `split_f32` is f32
-/// that was split before.
+/// B, as in `i8`, whose C is i32, and in `e4m3`, whose C is f32; `tf32` is f32 that the copy engine
+/// rounds, and `split_f32` is f32 that was split before.
 ///
 /// With `epilogue: any` after the idea, bodies are generic in the
 /// [`Epilogue`](crate::epilogue::Epilogue), and each variant is a

@@ -183,7 +183,8 @@ fn of_ranks(data_type: DataType) -> DataType {
         ElementType::I32 => i32::PRODUCT,
         ElementType::Bf16 => Bf16::PRODUCT,
         ElementType::F16 => F16::PRODUCT,
-        element @ (ElementType::I8 | ElementType::E4m3) => DataType::of(element), // `request` refuses them
+        // `request` refuses them.
+        element @ (ElementType::I8 | ElementType::E4m3) => DataType::of(element),
     }
 }
 
