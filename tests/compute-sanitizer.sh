@@ -85,6 +85,7 @@ check finds_nothing memcheck "few rows, and a B whose last row ends within 16 by
 asked=(
     "--kernel all --dtype f32" "--kernel all --dtype f64" "--kernel all --dtype i32" "--kernel all --dtype bf16"
     "--kernel all --dtype f16" "--kernel all --dtype bf16-f32" "--kernel all --dtype f16-f32" "--kernel all --dtype i8"
+    "--kernel all --dtype e4m3"
     "--kernel tensor-core*,*-tf32* --math tf32" "--kernel split* --math split"
 )
 

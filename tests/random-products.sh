@@ -24,7 +24,7 @@ kernels=(
     "warpgroup --dtype bf16" "warpgroup --dtype f16"
     "warp-specialized --dtype bf16" "warp-specialized --dtype f16"
     "warp-specialized-tf32 --math tf32" "warp-specialized-fp64 --dtype f64" "fp64-tensor --dtype f64"
-    "auto --dtype i8"
+    "auto --dtype i8" "auto --dtype e4m3"
     "split-fp32 --math split" "tensor-core --math tf32" "auto --dtype bf16-f32" "auto --dtype f16-f32"
     "warp-specialized --dtype bf16-f32" "persistent-64x64 --dtype f16-f32" "warp-specialized-fp64-32x64 --dtype f64"
     "persistent --dtype bf16" "persistent-128x128 --dtype f16"

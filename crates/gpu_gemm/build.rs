@@ -106,7 +106,7 @@ fn compile(
 ) -> Result<(), Box<dyn Error>> {
     let opencl = out.join("opencl");
     // Each type is a feature of the kernels, too, and so are the epilogues.
-    let types = ["bf16", "f16", "f64", "i32", "i8", "epilogues"];
+    let types = ["bf16", "f16", "f64", "i32", "i8", "e4m3", "epilogues"];
     let types = types.into_iter().filter(|name| has_feature(name));
     let types = types.map(|name| format!("--features={name}"));
     let types = Vec::from_iter(

@@ -21,8 +21,8 @@
 /// [`Gemm`](crate::gemm::Gemm) of the CTA's product in the batch, or, where the copy engine (TMA)
 /// loads the tiles and the table says `gemm: bf16; mapped`, a
 /// [`MappedGemm`](crate::mapped_gemm::MappedGemm). In `bf16 -> f32` C has another type than A and
-/// B, as in `i8`, whose C is i32; `tf32` is f32 that the copy engine rounds, and `split_f32` is f32
-/// that was split before.
+/// B, as in `i8`, whose C is i32, and in `e4m3`, whose C is f32; `tf32` is f32 that the copy engine
+/// rounds, and `split_f32` is f32 that was split before.
 ///
 /// With `epilogue: any` after the idea, bodies are generic in the
 /// [`Epilogue`](crate::epilogue::Epilogue), and each variant is a
@@ -134,6 +134,10 @@ macro_rules! if_wanted {
         #[cfg(feature = "i8")]
         $item
     };
+    (e4m3 $item:item) => {
+        #[cfg(feature = "e4m3")]
+        $item
+    };
     ($of_f32:ident $item:item) => {
         $item
     };
@@ -157,6 +161,9 @@ macro_rules! wanted {
     };
     ([$($done:tt)*] (i8 $row:expr) $($rest:tt)*) => {
         $crate::kernel::wanted!([$($done)* #[cfg(feature = "i8")] $row,] $($rest)*)
+    };
+    ([$($done:tt)*] (e4m3 $row:expr) $($rest:tt)*) => {
+        $crate::kernel::wanted!([$($done)* #[cfg(feature = "e4m3")] $row,] $($rest)*)
     };
     ([$($done:tt)*] ($of_f32:ident $row:expr) $($rest:tt)*) => {
         $crate::kernel::wanted!([$($done)* $row,] $($rest)*)
@@ -282,6 +289,9 @@ macro_rules! of_types {
     ($then:ident(i8 $($more:tt)*)) => {
         $crate::kernel::$then!(i8, i32, i32, I8 $($more)*)
     };
+    ($then:ident(e4m3 $($more:tt)*)) => {
+        $crate::kernel::$then!(u8, f32, f32, E4M3 $($more)*)
+    };
     ($then:ident($of_f32:ident $($more:tt)*)) => {
         $crate::kernel::$then!(f32, f32, f32, F32 $($more)*)
     };
@@ -333,6 +343,9 @@ macro_rules! fix_up {
         None
     };
     ($input:ty, $c:ty, $sum:ty, I8) => {
+        None
+    };
+    ($input:ty, $c:ty, $sum:ty, E4M3) => {
         None
     };
     ($input:ty, $c:ty, $sum:ty, $name:ident) => {

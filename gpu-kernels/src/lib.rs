@@ -18,6 +18,7 @@
         feature = "f64",
         feature = "i32",
         feature = "i8",
+        feature = "e4m3",
         feature = "epilogues",
         feature = "entry-points"
     )),
@@ -84,6 +85,7 @@ ladder! {
     persistent,
     warp_specialized_tf32,
     warp_specialized_int8,
+    warp_specialized_fp8,
     warp_specialized_fp64,
     split_fp32,
 }

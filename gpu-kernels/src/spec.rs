@@ -341,16 +341,20 @@ pub enum ElementType {
     F16,
     /// 8-bit integers, which only A and B may have.
     I8,
+    /// Floats of 8 bits, 4 of them for the exponent and 3 for the fraction, which only A and B may
+    /// have.
+    E4m3,
 }
 
 impl ElementType {
-    pub const ALL: [ElementType; 6] = [
+    pub const ALL: [ElementType; 7] = [
         ElementType::F32,
         ElementType::F64,
         ElementType::I32,
         ElementType::Bf16,
         ElementType::F16,
         ElementType::I8,
+        ElementType::E4m3,
     ];
 
     /// Bytes of an element.
@@ -360,7 +364,7 @@ impl ElementType {
             ElementType::F64 => size_of::<f64>(),
             ElementType::I32 => size_of::<i32>(),
             ElementType::Bf16 | ElementType::F16 => size_of::<u16>(),
-            ElementType::I8 => size_of::<i8>(),
+            ElementType::I8 | ElementType::E4m3 => size_of::<u8>(),
         }
     }
 
@@ -373,6 +377,7 @@ impl ElementType {
             ElementType::Bf16 => "bf16",
             ElementType::F16 => "f16",
             ElementType::I8 => "i8",
+            ElementType::E4m3 => "e4m3",
         }
     }
 }
@@ -400,12 +405,14 @@ impl DataType {
     pub const F16: DataType = DataType::of(ElementType::F16);
     /// A and B in i8, C in i32.
     pub const I8: DataType = DataType::of(ElementType::I8);
+    /// A and B in e4m3, C in f32.
+    pub const E4M3: DataType = DataType::of(ElementType::E4m3);
     /// A and B in bf16, C in f32.
     pub const BF16_F32: DataType = DataType::with_c_in_f32(ElementType::Bf16);
     /// A and B in f16, C in f32.
     pub const F16_F32: DataType = DataType::with_c_in_f32(ElementType::F16);
 
-    pub const ALL: [DataType; 8] = [
+    pub const ALL: [DataType; 9] = [
         DataType::F32,
         DataType::F64,
         DataType::I32,
@@ -414,12 +421,14 @@ impl DataType {
         DataType::BF16_F32,
         DataType::F16_F32,
         DataType::I8,
+        DataType::E4M3,
     ];
 
-    /// One type for A, B and C; but no C is of i8: it is of i32.
+    /// One type for A, B and C; but no C is of 8 bits: it is of i32 or f32.
     pub const fn of(inputs: ElementType) -> DataType {
         let c = match inputs {
             ElementType::I8 => ElementType::I32,
+            ElementType::E4m3 => ElementType::F32,
             other => other,
         };
         DataType { inputs, c }
@@ -433,12 +442,13 @@ impl DataType {
     }
 
     /// Its name: `f32` if A, B and C have one type, `bf16-f32` if C has another type than A and B,
-    /// and `i8` for the only type of C that i8 is multiplied into.
+    /// and `i8` or `e4m3` for the only type of C that these are multiplied into.
     pub const fn name(self) -> &'static str {
         match (self.inputs, self.c) {
             (ElementType::Bf16, ElementType::F32) => "bf16-f32",
             (ElementType::F16, ElementType::F32) => "f16-f32",
             (ElementType::I8, ElementType::I32) => "i8",
+            (ElementType::E4m3, ElementType::F32) => "e4m3",
             (_, c) => c.name(),
         }
     }
@@ -641,6 +651,12 @@ pub enum Rounding {
     /// Sums are truncated, at f32's last bit or below, but those of 128 products at a time are
     /// added with rounding to nearest; the products of the lower halves are left out.
     Split,
+    /// Elements of A and B, of 8 bits, are not rounded, and their products are exact. Sums are
+    /// truncated 13 bits below their largest term, but those of 128 products at a time are added
+    /// with rounding to nearest.
+    Promoted,
+    /// The same without that addition: an error grows with k.
+    NotPromoted,
     /// No rounding: integers, modulo 2^32.
     Wrapping,
 }
@@ -649,9 +665,12 @@ impl Rounding {
     /// The quantity that errors of a result are proportional to.
     pub const fn error_scale(self) -> ErrorScale {
         match self {
-            Rounding::Nearest | Rounding::Compensated | Rounding::Tf32 | Rounding::Truncated => {
-                ErrorScale::Terms
-            }
+            Rounding::Nearest
+            | Rounding::Compensated
+            | Rounding::Tf32
+            | Rounding::Truncated
+            | Rounding::Promoted
+            | Rounding::NotPromoted => ErrorScale::Terms,
             Rounding::Split => ErrorScale::RowsAndColumns,
             Rounding::Wrapping => ErrorScale::Nothing,
         }

@@ -37,7 +37,7 @@ use cuda_std::tma::{self, Swizzle};
 use cuda_std::wgmma::{self, Descriptor};
 
 use crate::compat::grid_dependency;
-use crate::element::{Element, Word};
+use crate::element::Word;
 use crate::epilogue::Epilogue;
 use crate::kernel::kernel;
 use crate::mapped_gemm::{Boxes, Float2, MappedGemm, ANY, WHOLE};
@@ -77,20 +77,28 @@ const SUMS_OF_BOX: usize = SUMS * BOX / RIGHT;
 pub(crate) trait KMajorOnly {
     /// The sums, and C.
     type Sum: Word;
+    /// A thread's sums, and the tensor cores' where those are others.
+    type Sums;
     /// The depth of a tile in elements.
     const BK: usize;
+    /// Parts of the right tile's columns that a consumer multiplies one after the other: 1, or 2
+    /// whose sums are promoted after each tile.
+    const PARTS: usize = 1;
 
-    /// Registers for sums without a value.
-    fn unset() -> [Self::Sum; SUMS];
+    /// Sums of no products.
+    const ZERO: Self::Sums;
 
-    /// `sums = left * right`, or `sums += left * right` if it `adds`, 32 bytes deep. `left` is a
-    /// tile or, `BY_REGISTERS`, a fragment.
+    /// The sums before a first multiplication, which does not add.
+    fn unset() -> Self::Sums;
+
+    /// `sums = left * right`, or `sums += left * right` if it `adds`, 32 bytes deep, of the tensor
+    /// cores' sums. `left` is a tile or, `BY_REGISTERS`, a fragment.
     ///
     /// # Safety
     ///
     /// As for [`wgmma::m64n256k8_tf32`].
     unsafe fn accumulate<const BY_REGISTERS: bool>(
-        sums: &mut [Self::Sum; SUMS],
+        sums: &mut Self::Sums,
         left: (Descriptor, [f32; 4]),
         right: Descriptor,
         adds: bool,
@@ -101,7 +109,14 @@ pub(crate) trait KMajorOnly {
     /// # Safety
     ///
     /// As for [`wgmma::wait_128`].
-    unsafe fn wait(sums: &mut [Self::Sum; SUMS]);
+    unsafe fn wait(sums: &mut Self::Sums);
+
+    /// Adds the tensor cores' sums of a part to the thread's, where those are others.
+    #[inline(always)]
+    fn promote(_sums: &mut Self::Sums, _part: usize) {}
+
+    /// The thread's sums.
+    fn finished(sums: Self::Sums) -> [Self::Sum; SUMS];
 }
 
 /// f32, read as tf32.
@@ -109,7 +124,9 @@ struct Tf32;
 
 impl KMajorOnly for Tf32 {
     type Sum = f32;
+    type Sums = [f32; SUMS];
     const BK: usize = DEPTH_BYTES / 4;
+    const ZERO: [f32; SUMS] = [0.0; SUMS];
 
     #[inline(always)]
     fn unset() -> [f32; SUMS] {
@@ -133,6 +150,11 @@ impl KMajorOnly for Tf32 {
     #[inline(always)]
     unsafe fn wait(sums: &mut [f32; SUMS]) {
         wgmma::wait_128::<0>(sums);
+    }
+
+    #[inline(always)]
+    fn finished(sums: [f32; SUMS]) -> [f32; SUMS] {
+        sums
     }
 }
 
@@ -250,11 +272,7 @@ pub(crate) unsafe fn multiply<T: KMajorOnly, const BY_REGISTERS: bool, const TRA
     let right_tiles = Descriptor::new(ring.add(LEFT_BYTES)).uniform();
     let mut at = Ring::CONSUMER;
     while tile < gemm.products() * rows * cols {
-        let mut sums = if iterations > 0 {
-            T::unset()
-        } else {
-            [T::Sum::ZERO; SUMS]
-        };
+        let mut sums = if iterations > 0 { T::unset() } else { T::ZERO };
         let mut left = [[0.0_f32; 4]; STEPS];
         if iterations > 0 {
             mbarrier::wait(full.add(at.stage), at.parity); // the first tiles have landed
@@ -264,15 +282,13 @@ pub(crate) unsafe fn multiply<T: KMajorOnly, const BY_REGISTERS: bool, const TRA
         }
         for iteration in 0..iterations {
             let stage = (at.stage * STAGE_BYTES) as u32;
-            wgmma::fence(); // the sums, and the left operand, may be used
-            for step in 0..STEPS {
-                let of_step = stage + 32 * step as u32;
-                let right = right_tiles.further(of_step);
-                let adds = iteration > 0 || step > 0;
-                let left = (left_tiles.further(of_step), left[step]);
-                T::accumulate::<BY_REGISTERS>(&mut sums, left, right, adds);
+            let tiles = (left_tiles, left, right_tiles);
+            multiply_part::<T, BY_REGISTERS>(&mut sums, tiles, stage, 0, iteration);
+            if T::PARTS == 2 {
+                T::wait(&mut sums);
+                T::promote(&mut sums, 0);
+                multiply_part::<T, BY_REGISTERS>(&mut sums, tiles, stage, 1, iteration);
             }
-            wgmma::commit();
             let empty = empty.add(at.stage);
             at.advance(STAGES);
             // This wait overlaps the product, so that the next one begins right after it.
@@ -292,8 +308,10 @@ pub(crate) unsafe fn multiply<T: KMajorOnly, const BY_REGISTERS: bool, const TRA
             if thread == 0 {
                 mbarrier::arrive(empty);
             }
+            T::promote(&mut sums, T::PARTS - 1);
             left = next;
         }
+        let sums = T::finished(sums);
         let (product, left, right) = corner(tile);
         let place = SumsPlace {
             left: left + consumer * WM,
@@ -330,6 +348,27 @@ pub(crate) unsafe fn multiply<T: KMajorOnly, const BY_REGISTERS: bool, const TRA
         }
         tile += ctas;
     }
+}
+
+/// Starts to multiply a stage, or a part of its columns. The stage is where its left tile begins.
+#[inline(always)]
+unsafe fn multiply_part<T: KMajorOnly, const BY_REGISTERS: bool>(
+    sums: &mut T::Sums,
+    (left_tiles, left, right_tiles): (Descriptor, [[f32; 4]; STEPS], Descriptor),
+    stage: u32,
+    part: usize,
+    iteration: usize,
+) {
+    let of_part = (part * RIGHT / T::PARTS * DEPTH_BYTES) as u32;
+    wgmma::fence(); // the sums, and the left operand, may be used
+    for step in 0..STEPS {
+        let of_step = stage + 32 * step as u32;
+        let right = right_tiles.further(of_step + of_part);
+        let adds = T::PARTS == 1 && iteration > 0 || step > 0;
+        let left = (left_tiles.further(of_step), left[step]);
+        T::accumulate::<BY_REGISTERS>(sums, left, right, adds);
+    }
+    wgmma::commit();
 }
 
 /// A thread's fragments of a left tile in registers, each with a depth of 8.

@@ -10,7 +10,7 @@ use crate::data::{Data, Matrix, Number, Problem, Storage};
 use crate::npy::{NpyError, NpyFile, ReadError};
 use crate::spelled;
 use crate::verify;
-use gpu_gemm::{Bf16, DataType, ElementType, F16, Shape, Transpose};
+use gpu_gemm::{Bf16, DataType, E4m3, ElementType, F16, Shape, Transpose};
 
 /// The source of the matrices.
 #[derive(Clone, Debug, PartialEq)]
@@ -83,7 +83,7 @@ impl Files {
         if let Some(other) = other.or(c.as_ref().filter(|c| !is_multiplied(c))) {
             return Err(FilesError::Unfit(format!(
                 "`{}` holds {element} and `{}` holds {}, but all matrices must be of one type, or C of f32 \
-                 where A and B are of bf16 or f16, and of i32 where they are of i8; save one \
+                 where A and B are of bf16, f16 or e4m3, and of i32 where they are of i8; save one \
                  of them again, with NumPy's `astype`.",
                 a.path.display(),
                 other.path.display(),
@@ -128,7 +128,8 @@ impl Files {
         }
     }
 
-    /// The types of their elements; without a file, C has the type of A and B, or i32 for i8.
+    /// The types of their elements; without a file, C has the type of A and B, or i32 for i8 and f32
+    /// for e4m3.
     pub fn data_type(&self) -> DataType {
         let inputs = self.a.data_type;
         let c = self.c.as_ref().map(|c| c.data_type);
@@ -245,6 +246,7 @@ fn read_as<T: Number>(file: &NpyFile) -> Result<Matrix<T>, ReadError> {
         }
         ElementType::F16 if T::TYPE != ElementType::F16 => Ok(file.read::<F16>()?.converted()?),
         ElementType::I8 => Ok(file.read::<i8>()?.converted()?),
+        ElementType::E4m3 => Ok(file.read::<E4m3>()?.converted()?),
         _ => file.read(),
     }
 }

@@ -8,7 +8,7 @@ use gpu_kernels::epilogue::{Identity, MOST_BYTES};
 use gpu_kernels::spec::{DataType, ElementType, EntryPoint};
 
 use crate::call::{Batch, extent};
-use crate::{Bf16, F16};
+use crate::{Bf16, E4m3, F16};
 
 /// A kernel launch.
 #[derive(Clone, Debug)]
@@ -294,7 +294,7 @@ macro_rules! plain {
     };
 }
 
-plain!(f32, f64, i32, i8, u8, u16, u32, u64, Bf16, F16);
+plain!(f32, f64, i32, i8, u8, u16, u32, u64, Bf16, F16, E4m3);
 
 /// A Rust type that matrix elements may have.
 pub trait Element: Plain + Default + PartialEq + Send + Sync + 'static {
@@ -302,7 +302,7 @@ pub trait Element: Plain + Default + PartialEq + Send + Sync + 'static {
     const TYPE: ElementType;
 
     /// The type of alpha and beta, in which sums are computed: the element's own, except f32 for
-    /// elements of 16 bits, and i32 for i8.
+    /// elements of 16 bits and e4m3, and i32 for i8.
     type Scalar: Element;
 
     /// The value as a launch takes it.
@@ -313,11 +313,11 @@ pub trait Element: Plain + Default + PartialEq + Send + Sync + 'static {
 }
 
 /// A type of A and B with kernels for a C of type `C`: the same type, or `f32` for elements of 16
-/// bits; for `i8` only `i32`. Each type but `f32` is a feature of this crate; all are enabled by
-/// default. No other crate can implement it.
+/// bits; for `i8` only `i32`, and for `E4m3` only `f32`. Each type but `f32` is a feature of this
+/// crate; all are enabled by default. No other crate can implement it.
 #[diagnostic::on_unimplemented(
     message = "no kernel multiplies `{Self}` into `{C}`",
-    note = "there are kernels of f32, f64, i32, bf16 and f16 into their own type, of bf16 and f16 into f32, and of i8 into i32; \
+    note = "there are kernels of f32, f64, i32, bf16 and f16 into their own type, of bf16, f16 and e4m3 into f32, and of i8 into i32; \
             each type but f32 is a feature of gpu_gemm"
 )]
 pub trait MultipliesInto<C: Element>: Element<Scalar = C::Scalar> {
@@ -335,6 +335,8 @@ impl MultipliesInto<f64> for f64 {}
 impl MultipliesInto<i32> for i32 {}
 #[cfg(feature = "i8")]
 impl MultipliesInto<i32> for i8 {}
+#[cfg(feature = "e4m3")]
+impl MultipliesInto<f32> for E4m3 {}
 #[cfg(feature = "bf16")]
 impl MultipliesInto<Bf16> for Bf16 {}
 #[cfg(feature = "bf16")]
@@ -374,4 +376,5 @@ element! {
     i8 as I8, i32 as I32: i32::from, (|scalar| scalar as i8);
     Bf16 as Bf16, f32 as F32: Bf16::to_f32, Bf16::from_f32;
     F16 as F16, f32 as F32: F16::to_f32, F16::from_f32;
+    E4m3 as E4m3, f32 as F32: |element: E4m3| element.to_f32(), E4m3::from_f32;
 }

@@ -78,6 +78,7 @@ pub use context::{Context, WORKSPACE, gemm, gemm_fused, gemm_grouped, gemm_strid
 pub use device::OpenClDevice;
 pub use device::{CudaDevice, CudaStream, Device, DeviceChoice, Devices, Opened, Simulator};
 pub use error::DeviceError;
+pub use float8::{self, F8E4M3 as E4m3};
 pub use gpu::DeviceFacts;
 pub use half::{self, bf16 as Bf16, f16 as F16};
 pub use launch::{Argument, Bindings, Element, Launch, Memory, MultipliesInto, Plain, Scalar};

@@ -113,12 +113,14 @@ impl Product {
                     false => columns.or(rows),
                 }
             }
-            ElementType::F32 | ElementType::F64 | ElementType::I32 | ElementType::I8 => {
-                half(k, PART_K)
-                    .map(Cut::Sums)
-                    .or_else(along_m)
-                    .or_else(along_n)
-            }
+            ElementType::F32
+            | ElementType::F64
+            | ElementType::I32
+            | ElementType::I8
+            | ElementType::E4m3 => half(k, PART_K)
+                .map(Cut::Sums)
+                .or_else(along_m)
+                .or_else(along_n),
         };
         let (shapes, start) = match cut? {
             Cut::Sums(k0) => ([k0, k - k0].map(|k| Shape { m, n, k }), (0, 0, k0)),

@@ -5,7 +5,7 @@
 
 use std::hint::black_box;
 
-use gpu_gemm::{Bf16, F16};
+use gpu_gemm::{Bf16, E4m3, F16};
 
 use crate::data::{Data, Matrix, Number, Problem};
 use crate::run::{self, Resident, several};
@@ -21,6 +21,7 @@ pub fn of_all_types() {
     of::<F16>();
     of_inputs::<Bf16, f32>();
     of_inputs::<F16, f32>();
+    of_inputs::<E4m3, f32>();
 }
 
 fn of<T: Number>() {

@@ -34,7 +34,7 @@ pub mod run;
 pub mod verify;
 
 #[doc(hidden)] // for `by_element`
-pub use gpu_gemm::{Bf16, ElementType, F16};
+pub use gpu_gemm::{Bf16, E4m3, ElementType, F16};
 
 /// As the command line and reports spell one of an option's values.
 pub fn spelled(value: impl clap::ValueEnum) -> String {

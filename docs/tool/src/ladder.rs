@@ -31,7 +31,7 @@ pub fn idea(name: &str) -> Result<String, String> {
 }
 
 /// The variants that multiply `f32`, in the table's order; if a kernel has none, those for `f64`,
-/// `bf16` or `i8`.
+/// `bf16`, `i8` or `e4m3`.
 pub fn of_floats(kernel: &Kernel) -> impl Iterator<Item = &'static Variant> {
     let variants = kernel.variants.iter();
     let has = |data_type| {
@@ -40,7 +40,13 @@ pub fn of_floats(kernel: &Kernel) -> impl Iterator<Item = &'static Variant> {
             .iter()
             .any(|one| one.types.data_type() == data_type)
     };
-    let order = [DataType::F32, DataType::F64, DataType::BF16, DataType::I8];
+    let order = [
+        DataType::F32,
+        DataType::F64,
+        DataType::BF16,
+        DataType::I8,
+        DataType::E4M3,
+    ];
     let data_type = order.into_iter().find(|data_type| has(*data_type));
     variants.filter(move |variant| Some(variant.types.data_type()) == data_type)
 }

@@ -50,6 +50,7 @@ pub fn data_type() -> impl TypedValueParser<Value = DataType> {
             DataType::BF16_F32 => "A and B in bf16, sums and C in f32",
             DataType::F16_F32 => "A and B in f16, sums and C in f32",
             DataType::I8 => "A and B in 8-bit integers, sums and C in i32: on tensor cores",
+            DataType::E4M3 => "A and B in floats of 8 bits, sums and C in f32: on tensor cores",
             _ => "",
         })
     });

@@ -13,8 +13,9 @@ fn spellings(data_type: ElementType) -> &'static [&'static str] {
         ElementType::I32 => &["i4", "int32", "intc", "i"],
         ElementType::F16 => &["f2", "float16", "half", "e"],
         ElementType::I8 => &["i1", "int8", "byte", "b"],
-        // NumPy has no bf16. It writes this for the bf16 of the package `ml_dtypes`.
+        // NumPy has neither. It writes these for those of the package `ml_dtypes`.
         ElementType::Bf16 => &["V2", "bfloat16"],
+        ElementType::E4m3 => &["V1", "float8_e4m3fn"],
     }
 }
 
@@ -50,7 +51,7 @@ fn unfit(descr: &Value, spelling: &str) -> Refusal {
     let advice = match spelling {
         "u1" | "b1" | "i2" | "u2" => save("a.astype('int32')"),
         "f16" => save("a.astype('float64')"),
-        "V1" | "f1" => save("a.view(TYPE).astype('float32')") + ", where TYPE is that of ml_dtypes",
+        "f1" => save("a.view(TYPE).astype('float32')") + ", where TYPE is that of ml_dtypes",
         integer if integer.starts_with(['i', 'u']) => {
             save("a.astype('float64')")
                 + ", which is exact up to 2^53, or with `a.astype('int32')` if its numbers fit"

@@ -1,13 +1,13 @@
 //! The libraries that times are compared with.
 
-use gpu_gemm::{CudaDevice, DataType, Device};
+use gpu_gemm::{CudaDevice, DataType, Device, ElementType};
 
 use super::error::EvaluateError;
 use super::request::{Baseline, Request};
 use crate::measure::cublas::{Cublas, CublasError, Interface, Precision};
 
 /// The libraries to compare with, each in the precision of the kernels and then, if requested,
-/// with f32 rounded to TF32.
+/// with f32 rounded to TF32; of e4m3 with accurate sums and with fast ones.
 pub(super) fn yardsticks<'device>(
     device: &'device Device,
     request: &Request,
@@ -41,11 +41,22 @@ fn load<'device>(
     if request.tensor_cores && own == Precision::Of(DataType::F32) {
         precisions.push(Precision::Tf32);
     }
+    let is_of_e4m3 = request.data_type.inputs == ElementType::E4m3;
+    if is_of_e4m3 {
+        precisions.push(Precision::FastE4m3);
+    }
     let mut loaded = Vec::new();
     for precision in precisions {
         for &interface in interfaces {
+            // cuBLAS itself has no e4m3.
+            if is_of_e4m3 && interface == Interface::Cublas {
+                continue;
+            }
             loaded.push(Cublas::load(device, interface, precision)?);
         }
     }
-    Ok(loaded)
+    match loaded.is_empty() {
+        true => Err(CublasError::NoSuchType(request.data_type)),
+        false => Ok(loaded),
+    }
 }

@@ -1,20 +1,23 @@
 //! The fastest of the libraries that kernels are compared with.
 
 use super::record::{Record, Yardstick};
-use crate::measure::cublas::is_tf32;
+use crate::measure::cublas::is_less_accurate;
 
 impl Yardstick {
-    /// The library that kernels are compared with: the fastest that does not round elements to
-    /// another type.
+    /// The library that kernels are compared with: the fastest of those that are as accurate.
     pub fn fastest(yardsticks: &[Yardstick]) -> Option<&Yardstick> {
-        let same = yardsticks.iter().filter(|one| !is_tf32(&one.kernel));
+        let same = yardsticks
+            .iter()
+            .filter(|one| !is_less_accurate(&one.kernel));
         let timed = same.filter(|one| one.time_median_s.is_some());
         timed.min_by(|one, other| one.seconds().total_cmp(&other.seconds()))
     }
 
     /// The operations a second of the library that is fastest in back-to-back launches.
     pub fn fastest_sustained(yardsticks: &[Yardstick]) -> Option<f64> {
-        let same = yardsticks.iter().filter(|one| !is_tf32(&one.kernel));
+        let same = yardsticks
+            .iter()
+            .filter(|one| !is_less_accurate(&one.kernel));
         let speeds = same.filter_map(|one| Some(one.sustained.as_ref()?.flops_per_s));
         speeds.max_by(f64::total_cmp)
     }

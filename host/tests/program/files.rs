@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use crate::common::signals::{Started, in_shell, wait_until};
 use crate::common::{Ended, assert_contains, command, run, run_in};
-use gpu_gemm::{Bf16, F16};
+use gpu_gemm::{Bf16, E4m3, F16};
 use host::npy::{self, NpyFile};
 use serde_json::Value;
 use tempfile::TempDir;
@@ -355,7 +355,7 @@ fn a_and_b_of_16_bits_give_a_c_of_f32_where_that_is_asked_for_or_c_is() {
         folder.refuses(
             "--a a.npy --b c.npy",
             2,
-            "all matrices must be of one type, or C of f32 where A and B are of bf16 or f16",
+            "all matrices must be of one type, or C of f32 where A and B are of bf16, f16 or e4m3",
         );
         folder.refuses(&format!("{found} --dtype f32"), 2, "--dtype");
     }
@@ -384,6 +384,29 @@ fn a_and_b_of_8_bits_give_a_c_of_32() {
     folder.matrix("c.npy", (9, 10), |_, _| 5i8);
     folder.refuses("--a a.npy --b b.npy --c c.npy --beta 1", 2, why);
     folder.refuses(&format!("{asked} --dtype i32"), 2, "--dtype");
+}
+
+/// Sums of 14 bits would end at 2^13: with promotion nothing is lost.
+#[test]
+fn a_and_b_of_e4m3_give_a_c_of_f32() {
+    let folder = Folder::new();
+    folder.matrix("a.npy", (9, 16400), |_, _| E4m3::from_f32(-1.0));
+    folder.matrix("b.npy", (16400, 10), |_, _| E4m3::from_f32(0.75));
+    folder.matrix("c.npy", (9, 10), |_, _| 0.5f32);
+    let asked = "--a a.npy --b b.npy --out d.npy --alpha 3";
+    for more in ["", "--dtype e4m3", "--kernel warp-specialized-fp8"] {
+        folder.run(&format!("{asked} {more}")).succeeded();
+        assert_eq!(folder.read::<f32>("d.npy").row(8), [-36_900.0; 10]);
+    }
+    folder
+        .run(&format!("{asked} --c c.npy --beta -1"))
+        .succeeded();
+    assert_eq!(folder.read::<f32>("d.npy").row(8), [-36_900.5; 10]);
+    folder.refuses(
+        "--a a.npy --b b.npy --c a.npy --beta 1",
+        2,
+        "bf16, f16 or e4m3",
+    );
 }
 
 /// A small problem with the same C in every run.

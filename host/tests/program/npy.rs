@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use gpu_gemm::{Bf16, ElementType, F16};
+use gpu_gemm::{Bf16, E4m3, ElementType, F16};
 use host::npy::{self, NpyFile};
 use tempfile::TempDir;
 use verification::data::{Matrix, Number, Placement};
@@ -153,7 +153,7 @@ fn an_array_of_another_type_is_refused_with_what_keeps_its_numbers() {
             "holds complex numbers",
             "multiply real ones; multiply `a.real` and `a.imag` by themselves.",
         ),
-        ("'|V1'", "of the type", "a.view(TYPE).astype('float32')"),
+        ("'<f1'", "of the type", "a.view(TYPE).astype('float32')"),
         ("[('x', '<f4')]", "of the type", "numpy.save(path, a['x'])"),
         (
             "[('x', '<f4'), ('y', '<f4')]",
@@ -195,6 +195,8 @@ fn a_type_is_read_in_all_spellings_and_both_orders_of_bytes() {
     check(F16::from_f32(1.5), "<f2 >f2 =f2 f2 float16 half e");
     // What NumPy writes for the bf16 of ml_dtypes, with that package and without.
     check(Bf16::from_f32(1.5), "<V2 >V2 =V2 |V2 V2 bfloat16");
+    // And for its float8_e4m3fn.
+    check(E4m3::from_f32(1.5), "<V1 >V1 |V1 V1 float8_e4m3fn");
 }
 
 #[test]

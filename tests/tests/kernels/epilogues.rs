@@ -10,8 +10,8 @@ use gpu_gemm::gpu_kernels::epilogue::{
 use gpu_gemm::gpu_kernels::fused;
 use gpu_gemm::launch::Parameters;
 use gpu_gemm::{
-    Bf16, Bindings, Call, Context, DataType, Decomposition, Device, Element, ElementType, F16,
-    GemmError, Input, MultipliesInto, Plan, Shape, Transpose, Variant, gemm_fused, run,
+    Bf16, Bindings, Call, Context, DataType, Decomposition, Device, E4m3, Element, ElementType,
+    F16, GemmError, Input, MultipliesInto, Plan, Shape, Transpose, Variant, gemm_fused, run,
 };
 use libtest_mimic::{Failed, Trial};
 use tests::Tier;
@@ -98,6 +98,7 @@ fused! {
             persistent_128x128_nt_f16, persistent_64x128_tn_bf16, persistent_64x64_bf16_f32,
         },
         warp_specialized_tf32::{warp_specialized_tf32, warp_specialized_tf32_nt},
+        warp_specialized_fp8::{warp_specialized_fp8},
         split_fp32::{split_fp32},
     ];
 }
@@ -178,6 +179,7 @@ fn of_types(variant: &'static Variant) -> Result<(), Failed> {
             DataType::F16 => passes::<F16, F16>(variant, case, f16, f16),
             DataType::BF16_F32 => passes::<Bf16, f32>(variant, case, bf16, |x| x),
             DataType::F16_F32 => passes::<F16, f32>(variant, case, f16, |x| x),
+            DataType::E4M3 => passes::<E4m3, f32>(variant, case, E4m3::from_f32, |x| x),
             other => return Err(format!("no sums in f32: {other}").into()),
         };
         wrong.map_err(|error| format!("{case:?}: {}", error.message().unwrap_or_default()).into())

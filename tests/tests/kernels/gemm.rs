@@ -8,14 +8,14 @@ use std::sync::OnceLock;
 
 use gpu_gemm::device::compiled;
 use gpu_gemm::gpu_kernels::spec::{Major, Unit, Variant};
-use gpu_gemm::gpu_kernels::{self, variants};
-use gpu_gemm::{Bf16, Choice, Decomposition, Device, ElementType, F16, Shape, Transpose};
+use gpu_gemm::gpu_kernels::{self, variants, warp_specialized_fp8};
+use gpu_gemm::{Bf16, Choice, Decomposition, Device, E4m3, ElementType, F16, Shape, Transpose};
 use host::progress::Progress;
 use host::prove::compute_reference;
 use host::rung::Rung;
 use libtest_mimic::{Arguments, Failed, Trial};
 use tests::devices::Backend;
-use tests::{Tier, bits, on_gpu};
+use tests::{Tier, bits, on_gpu, on_simulator};
 use verification::by_element;
 use verification::cpu::{self, Algorithm, Schedule, Settings, Team, Threads};
 use verification::data::{Arithmetic, Data, Matrix, Number, Placement, Problem, Storage};
@@ -29,7 +29,30 @@ pub fn trials() -> Vec<Trial> {
         let types = algorithm.types().into_iter();
         types.flat_map(|element| by_element!(element, cpu_trials(algorithm)))
     });
-    kernels.chain(rungs).collect()
+    let control = on_simulator(
+        "gemm::sums_of_e4m3_that_are_not_promoted_are_refused",
+        not_promoted_is_refused,
+    );
+    kernels.chain(rungs).chain([control]).collect()
+}
+
+/// Promoted sums are within their bound, and far from it; what tensor cores alone add up is not.
+fn not_promoted_is_refused() -> Result<(), Failed> {
+    let (shape, data, one) = (Shape::new(3, 5, 2048), Data::Positive, (1.0, 0.0));
+    let problem =
+        Problem::<f32>::random_as(ElementType::E4m3, shape, Storage::COMPACT, data, 1, one)?;
+    let model = ErrorModel::Promoted { interval: 128 };
+    for (variant, is_right) in warp_specialized_fp8::KERNEL
+        .variants
+        .iter()
+        .zip([true, false])
+    {
+        let choice = Choice::even(variant);
+        let c = verification::run::run(&Device::simulator(), choice, &problem, &|| ())?.c;
+        let judged = verify::general(&problem, &c, variant.tile, data, Coverage::Full, model);
+        assert_eq!(judged.is_ok(), is_right, "{}", variant.name);
+    }
+    Ok(())
 }
 
 /// A claim about one rung on one device.
@@ -300,6 +323,7 @@ impl Bench<'_> {
         match self.inputs::<T>() {
             ElementType::Bf16 => Bf16::ARITHMETIC,
             ElementType::F16 => F16::ARITHMETIC,
+            ElementType::E4m3 => E4m3::ARITHMETIC,
             _ => T::ARITHMETIC,
         }
     }

@@ -7,8 +7,8 @@ use std::marker::PhantomData;
 use gpu_gemm::device::compiled::{self, Module};
 use gpu_gemm::device::driver;
 use gpu_gemm::{
-    Bf16, Call, Context, CudaDevice, DataType, Device, Element, ElementType, F16, GemmError, Input,
-    MultipliesInto, Output, Shape, Transpose, WORKSPACE, gemm, gemm_strided_batched,
+    Bf16, Call, Context, CudaDevice, DataType, Device, E4m3, Element, ElementType, F16, GemmError,
+    Input, MultipliesInto, Output, Shape, Transpose, WORKSPACE, gemm, gemm_strided_batched,
 };
 use libtest_mimic::{Failed, Trial};
 use tests::built::{LADDER, built};
@@ -24,6 +24,7 @@ pub fn trials() -> Vec<Trial> {
     trials.extend(trials_of::<f64, f64>());
     trials.extend(trials_of::<i32, i32>());
     trials.extend(trials_of::<i8, i32>());
+    trials.extend(trials_of::<E4m3, f32>());
     trials.extend(trials_of::<Bf16, Bf16>());
     trials.extend(trials_of::<F16, F16>());
     trials.extend(trials_of::<Bf16, f32>());
@@ -214,9 +215,10 @@ fn scalar<T: Number>(value: i32) -> Result<T::Scalar, Failed> {
 
 /// How the kernels round that the library chooses.
 fn model<T: Number>() -> ErrorModel {
-    match T::rounds_sums() {
-        true => ErrorModel::Truncated,
-        false => ErrorModel::Elementwise,
+    match T::TYPE {
+        ElementType::E4m3 => ErrorModel::Promoted { interval: 128 },
+        _ if T::rounds_sums() => ErrorModel::Truncated,
+        _ => ErrorModel::Elementwise,
     }
 }
 
@@ -540,7 +542,9 @@ impl<T: Number + MultipliesInto<C>, C: Number> Library<'_, T, C> {
                 vec![(520, 20, 1007), (20, 520, 1007), (300, 280, 1007)]
             }
             DataType::F32 => vec![(40, 40, 7000)],
-            DataType::I8 => vec![(1200, 20, 1080), (20, 1200, 1080), (40, 40, 27000)],
+            DataType::I8 | DataType::E4M3 => {
+                vec![(1200, 20, 1080), (20, 1200, 1080), (40, 40, 27000)]
+            }
             _ => vec![(1200, 20, 270), (20, 1200, 270), (40, 40, 7000)],
         };
         for shape in lengths {

@@ -11,8 +11,8 @@ use gpu_gemm::gpu_kernels::variants;
 use gpu_gemm::launch::Parameters;
 use gpu_gemm::simulator::Fault;
 use gpu_gemm::{
-    Argument, Backend as _, Batch, Bf16, Bindings, Call, Decomposition, DeviceError, ElementType,
-    F16, Launch, MultipliesInto, Operand, Plan, Shape, Simulator, Transpose,
+    Argument, Backend as _, Batch, Bf16, Bindings, Call, Decomposition, DeviceError, E4m3,
+    ElementType, F16, Launch, MultipliesInto, Operand, Plan, Shape, Simulator, Transpose,
 };
 use libtest_mimic::{Failed, Trial};
 use tests::devices::Backend;
@@ -33,12 +33,13 @@ pub fn trials() -> Vec<Trial> {
             (ElementType::Bf16, ElementType::F32) => trials_of::<Bf16, f32>(variant),
             (ElementType::F16, ElementType::F32) => trials_of::<F16, f32>(variant),
             (ElementType::I8, _) => trials_of::<i8, i32>(variant),
+            (ElementType::E4m3, _) => trials_of::<E4m3, f32>(variant),
             (_, ElementType::F32) => trials_of::<f32, f32>(variant),
             (_, ElementType::F64) => trials_of::<f64, f64>(variant),
             (_, ElementType::I32) => trials_of::<i32, i32>(variant),
             (_, ElementType::Bf16) => trials_of::<Bf16, Bf16>(variant),
             (_, ElementType::F16) => trials_of::<F16, F16>(variant),
-            (_, ElementType::I8) => unreachable!("no C is of i8"),
+            (_, ElementType::I8 | ElementType::E4m3) => unreachable!("no C is of 8 bits"),
         });
     }
     trials

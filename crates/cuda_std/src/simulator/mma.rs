@@ -23,6 +23,7 @@ pub(crate) enum Products {
     Tf32,
     Bf16,
     F16,
+    E4m3,
     S8,
 }
 
@@ -44,10 +45,11 @@ impl Multiplication {
             });
         }
         let (a, b) = self.matrices(lanes, |bits| bits);
-        let factors = |bits: &[u64; 16]| self.products.factors(&bits[..depth]);
+        let factors = |bits: &[u64; 16]| self.products.factors::<16>(&bits[..depth]);
         let (a, b) = (a.each_ref().map(factors), b.each_ref().map(factors));
+        let accumulator = self.products.accumulator();
         self.replace_sums(lanes, |row, col, c| {
-            truncated_sum(&a[row], &b[col], c as u32).into()
+            truncated_sum(&a[row], &b[col], c as u32, accumulator).into()
         });
     }
 
@@ -94,11 +96,11 @@ impl Multiplication {
 }
 
 impl Products {
-    /// The numbers of 16 or 19 bits in registers, at most 16.
-    pub(super) fn factors(self, registers: &[u64]) -> Factors {
+    /// The numbers of 8, 16 or 19 bits in registers, at most `MOST`.
+    pub(super) fn factors<const MOST: usize>(self, registers: &[u64]) -> Factors<MOST> {
         let mut factors = Factors {
-            values: [0.0; 16],
-            exponents: [0; 16],
+            values: [0.0; MOST],
+            exponents: [0; MOST],
             depth: registers.len(),
         };
         for (k, register) in registers.iter().enumerate() {
@@ -108,7 +110,21 @@ impl Products {
         factors
     }
 
-    /// The number of 16 or 19 bits in a register.
+    /// The accumulator for its sums.
+    pub(super) fn accumulator(self) -> Accumulator {
+        match self {
+            Self::E4m3 => Accumulator {
+                aligned: 13,
+                fraction: 13,
+            },
+            _ => Accumulator {
+                aligned: 23 + 2,
+                fraction: 23,
+            },
+        }
+    }
+
+    /// The number of 8, 16 or 19 bits in a register.
     #[inline]
     fn number(self, register: u64) -> Number {
         let bits = register as u32;
@@ -116,9 +132,22 @@ impl Products {
             Self::Tf32 => Number::new(f32::from_bits(bits & !0x1FFF), -126),
             Self::Bf16 => Number::new(of_bf16(bits as u16), -126),
             Self::F16 => Number::new(of_f16(bits as u16), -14),
+            Self::E4m3 => Number::new(of_e4m3(bits as u8), -6),
             Self::F64 | Self::S8 => unreachable!("their sums are not truncated"),
         }
     }
+}
+
+/// The number of an e4m3: a sign, 4 bits of exponent and 3 of fraction; no infinity, and one NaN of
+/// each sign.
+fn of_e4m3(bits: u8) -> f32 {
+    let (exponent, fraction) = (u32::from(bits >> 3 & 15), u32::from(bits & 7));
+    let magnitude = match (exponent, fraction) {
+        (15, 7) => f32::NAN,
+        (0, _) => fraction as f32 / 512.0,
+        _ => f32::from_bits((exponent + 127 - 7) << 23 | fraction << 20),
+    };
+    magnitude.copysign(if bits < 128 { 1.0 } else { -1.0 })
 }
 
 /// One FMA after the other.
@@ -144,13 +173,13 @@ struct Number {
 
 /// A row of A or a column of B: values and exponents in arrays of their own, read four at a time,
 /// so that the compiler uses vector instructions. The depth is a multiple of 4.
-pub(super) struct Factors {
-    values: [f64; 16],
-    exponents: [i32; 16],
+pub(super) struct Factors<const MOST: usize> {
+    values: [f64; MOST],
+    exponents: [i32; MOST],
     depth: usize,
 }
 
-impl Factors {
+impl<const MOST: usize> Factors<MOST> {
     fn values(&self) -> &[[f64; 4]] {
         self.values[..self.depth].as_chunks().0
     }
@@ -181,17 +210,27 @@ impl Number {
     }
 }
 
-/// Bits that are kept of the largest term: those of an f32's fraction, and two more.
-const KEPT_BITS: i32 = 23 + 2;
+/// How wide a sum is: the bits that terms keep below the largest one's exponent, and those of the
+/// result's fraction. As found on an H100 for elements of 16 and 32 bits, and on an H200 for e4m3.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Accumulator {
+    aligned: i32,
+    fraction: i32,
+}
 
 /// The bits of a sum that is NaN.
 const NAN: u32 = 0x7FFF_FFFF;
 
-/// The sum of `c` and of the products of a row of A and a column of B, at most 16: each term is cut
+/// The sum of `c` and of the products of a row of A and a column of B, at most 32: each term is cut
 /// off below the last bit that is kept of the largest one, and so is the f32 that comes of it. `c`
 /// and the sum are bits of an f32. No sum of integers here overflows; a dev build's checks would
 /// keep the compiler from making vectors.
-pub(super) fn truncated_sum(a: &Factors, b: &Factors, c: u32) -> u32 {
+pub(super) fn truncated_sum<const MOST: usize>(
+    a: &Factors<MOST>,
+    b: &Factors<MOST>,
+    c: u32,
+    accumulator: Accumulator,
+) -> u32 {
     let c = Number::new(f32::from_bits(c), -126);
     let mut largest = [c.exponent; 4];
     for (a, b) in a.exponents().iter().zip(b.exponents()) {
@@ -210,10 +249,11 @@ pub(super) fn truncated_sum(a: &Factors, b: &Factors, c: u32) -> u32 {
             false => (sum as f32).to_bits(),
         };
     }
-    // 2^(KEPT_BITS - largest)
-    let scale = f64::from_bits(((1023 + KEPT_BITS - largest) as u64) << 52);
-    // SAFETY: its magnitude is less than 2^(KEPT_BITS + 2), as that of a product is less than
-    // 2^(largest + 2).
+    let unit = largest - accumulator.aligned;
+    // 2^-unit
+    let scale = f64::from_bits(((1023 - unit) as u64) << 52);
+    // SAFETY: its magnitude is less than 2^27, as that of a product is less than 2^(largest + 2),
+    // and at most 25 bits are kept below.
     let truncated = |term: f64| unsafe { (term * scale).to_int_unchecked::<i32>() };
     let mut sums = [0_i32; 4];
     for (a, b) in factors {
@@ -223,12 +263,13 @@ pub(super) fn truncated_sum(a: &Factors, b: &Factors, c: u32) -> u32 {
         }
     }
     let sums = sums.map(i64::from).into_iter().sum::<i64>();
-    truncated_to_f32(sums + i64::from(truncated(c.value)), largest - KEPT_BITS)
+    let sum = sums + i64::from(truncated(c.value));
+    truncated_to_f32(sum, unit, accumulator.fraction)
 }
 
-/// `sum * 2^unit` as the bits of an f32: what does not fit into its fraction is cut off, and what
-/// is too large is infinite.
-fn truncated_to_f32(sum: i64, unit: i32) -> u32 {
+/// `sum * 2^unit` as the bits of an f32: what does not fit into `fraction` bits after the
+/// leading one is cut off, and what is too large is infinite.
+fn truncated_to_f32(sum: i64, unit: i32, fraction: i32) -> u32 {
     if sum == 0 {
         return 0; // of terms that cancel each other
     }
@@ -237,11 +278,12 @@ fn truncated_to_f32(sum: i64, unit: i32) -> u32 {
     let length = (u64::BITS - magnitude.leading_zeros()).cast_signed();
     // The exponent of the first bit, or that of subnormal numbers.
     let exponent = (unit + length - 1).max(-126);
-    let shift = exponent - 23 - unit;
+    let shift = exponent - fraction - unit;
     let significand = match u32::try_from(shift) {
         Ok(right) => magnitude.checked_shr(right).unwrap_or(0),
         Err(_) => magnitude << shift.unsigned_abs(),
     } as u32;
+    let significand = significand << (23 - fraction);
     if exponent > 127 {
         return sign | f32::INFINITY.to_bits();
     }

@@ -1,5 +1,7 @@
 //! Multiplications by the 128 threads of a warpgroup.
 
+use std::slice::Chunks;
+
 use super::block::{Awaits, Block, Condition, State, Thread};
 use super::extensions::Extension;
 use super::groups::Groups;
@@ -240,25 +242,37 @@ fn perform(
     }
     for (index, multiplication) in issued[0].iter().enumerate() {
         let fragments = issued.iter().map(|of_thread| of_thread[index].a);
-        let products = multiplication.products;
         let depth = multiplication.shape.1 as usize;
         let [a, b] = operands(multiplication, fragments, &read);
         let [a, b] = [&a, &b].map(|bits| bits.chunks(depth));
-        if products == Products::S8 {
+        if multiplication.products == Products::S8 {
             let integers = |row: &[u64]| row.iter().map(|bits| *bits as i8).collect();
             let [a, b] = [a, b].map(|rows| rows.map(integers).collect::<Vec<Vec<i8>>>());
             replace_sums(multiplication, warpgroup, |row, col, c| {
                 wrapping_sum(&a[row], &b[col], c)
             });
+        } else if depth <= 16 {
+            multiply_floats::<16>(multiplication, warpgroup, [a, b]);
         } else {
-            let [a, b] =
-                [a, b].map(|rows| rows.map(|row| products.factors(row)).collect::<Vec<_>>());
-            replace_sums(multiplication, warpgroup, |row, col, c| {
-                truncated_sum(&a[row], &b[col], c)
-            });
+            multiply_floats::<32>(multiplication, warpgroup, [a, b]);
         }
     }
     Ok(())
+}
+
+/// Multiplies rows of A and columns of B, each of at most `MOST` floats.
+fn multiply_floats<const MOST: usize>(
+    multiplication: &Multiplication,
+    warpgroup: &[Thread],
+    operands: [Chunks<'_, u64>; 2],
+) {
+    let products = multiplication.products;
+    let factors = |rows: Chunks<'_, u64>| rows.map(|row| products.factors::<MOST>(row)).collect();
+    let [a, b]: [Vec<_>; 2] = operands.map(factors);
+    let accumulator = products.accumulator();
+    replace_sums(multiplication, warpgroup, |row, col, c| {
+        truncated_sum(&a[row], &b[col], c, accumulator)
+    });
 }
 
 /// Replaces each thread's sums, or zeros if the multiplication does not add, by `sum` of their row,

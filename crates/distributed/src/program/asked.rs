@@ -80,10 +80,11 @@ pub(super) fn request(
     agreed: &Agreed,
 ) -> Result<Request, Stop> {
     let data_type = agreed.matrices.data_type;
-    if data_type == DataType::I8 {
-        return Err(usage(
-            "Ranks do not multiply i8, which has no kernels for CPUs; multiply it by `rust-gemm`.",
-        ));
+    if let DataType::I8 | DataType::E4M3 = data_type {
+        return Err(usage(format!(
+            "Ranks do not multiply {data_type}, which has no kernels for CPUs; multiply it by \
+             `rust-gemm`."
+        )));
     }
     let operands = &arguments.problem.operands;
     let names = [arguments.kernel.clone()];
@@ -182,7 +183,8 @@ fn of_ranks(data_type: DataType) -> DataType {
         ElementType::I32 => i32::PRODUCT,
         ElementType::Bf16 => Bf16::PRODUCT,
         ElementType::F16 => F16::PRODUCT,
-        ElementType::I8 => DataType::I8, // which `request` refuses
+        // `request` refuses them.
+        element @ (ElementType::I8 | ElementType::E4m3) => DataType::of(element),
     }
 }
 

@@ -135,7 +135,7 @@ fn run(world: &Ranks, arguments: &Arguments, is_launched: bool) -> u8 {
         ElementType::Bf16 => multiply::<Bf16, f32>,
         ElementType::F16 if c == inputs => multiply::<F16, F16>,
         ElementType::F16 => multiply::<F16, f32>,
-        ElementType::I8 => return FAILED, // `request` has refused it
+        ElementType::I8 | ElementType::E4m3 => return FAILED, // `request` has refused them
     };
     multiply(world, arguments, &request, &place, reason, &matrices)
 }

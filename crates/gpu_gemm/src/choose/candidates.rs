@@ -37,6 +37,7 @@ pub(super) fn candidates(
         _ if variants != Variants::LIBRARY => {
             !reads_in_place_by_copy_engine || is_mapped(one) || one.gemv_like
         }
+        _ if one.rounding == Rounding::NotPromoted => false, // only by its name
         DataType::F32 => is_usable(one, &call, facts) || allowed.contains(&one.rounding),
         _ if data_type.inputs.bytes() != 2 || one.gemv_like => true,
         _ if is_mapped(one) => reads_in_place(one, &call) && !one.is_lesson,

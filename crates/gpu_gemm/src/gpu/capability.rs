@@ -75,8 +75,8 @@ impl Capability {
             ElementType::F64 => self.fp64_lanes,
             // It is the same in every column of the table.
             ElementType::I32 | ElementType::I8 => 64,
-            // Twice as many, with two in an instruction.
-            ElementType::Bf16 | ElementType::F16 => 2 * self.fp32_lanes,
+            // Twice as many, with two in an instruction; of 8 bits there are none.
+            ElementType::Bf16 | ElementType::F16 | ElementType::E4m3 => 2 * self.fp32_lanes,
         }
     }
 
@@ -89,7 +89,7 @@ impl Capability {
             (Unit::TensorCores { .. }, ElementType::Bf16 | ElementType::F16) => {
                 2 * self.tf32_tensor
             }
-            (Unit::TensorCores { .. }, ElementType::I8) => 4 * self.tf32_tensor,
+            (Unit::TensorCores { .. }, ElementType::I8 | ElementType::E4m3) => 4 * self.tf32_tensor,
             (Unit::TensorCores { .. }, ElementType::I32) => 0,
         }
     }

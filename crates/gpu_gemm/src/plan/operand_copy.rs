@@ -121,11 +121,11 @@ impl OperandCopy {
                 (true, ElementType::F32 | ElementType::I32) => transpose::TRANSPOSE,
                 (true, ElementType::F64) => transpose::TRANSPOSE_F64,
                 (true, ElementType::Bf16 | ElementType::F16) => transpose::TRANSPOSE_16,
-                (true, ElementType::I8) => transpose::TRANSPOSE_8,
+                (true, ElementType::I8 | ElementType::E4m3) => transpose::TRANSPOSE_8,
                 (false, ElementType::Bf16 | ElementType::F16) => transpose::PAD_16,
                 (false, ElementType::F32 | ElementType::I32) => transpose::PAD,
                 (false, ElementType::F64) => transpose::PAD_F64,
-                (false, ElementType::I8) => transpose::PAD_8,
+                (false, ElementType::I8 | ElementType::E4m3) => transpose::PAD_8,
             },
             grid: (
                 ctas(self.target.1, MOST_CTAS_X),

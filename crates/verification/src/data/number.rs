@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use gpu_gemm::{Bf16, F16};
+use gpu_gemm::{Bf16, E4m3, F16};
 use rand::RngExt;
 use rand_distr::StandardNormal;
 use rand_pcg::Pcg64;
@@ -41,13 +41,13 @@ pub trait Number: gpu_gemm::Element + fmt::Debug + fmt::Display {
     /// How it rounds.
     const ARITHMETIC: Arithmetic;
 
-    /// How sums of its products round: in its own arithmetic, except for 16-bit elements, which
-    /// are summed in f32.
+    /// How sums of its products round: in its own arithmetic, except for floats of 8 and 16 bits,
+    /// which are summed in f32.
     const SUMS: Arithmetic = Self::ARITHMETIC;
 
     /// The largest power of two by which [`Data::Graded`] scales: 40, so that products are between
-    /// `2^-80` and `2^80`, and their sums are in range; 2 for `f16`, which ends at 65504; 0 for
-    /// integers, which are not scaled.
+    /// `2^-80` and `2^80`, and their sums are in range; 2 for `f16`, which ends at 65504, and for
+    /// e4m3; 0 for integers, which are not scaled.
     const LARGEST_POWER: i32 = 40;
 
     /// Whether elements have fewer bits than their sums.
@@ -185,15 +185,18 @@ macro_rules! float {
 float!(f32, u32, 0x7fc5_a5a5);
 float!(f64, u64, 0x7ffc_a5a5_a5a5_a5a5);
 
-/// [`Number`] for elements of 16 bits, given the bits of their poison, the largest, their
-/// precision and [`Number::LARGEST_POWER`].
+/// [`Number`] for elements of 8 and 16 bits, given their bits, those of their poison, the smallest
+/// and the largest, their precision and [`Number::LARGEST_POWER`].
 macro_rules! half {
-    ($half:ident, $poison:literal, $largest:literal, $precision:literal, $power:literal) => {
+    (
+        $half:ident as $bits:ident,
+        $poison:literal, $smallest:expr, $largest:literal, $precision:literal, $power:literal
+    ) => {
         impl Number for $half {
             const POISON: $half = $half::from_bits($poison);
             const ARITHMETIC: Arithmetic = Arithmetic::Float {
                 unit_roundoff: 1.0 / (1u64 << $precision) as f64,
-                smallest: $half::from_bits(1).to_f64_const(),
+                smallest: $smallest,
                 largest: $largest,
                 exact_integers: (1u64 << $precision) as f64,
             };
@@ -205,7 +208,7 @@ macro_rules! half {
             }
 
             fn from_bits(bits: u64) -> $half {
-                $half::from_bits(bits as u16)
+                $half::from_bits(bits as $bits)
             }
 
             fn to_f64(self) -> f64 {
@@ -223,8 +226,24 @@ macro_rules! half {
     };
 }
 
-half!(Bf16, 0x7fa5, 3.389_531_389_251_535_5e38, 8, 40);
-half!(F16, 0x7da5, 65_504.0, 11, 2);
+half!(
+    Bf16 as u16,
+    0x7fa5,
+    Bf16::from_bits(1).to_f64_const(),
+    3.389_531_389_251_535_5e38,
+    8,
+    40
+);
+half!(
+    F16 as u16,
+    0x7da5,
+    F16::from_bits(1).to_f64_const(),
+    65_504.0,
+    11,
+    2
+);
+// It has two NaNs, and conversions give the positive one. Numbers beyond the largest become that.
+half!(E4m3 as u8, 0xff, 1.0 / 512.0, 448.0, 4, 2);
 
 /// [`Number`] for an integer, given its bits and its poison.
 macro_rules! integer {
@@ -301,7 +320,39 @@ mod tests {
         check([f32::NAN, f32::INFINITY - f32::INFINITY]);
         check([Bf16::nearest(f64::NAN); 2]);
         check([F16::nearest(f64::NAN); 2]);
+        check([E4m3::nearest(f64::NAN); 2]);
         assert_eq!(i32::from_bits((-7i32).bits()), -7);
+    }
+
+    /// As `cvt.rn.satfinite.e4m3x2.f32` rounds: to nearest, of two the even one, and to the largest
+    /// beyond it.
+    #[test]
+    fn numbers_of_8_bits_are_rounded_as_the_hardware_does() {
+        let of_code = |code: u8| {
+            let (exponent, fraction) = (i32::from(code >> 3), f64::from(code & 7) / 8.0);
+            match exponent {
+                0 => fraction * 2f64.powi(-6),
+                _ => (1.0 + fraction) * 2f64.powi(exponent - 7),
+            }
+        };
+        for code in 0..0x7e {
+            let (number, next) = (of_code(code), of_code(code + 1));
+            let even = if code % 2 == 0 { code } else { code + 1 };
+            let middle = 0.5 * (number + next);
+            for (value, expected) in [
+                (number, code),
+                (middle * (1.0 - f64::EPSILON), code),
+                (middle, even),
+                (middle * (1.0 + f64::EPSILON), code + 1),
+            ] {
+                assert_eq!(E4m3::nearest(value).to_bits(), expected, "{value}");
+                assert_eq!(E4m3::nearest(-value).to_bits(), expected | 0x80, "{value}");
+            }
+            assert_eq!(E4m3::from_bits(code).to_f64(), number);
+        }
+        for large in [448.0, 464.0, 1e9, f64::INFINITY] {
+            assert_eq!(E4m3::nearest(large).to_f64(), 448.0);
+        }
     }
 
     #[test]

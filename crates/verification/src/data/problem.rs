@@ -7,7 +7,7 @@
 use std::any::Any;
 use std::borrow::Cow;
 
-use gpu_gemm::{Bf16, Call, DataType, ElementType, F16, Operand, Shape, Transpose};
+use gpu_gemm::{Bf16, Call, DataType, E4m3, ElementType, F16, Operand, Shape, Transpose};
 
 use super::error::ProblemError;
 use super::matrix::{Matrix, Placement};
@@ -106,6 +106,7 @@ macro_rules! by_element {
             $crate::ElementType::Bf16 => $function::<$crate::Bf16>($($argument),*),
             $crate::ElementType::F16 => $function::<$crate::F16>($($argument),*),
             $crate::ElementType::I8 => $function::<i8>($($argument),*),
+            $crate::ElementType::E4m3 => $function::<$crate::E4m3>($($argument),*),
         }
     };
 }
@@ -118,6 +119,7 @@ macro_rules! by_inputs {
             gpu_gemm::ElementType::Bf16 => $function::<gpu_gemm::Bf16, $type>($($argument),*),
             gpu_gemm::ElementType::F16 => $function::<gpu_gemm::F16, $type>($($argument),*),
             gpu_gemm::ElementType::I8 => $function::<i8, $type>($($argument),*),
+            gpu_gemm::ElementType::E4m3 => $function::<gpu_gemm::E4m3, $type>($($argument),*),
             _ => $function::<$type, $type>($($argument),*),
         }
     };
@@ -251,6 +253,7 @@ impl<T: Number> Problem<T> {
             same if same == T::TYPE => return Problem { inputs, ..self },
             ElementType::Bf16 => |element| T::nearest(Bf16::nearest(element.to_f64()).to_f64()),
             ElementType::F16 => |element| T::nearest(F16::nearest(element.to_f64()).to_f64()),
+            ElementType::E4m3 => |element| T::nearest(E4m3::nearest(element.to_f64()).to_f64()),
             // Modulo 2^8, as integers are: a random i32 is a random i8.
             ElementType::I8 => |element| T::nearest(f64::from(element.bits() as i8)),
             _ => panic!("{} does not hold all numbers of {inputs}", T::TYPE),
@@ -296,6 +299,7 @@ impl<T: Number> Problem<T> {
         let largest_power = match inputs {
             ElementType::F16 => F16::LARGEST_POWER,
             ElementType::Bf16 => Bf16::LARGEST_POWER,
+            ElementType::E4m3 => E4m3::LARGEST_POWER,
             _ => T::LARGEST_POWER,
         };
         let powers = Powers::new(largest_power, data, seed, [m, n, depth]);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use clap::ValueEnum;
 use gpu_gemm::device::several::{Done, Start};
-use gpu_gemm::{Bf16, Choice, Devices, ElementType, F16, Plan};
+use gpu_gemm::{Bf16, Choice, Devices, E4m3, ElementType, F16, Plan};
 
 use super::{Run, RunError};
 use crate::data::{Matrix, Number, Problem};
@@ -73,6 +73,7 @@ pub fn multiply<T: Number, R>(
         ElementType::Bf16 => multiply_as::<Bf16, T, R>(on, choice, problem, origin, run),
         ElementType::F16 => multiply_as::<F16, T, R>(on, choice, problem, origin, run),
         ElementType::I8 => multiply_as::<i8, T, R>(on, choice, problem, origin, run),
+        ElementType::E4m3 => multiply_as::<E4m3, T, R>(on, choice, problem, origin, run),
         _ => multiply_as::<T, T, R>(on, choice, problem, origin, run),
     }
 }

@@ -106,6 +106,7 @@ impl ErrorBound {
                 Ok(bound.on_tensor_cores(k, 0.0)?.with_roundings(of_parts))
             }
             ErrorModel::Split => bound.on_split_elements(problem),
+            ErrorModel::Promoted { interval } => bound.of_14_bits(problem, interval),
             ErrorModel::Strassen { cutoff } => bound.of_strassen(problem, cutoff),
         }
     }
@@ -269,6 +270,44 @@ impl ErrorBound {
             factor: problem.alpha.to_f64().abs() * of_terms * (1.0 + gamma),
             rows: largest_in_rows(&problem.a, LEAST, magnitude),
             columns: largest_in_columns(&problem.b, LEAST, magnitude),
+        };
+        Ok(ErrorBound {
+            gamma,
+            maxima: Some(maxima),
+            ..self
+        })
+    }
+
+    /// The bound where tensor cores add up products of e4m3 with 14 bits, and each `interval` of them
+    /// is added in f32. An instruction adds 32 products and the sum so far. Of each it cuts off
+    /// less than 2^-13 of the largest one's power of two, and then as much of the result
+    /// (`cuda_std::wgmma`): 2^-13 * (n + 2 n / 32) for n products. All of it is toward zero, so no
+    /// sum is larger than that of the magnitudes, and the error at most twice that.
+    ///
+    /// The power of two of a product is at most the product, but for a subnormal factor, which is
+    /// below 2^-6 and aligned as that: then it is at most 2^-6 of the largest other factor, R or C,
+    /// of the row of A or the column of B.
+    fn of_14_bits<T: Number>(
+        self,
+        problem: &Problem<T>,
+        interval: usize,
+    ) -> Result<ErrorBound, Failure> {
+        let (k, u) = (problem.shape().k, self.unit_roundoff);
+        let cut_off = |products: usize| {
+            let instructions = products.div_ceil(32);
+            (products + 2 * instructions) as f64 * 2f64.powi(-13)
+        };
+        let sum = cut_off(k.min(interval));
+        let sum = if sum < 0.5 { sum / (1.0 - sum) } else { 2.0 };
+        let promotions = (k.div_ceil(interval) as f64 + 4.0) * u;
+        let gamma = sum + (1.0 + sum) * gamma(promotions, k, "on tensor cores")?;
+        // A NaN has no bound.
+        let finite = |element: T| Some(element.to_f64().abs()).filter(|one| one.is_finite());
+        let magnitude = |element| finite(element).unwrap_or(0.0);
+        let maxima = Maxima {
+            factor: problem.alpha.to_f64().abs() * cut_off(k) * 2f64.powi(-6) * (1.0 + gamma),
+            rows: largest_in_rows(&problem.a, 1.0, magnitude),
+            columns: largest_in_columns(&problem.b, 1.0, magnitude),
         };
         Ok(ErrorBound {
             gamma,

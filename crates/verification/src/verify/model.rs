@@ -1,7 +1,7 @@
 //! How results round, on which bounds and alarms depend.
 
 use gpu_gemm::gpu_kernels::spec::{ErrorScale, Rounding};
-use gpu_gemm::{Bf16, ElementType, F16, Shape};
+use gpu_gemm::{Bf16, E4m3, ElementType, F16, Shape};
 
 use super::exact_data::{
     TF32_BITS, exact_data, exact_data_of_bits, precision, small_integers_with_headroom,
@@ -29,6 +29,12 @@ pub enum ErrorModel {
     /// Each element relative to the terms of its own sum and the largest elements of its row of A
     /// and column of B; elements are split into two of 16 bits, and tensor cores' sums promoted.
     Split,
+    /// Each element relative to the terms of its own sum, for e4m3 that tensor cores multiply exactly
+    /// and add up with 14 bits, as [`Rounding::Promoted`].
+    Promoted {
+        /// The number of products whose sum is added in f32.
+        interval: usize,
+    },
     /// Each element relative to the largest elements of A and B: Strassen's algorithm
     /// ([`super::strassen`]).
     Strassen {
@@ -38,6 +44,11 @@ pub enum ErrorModel {
 }
 
 impl ErrorModel {
+    /// [`ErrorModel::Promoted`] with one interval.
+    pub const NOT_PROMOTED: ErrorModel = ErrorModel::Promoted {
+        interval: usize::MAX,
+    };
+
     /// The model of a GPU kernel. The bound holds for any order of summation, compensated or not;
     /// integers have none.
     pub fn of(rounding: Rounding) -> ErrorModel {
@@ -47,6 +58,8 @@ impl ErrorModel {
             Rounding::Tf32 => ErrorModel::RoundedTf32,
             Rounding::Truncated => ErrorModel::Truncated,
             Rounding::Split => ErrorModel::Split,
+            Rounding::Promoted => ErrorModel::Promoted { interval: 128 },
+            Rounding::NotPromoted => ErrorModel::NOT_PROMOTED,
         }
     }
 
@@ -81,6 +94,14 @@ impl ErrorModel {
                     _ => precision::<T>(),
                 };
                 exact_data_of_bits::<T>(shape.k, bits)
+            }
+            ErrorModel::Promoted { interval } => {
+                // No partial sum has more than 14 bits.
+                match shape.k.min(interval) {
+                    0..0x400 => exact_data_of_bits::<T>(shape.k, precision::<E4m3>()),
+                    0x400..0x4000 => Some(Data::SmallIntegers { largest: 1 }),
+                    _ => None,
+                }
             }
             ErrorModel::Strassen { cutoff } => {
                 let growth = Growth::new(shape, cutoff, 0.0);

@@ -75,6 +75,8 @@ const DESCRIPTION_TRANSPOSES: [c_int; 2] = [3, 4];
 /// an element for each of its rows, which in row-major order are columns.
 const DESCRIPTION_EPILOGUE: c_int = 7;
 const DESCRIPTION_BIAS: c_int = 8;
+/// `CUBLASLT_MATMUL_DESC_FAST_ACCUM`: sums of 8-bit floats are not promoted.
+const DESCRIPTION_FAST: c_int = 25;
 /// `CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT` and `_STRIDED_BATCH_OFFSET`.
 const LAYOUT_PRODUCTS: c_int = 5;
 const LAYOUT_STRIDE: c_int = 6;
@@ -171,6 +173,9 @@ impl Lt {
         })?;
         for (attribute, operation) in DESCRIPTION_TRANSPOSES.into_iter().zip(product.operations) {
             description.set(self.set_description, attribute, operation)?;
+        }
+        if precision == Precision::FastE4m3 {
+            description.set(self.set_description, DESCRIPTION_FAST, 1_i8)?;
         }
         if let Some(LtEpilogue { number, bias }) = epilogue {
             description.set(self.set_description, DESCRIPTION_EPILOGUE, number)?;

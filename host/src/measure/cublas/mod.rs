@@ -25,7 +25,7 @@ use self::status::{Handle, succeeded, supported};
 use super::library::Loaded;
 use super::places;
 use crate::epilogue::Epilogue;
-pub use precision::{Interface, Precision, is_on_tensor_cores, is_tf32, lt_mark, title};
+pub use precision::{Interface, Precision, is_less_accurate, is_on_tensor_cores, lt_mark, title};
 pub use status::CublasError;
 
 /// `CUBLAS_GEMM_DEFAULT`.

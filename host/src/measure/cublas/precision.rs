@@ -36,19 +36,24 @@ impl Interface {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Precision {
     /// `f32` and `f64`, computed as such in every step, without tensor cores for `f32`; `bf16` and
-    /// `f16` with sums in `f32`, on tensor cores, and `i8` with sums in `i32`.
+    /// `f16` and `e4m3` with sums in `f32`, on tensor cores, and `i8` with sums in `i32`.
     Of(DataType),
     /// `f32`, on tensor cores, which round A and B to 10 bits of mantissa (TF32): faster, with a
     /// different result.
     Tf32,
+    /// `e4m3` with fast accumulation: sums have the 14 bits of the tensor cores.
+    FastE4m3,
 }
 
-/// The suffix of the names of yardsticks that round f32 to TF32.
+/// The suffix of the names of yardsticks that round f32 to TF32, and of those that accumulate
+/// `e4m3` fast.
 const TF32: &str = "tf32";
+const FAST: &str = "fast";
 
-/// Whether a yardstick of this name, such as `cublaslt-tf32`, rounds f32 to TF32.
-pub fn is_tf32(name: &str) -> bool {
-    name.rsplit('-').next() == Some(TF32)
+/// Whether a yardstick of this name, such as `cublaslt-tf32`, is less accurate than others: rounds
+/// f32 to TF32, or does not promote sums of e4m3.
+pub fn is_less_accurate(name: &str) -> bool {
+    [TF32, FAST].map(Some).contains(&name.rsplit('-').next())
 }
 
 /// Whether a yardstick of this name multiplies on tensor cores: all but `cublas-fp32` and
@@ -94,11 +99,13 @@ impl Precision {
         match self {
             Precision::Of(data_type) => data_type,
             Precision::Tf32 => DataType::F32,
+            Precision::FastE4m3 => DataType::E4M3,
         }
     }
 
     pub(super) fn name(self) -> &'static str {
         match self {
+            Precision::FastE4m3 => "e4m3-fast",
             Precision::Of(DataType::F32) => "fp32",
             Precision::Of(DataType::F64) => "fp64",
             Precision::Of(data_type) => data_type.name(),
@@ -111,7 +118,7 @@ impl Precision {
         match self {
             Precision::Of(DataType::F64) => 70,
             Precision::Of(DataType::I8) => 72,
-            Precision::Of(_) => 68,
+            Precision::Of(_) | Precision::FastE4m3 => 68,
             Precision::Tf32 => 77,
         }
     }
@@ -128,7 +135,8 @@ impl Precision {
     }
 }
 
-/// `CUDA_R_32F`, `CUDA_R_64F`, `CUDA_R_16F`, `CUDA_R_16BF`, `CUDA_R_32I` and `CUDA_R_8I`.
+/// `CUDA_R_32F`, `CUDA_R_64F`, `CUDA_R_16F`, `CUDA_R_16BF`, `CUDA_R_32I`, `CUDA_R_8I` and
+/// `CUDA_R_8F_E4M3`.
 fn cuda_data_type(element: ElementType) -> c_int {
     match element {
         ElementType::F32 => 0,
@@ -137,5 +145,6 @@ fn cuda_data_type(element: ElementType) -> c_int {
         ElementType::Bf16 => 14,
         ElementType::I32 => 10,
         ElementType::I8 => 3,
+        ElementType::E4m3 => 28,
     }
 }
