@@ -1,6 +1,11 @@
 //! From the kernels' LLVM IR to NVVM IR to PTX.
 
-use std::{collections::BTreeMap, path::Path};
+use std::{
+    collections::BTreeMap,
+    path::Path,
+    sync::{Mutex, OnceLock, PoisonError},
+    thread,
+};
 
 use device_codegen::{
     Contraction, Dialect, KernelEntry, NvvmModule, OpenClKernels, Options, Source,
@@ -11,7 +16,7 @@ use crate::{
     CudaBuilderError,
     build_script::write_atomically,
     device_build::DeviceCrate,
-    kernels_apart::{self, Will},
+    kernels_apart::{self, Part, Will},
     shared::PtxCache,
 };
 
@@ -25,6 +30,9 @@ pub enum DebugInfo {
     /// 7.2: driver 460.
     LineTables,
 }
+
+/// The most kernels that are compiled at a time, for one architecture: each takes some 100 MB.
+const MOST_THREADS: usize = 4;
 
 /// libNVVM, loaded, and what it has compiled before.
 pub(crate) struct LibNvvm {
@@ -137,13 +145,29 @@ impl LibNvvm {
         let Some(parts) = parsed.parts(will) else {
             return Ok(None);
         };
-        let kernels = parts.iter().map(|part| {
+        let compile = |part: &Part<'a>| {
             let text = (&*part.ir, part.needs_libdevice);
             let named = module.kernels.iter().position(|it| it.name == part.kernel);
             let kernels = named.map_or(&module.kernels[..], |at| &module.kernels[at..=at]);
             let ptx = self.compile_once(text, kernels, arch, options, kept_ir)?;
             Ok((part.kernel, ptx))
+        };
+        // libNVVM uses one core. The first error is that of the first kernel, whatever ends first.
+        let threads = thread::available_parallelism().map_or(1, usize::from);
+        let threads = threads.min(MOST_THREADS).min(parts.len());
+        let compiled: Vec<_> = parts.iter().map(|_| OnceLock::new()).collect();
+        let left = Mutex::new(parts.iter().zip(&compiled));
+        let take = || left.lock().unwrap_or_else(PoisonError::into_inner).next();
+        thread::scope(|scope| {
+            for _ in 0..threads {
+                scope.spawn(|| {
+                    while let Some((part, compiled)) = take() {
+                        let _ = compiled.set(compile(part));
+                    }
+                });
+            }
         });
+        let kernels = compiled.into_iter().filter_map(OnceLock::into_inner);
         kernels.collect::<Result<_, _>>().map(Some)
     }
 
