@@ -6,7 +6,7 @@
 //! sums to its own, in f32, while the tensor cores multiply for the other consumer.
 //!
 //! A thread has registers for its 128 sums and for half as many of the tensor cores'. So a consumer
-//! multiplies a tile in two parts, each of 128 columns:
+//! multiplies a tile in two parts, each of 128 columns, and the consumers take turns:
 //!
 //! ```text
 //!   consumer 0 | part 0 | promote | part 1 | promote | part 0 of the next tile ...
@@ -28,7 +28,9 @@ use cuda_std::mbarrier::Mbarrier;
 use cuda_std::wgmma::{self, Descriptor};
 
 use crate::kernel::kernel;
-use crate::warp_specialized_tf32::{multiply, KMajorOnly, BYTES, LEFT, RIGHT, STAGES, THREADS};
+use crate::warp_specialized_tf32::{
+    multiply, KMajorOnly, BYTES, CONSUMERS, LEFT, RIGHT, STAGES, THREADS,
+};
 
 /// The sums of a thread, and those of a part.
 const SUMS: usize = 128;
@@ -137,7 +139,7 @@ macro_rules! variants {
                 $(
                     $name = fn $entry(gemm: e4m3; mapped)
                         block(THREADS, 1) tile(LEFT, RIGHT, $sums::BK)
-                        shared(full: [Mbarrier; STAGES], empty: [Mbarrier; STAGES])
+                        shared(full: [Mbarrier; STAGES], empty: [Mbarrier; STAGES + CONSUMERS])
                         launch_bounds(1)
                         {
                             unit: Unit::TensorCores { warp_tile: (16, RIGHT as u32) },

@@ -45,7 +45,7 @@ use crate::raster::{self, Place};
 use crate::warp_specialized::{Ring, WARPGROUP, WM};
 use crate::warpgroup::warpgroup;
 
-const CONSUMERS: usize = 2;
+pub(crate) const CONSUMERS: usize = 2;
 pub(crate) const THREADS: usize = (1 + CONSUMERS) * WARPGROUP;
 /// The sums of a thread: a consumer has 64 x 256.
 const SUMS: usize = 128;
@@ -82,7 +82,7 @@ pub(crate) trait KMajorOnly {
     /// The depth of a tile in elements.
     const BK: usize;
     /// Parts of the right tile's columns that a consumer multiplies one after the other: 1, or 2
-    /// whose sums are promoted after each tile.
+    /// whose sums are promoted after each tile. With 2 the consumers take turns.
     const PARTS: usize = 1;
 
     /// Sums of no products.
@@ -203,7 +203,7 @@ fn swapped_if<T, const TRANSPOSED: bool>((first, second): (T, T)) -> (T, T) {
 pub(crate) unsafe fn multiply<T: KMajorOnly, const BY_REGISTERS: bool, const TRANSPOSED: bool>(
     gemm: MappedGemm<'_, T::Sum, T::Sum, impl Epilogue<T::Sum>>,
     full: *mut Mbarrier,  // (STAGES)
-    empty: *mut Mbarrier, // (STAGES)
+    empty: *mut Mbarrier, // (STAGES), and with two parts (CONSUMERS) for turns
 ) {
     const { assert!(BY_REGISTERS || !TRANSPOSED, "B along K is as it must be") }
     let ring = shared::dynamic_shared_mem_aligned::<u8, 1024>();
@@ -212,6 +212,11 @@ pub(crate) unsafe fn multiply<T: KMajorOnly, const BY_REGISTERS: bool, const TRA
         for stage in 0..STAGES {
             mbarrier::init(full.add(stage), 1);
             mbarrier::init(empty.add(stage), CONSUMERS as u32); // one arrival from each consumer
+        }
+        if T::PARTS == 2 {
+            for consumer in 0..CONSUMERS {
+                mbarrier::init(empty.add(STAGES + consumer), 1); // the other consumer's arrival
+            }
         }
         mbarrier::fence_init();
     }
@@ -271,6 +276,7 @@ pub(crate) unsafe fn multiply<T: KMajorOnly, const BY_REGISTERS: bool, const TRA
     let left_tiles = Descriptor::new(ring.add(consumer * WM * DEPTH_BYTES)).uniform();
     let right_tiles = Descriptor::new(ring.add(LEFT_BYTES)).uniform();
     let mut at = Ring::CONSUMER;
+    let mut turn = Turn::of(consumer, empty.add(STAGES));
     while tile < gemm.products() * rows * cols {
         let mut sums = if iterations > 0 { T::unset() } else { T::ZERO };
         let mut left = [[0.0_f32; 4]; STEPS];
@@ -283,11 +289,18 @@ pub(crate) unsafe fn multiply<T: KMajorOnly, const BY_REGISTERS: bool, const TRA
         for iteration in 0..iterations {
             let stage = (at.stage * STAGE_BYTES) as u32;
             let tiles = (left_tiles, left, right_tiles);
-            multiply_part::<T, BY_REGISTERS>(&mut sums, tiles, stage, 0, iteration);
             if T::PARTS == 2 {
+                turn.wait();
+                multiply_part::<T, BY_REGISTERS>(&mut sums, tiles, stage, 0, iteration);
+                turn.pass(thread);
                 T::wait(&mut sums);
                 T::promote(&mut sums, 0);
-                multiply_part::<T, BY_REGISTERS>(&mut sums, tiles, stage, 1, iteration);
+                turn.wait();
+            }
+            let last = T::PARTS - 1;
+            multiply_part::<T, BY_REGISTERS>(&mut sums, tiles, stage, last, iteration);
+            if T::PARTS == 2 {
+                turn.pass(thread);
             }
             let empty = empty.add(at.stage);
             at.advance(STAGES);
@@ -347,6 +360,41 @@ pub(crate) unsafe fn multiply<T: KMajorOnly, const BY_REGISTERS: bool, const TRA
             }
         }
         tile += ctas;
+    }
+}
+
+/// One consumer starts a part after the other has started one. Otherwise both come to wait for the
+/// tensor cores at the same time, which then have nothing to do while both promote. No result depends
+/// on it.
+struct Turn {
+    own: *mut Mbarrier,
+    other: *mut Mbarrier,
+    parity: u32,
+}
+
+impl Turn {
+    /// The first turn is consumer 0's: nobody has arrived at its barrier, whose phase before the
+    /// first has ended.
+    #[inline(always)]
+    unsafe fn of(consumer: usize, turns: *mut Mbarrier) -> Turn {
+        Turn {
+            own: turns.add(consumer),
+            other: turns.add(1 - consumer),
+            parity: 1 - consumer as u32,
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn wait(&mut self) {
+        mbarrier::wait(self.own, self.parity);
+        self.parity ^= 1;
+    }
+
+    #[inline(always)]
+    unsafe fn pass(&self, thread: usize) {
+        if thread == 0 {
+            mbarrier::arrive(self.other);
+        }
     }
 }
 
