@@ -1,8 +1,8 @@
 //! Tensor cores for f64 (DMMA): a warp multiplies 16 x 8 x 8 elements with one instruction.
 //!
 //! Over `tensor-core`:
-//! - `mma::m16n8k8_f64` takes elements of 64 bits, which `ldmatrix` cannot load: lanes read them one
-//!   by one, and no two lanes of a warp read the same element of a tile;
+//! - `mma::m16n8k8_f64` takes elements of 64 bits, which `ldmatrix` cannot load: lanes read them
+//!   one by one, and no two lanes of a warp read the same element of a tile;
 //! - A is copied K-major, as stored, since lanes read single elements: nothing is transposed;
 //! - in shared memory elements of a tile are swizzled in pieces of 4 (32 bytes), so that the 8
 //!   rows of a fragment that a warp reads at once are in different banks without padding: three

@@ -364,8 +364,8 @@ pub(crate) unsafe fn multiply<T: KMajorOnly, const BY_REGISTERS: bool, const TRA
 }
 
 /// One consumer starts a part after the other has started one. Otherwise both come to wait for the
-/// tensor cores at the same time, which then have nothing to do while both promote. No result depends
-/// on it.
+/// tensor cores at the same time, which then have nothing to do while both promote. No result
+/// depends on it.
 struct Turn {
     own: *mut Mbarrier,
     other: *mut Mbarrier,

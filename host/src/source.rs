@@ -128,8 +128,8 @@ impl Files {
         }
     }
 
-    /// The types of their elements; without a file, C has the type of A and B, or i32 for i8 and f32
-    /// for e4m3.
+    /// The types of their elements; without a file, C has the type of A and B, or i32 for i8 and
+    /// f32 for e4m3.
     pub fn data_type(&self) -> DataType {
         let inputs = self.a.data_type;
         let c = self.c.as_ref().map(|c| c.data_type);

@@ -41,8 +41,8 @@
 //! kernel adds up few instructions, and then adds that to sums of its own. An H200 computes so
 //! (512 of 512 random sums; NVIDIA does not say).
 //!
-//! Sums of integers are exact, modulo 2^32. The instructions exist for `compute_90a` alone; compiled
-//! for another architecture, each is a `trap`.
+//! Sums of integers are exact, modulo 2^32. The instructions exist for `compute_90a` alone.
+//! Compiled for another architecture, each is a `trap`.
 //!
 //! The simulator multiplies as late as it may: when a thread waits for the group. Until a wait with
 //! these very sums, for all groups that add to them, they are NaN, or integers of the same bits.

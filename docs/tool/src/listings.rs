@@ -38,8 +38,8 @@ fn shown(chapters: &[Chapter]) -> impl Iterator<Item = &str> {
     })
 }
 
-/// What counts instructions ([`crate::machine_code`]): not ptxas of an SDK, which may be of another version than the wheel and count
-/// otherwise.
+/// What counts instructions ([`crate::machine_code`]): not ptxas of an SDK, which may be of another
+/// version than the wheel and count otherwise.
 pub fn tools() -> Option<(Toolkit, PathBuf)> {
     let (toolkit, nvdisasm) = (Toolkit::find()?, nvdisasm::find()?);
     let is_of_sdk = matches!(toolkit.origin, Origin::Variable(_) | Origin::Folder(_));

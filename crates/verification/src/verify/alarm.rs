@@ -139,8 +139,8 @@ fn cut_off(k: f64, is_positive: bool) -> f64 {
 /// | normal | 128, 1024, 4096 | 3641, 547, 235 | 3641, 5007, 5698 |
 /// | positive | 128, 1024, 4096 | 19,082, 11,693, 9948 | 19,082, 264,838, 1,191,708 |
 ///
-/// Not promoted, the largest of the 2^24 errors of a product on an H200, normal, k = 4096, was 8982,
-/// in this project's kernel as in cuBLAS's.
+/// Not promoted, the largest of the 2^24 errors of a product on an H200, normal, k = 4096, was
+/// 8982, in this project's kernel as in cuBLAS's.
 fn of_14_bits(k: f64, interval: usize, is_positive: bool) -> f64 {
     let in_order = (k.min(interval as f64) / 128.0).max(1.0);
     match is_positive {

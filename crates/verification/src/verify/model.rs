@@ -29,8 +29,8 @@ pub enum ErrorModel {
     /// Each element relative to the terms of its own sum and the largest elements of its row of A
     /// and column of B; elements are split into two of 16 bits, and tensor cores' sums promoted.
     Split,
-    /// Each element relative to the terms of its own sum, for e4m3 that tensor cores multiply exactly
-    /// and add up with 14 bits, as [`Rounding::Promoted`].
+    /// Each element relative to the terms of its own sum, for e4m3 that tensor cores multiply
+    /// exactly and add up with 14 bits, as [`Rounding::Promoted`].
     Promoted {
         /// The number of products whose sum is added in f32.
         interval: usize,
