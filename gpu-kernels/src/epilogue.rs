@@ -18,7 +18,7 @@ crate::compat::unless_published! {
     pub use compiled::Compiled;
     pub use operand::{Bf16, Matrix, Number, F16};
     pub use ready_made::{
-        AuxStore, Bias, Clamp, DGeluTanh, Gelu, GeluTanh, PerColBias, PerColScale, PerRowBias,
+        AuxStore, Bias, BlockScales, Clamp, DGeluTanh, Gelu, GeluTanh, PerColBias, PerColScale, PerRowBias,
         PerRowScale, Relu, Residual, Silu,
     };
 }
@@ -75,6 +75,22 @@ pub trait Epilogue<S = f32>: Copy {
     /// Whether it returns the values as they are, so `at` may be wrong.
     #[doc(hidden)]
     const IS_IDENTITY: bool = false;
+
+    /// Whether it scales blocks of the depth, which only kernels that promote sums do.
+    const SCALES_BLOCKS: bool = false;
+
+    /// What the products of the element at `at` in a block of the depth are multiplied by before
+    /// they are added to the others, in kernels that promote sums: those of e4m3 do so every 128 of
+    /// the depth. Where `at.count` is 0, C has no such element, and nothing may be read.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Epilogue::apply`].
+    #[inline(always)]
+    unsafe fn block_scale(&self, at: At, block: usize) -> f32 {
+        let _ = (at, block);
+        1.0
+    }
 }
 
 /// The alignment of the numbers that an epilogue loads and stores for a tile, besides C.
@@ -165,6 +181,13 @@ impl<S, First: Epilogue<S>, Second: Epilogue<S>> Epilogue<S> for Then<First, Sec
     unsafe fn prepare(&self, at: At, thread: usize) -> Alignment {
         self.0.prepare(at, thread).and(self.1.prepare(at, thread))
     }
+
+    const SCALES_BLOCKS: bool = First::SCALES_BLOCKS || Second::SCALES_BLOCKS;
+
+    #[inline(always)]
+    unsafe fn block_scale(&self, at: At, block: usize) -> f32 {
+        self.0.block_scale(at, block) * self.1.block_scale(at, block)
+    }
 }
 
 /// A kernel as a function of its epilogue: an empty type for each variant, named as its entry
@@ -201,6 +224,13 @@ impl<S, E: Epilogue<S>> Epilogue<S> for Placed<E> {
     #[inline(always)]
     unsafe fn prepare(&self, at: At, thread: usize) -> Alignment {
         self.epilogue.prepare(self.placed(at), thread)
+    }
+
+    const SCALES_BLOCKS: bool = E::SCALES_BLOCKS;
+
+    #[inline(always)]
+    unsafe fn block_scale(&self, at: At, block: usize) -> f32 {
+        self.epilogue.block_scale(self.placed(at), block)
     }
 }
 
@@ -325,6 +355,11 @@ macro_rules! fused {
                         ),
                     ];
                     let base = $crate::$module::$base::VARIANT;
+                    assert!(
+                        !<$epilogue as $crate::epilogue::Epilogue>::SCALES_BLOCKS
+                            || matches!(base.rounding, $crate::spec::Rounding::Promoted),
+                        "only kernels that promote sums scale blocks"
+                    );
                     // SAFETY: the entry points are the base's with an epilogue.
                     unsafe { base.with_epilogue(size_of::<$epilogue>(), entry, fix_ups) }
                 }),+),+];

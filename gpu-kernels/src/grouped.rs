@@ -35,7 +35,7 @@ use cuda_std::wgmma::{self, KMajor, MnMajor};
 
 use crate::compat::grid_dependency;
 use crate::epilogue::Epilogue;
-use crate::half::{Bf16, Half, Sums, F16};
+use crate::half::{Bf16, Half, Sums, Wgmma, F16};
 use crate::kernel::kernel;
 use crate::mapped_gemm::MappedGemm;
 use crate::raster;
@@ -44,7 +44,12 @@ use crate::warpgroup::{layout, warpgroup, Tiles};
 
 /// The body. The barriers are in shared memory.
 #[inline(always)]
-unsafe fn multiply<T: Half, B: Tiles, const CONSUMERS: usize, const SUMS: usize>(
+unsafe fn multiply<
+    T: Half + Wgmma<KMajor, B>,
+    B: Tiles,
+    const CONSUMERS: usize,
+    const SUMS: usize,
+>(
     gemm: MappedGemm<'_, u16, f32, impl Epilogue>,
     full: *mut Mbarrier,  // (STAGES)
     empty: *mut Mbarrier, // (STAGES)
@@ -52,7 +57,7 @@ unsafe fn multiply<T: Half, B: Tiles, const CONSUMERS: usize, const SUMS: usize>
     [f32; SUMS]: Sums,
 {
     let (warpgroup, thread) = (warpgroup(), thread::thread_idx_x() as usize % WARPGROUP);
-    let stages = Stages::<CONSUMERS, SUMS>::new(full, empty);
+    let stages = Stages::<CONSUMERS, SUMS>::new(full, empty, 0);
     thread::sync_threads(); // the barriers may be used
     grid_dependency::wait(); // for kernels that write A, B, C and the ends of the groups
     let iterations = gemm.depth().div_ceil(BK);
@@ -65,7 +70,7 @@ unsafe fn multiply<T: Half, B: Tiles, const CONSUMERS: usize, const SUMS: usize>
         if thread == 0 {
             let mut at = Ring::PRODUCER;
             while let Some((corner, _)) = groups.find(tile) {
-                stages.load::<_, KMajor, B>(&gemm, corner, (0, iterations), &mut at);
+                stages.load::<T, _, KMajor, B>(&gemm, corner, (0, iterations), &mut at);
                 tile += thread::grid_dim_x();
             }
         }

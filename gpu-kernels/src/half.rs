@@ -19,42 +19,34 @@ pub trait Half: Copy {
     ///
     /// As [`mma::m16n8k16_bf16`].
     unsafe fn multiply_8(a: [u32; 4], b: [u32; 2], c: [f32; 4]) -> [f32; 4];
+}
 
-    /// `sums = A * B`, or `sums += A * B` if it `adds`: 64 x 16 by 16 x 64.
+/// Elements that Hopper's tensor cores multiply with sums in f32, in tiles of these layouts, 32
+/// bytes deep.
+pub trait Wgmma<A: Major, B: Major>: Copy {
+    /// Elements of 128 bytes: the depth of a tile.
+    const BK: usize;
+
+    /// `sums = A * B`, or `sums += A * B` if it `adds`, for 64 rows of A and 64 columns of B.
     ///
     /// # Safety
     ///
     /// As [`wgmma::m64n64k16_bf16`].
-    unsafe fn multiply_64<A: Major, B: Major>(
-        sums: &mut [f32; 32],
-        a: Descriptor<A>,
-        b: Descriptor<B>,
-        adds: bool,
-    );
+    unsafe fn multiply_64(sums: &mut [f32; 32], a: Descriptor<A>, b: Descriptor<B>, adds: bool);
 
-    /// The same for 64 x 16 by 16 x 128.
+    /// The same for 128 columns.
     ///
     /// # Safety
     ///
     /// As [`wgmma::m64n128k16_bf16`].
-    unsafe fn multiply_128<A: Major, B: Major>(
-        sums: &mut [f32; 64],
-        a: Descriptor<A>,
-        b: Descriptor<B>,
-        adds: bool,
-    );
+    unsafe fn multiply_128(sums: &mut [f32; 64], a: Descriptor<A>, b: Descriptor<B>, adds: bool);
 
-    /// The same for 64 x 16 by 16 x 256.
+    /// The same for 256 columns.
     ///
     /// # Safety
     ///
     /// As [`wgmma::m64n256k16_bf16`].
-    unsafe fn multiply_256<A: Major, B: Major>(
-        sums: &mut [f32; 128],
-        a: Descriptor<A>,
-        b: Descriptor<B>,
-        adds: bool,
-    );
+    unsafe fn multiply_256(sums: &mut [f32; 128], a: Descriptor<A>, b: Descriptor<B>, adds: bool);
 }
 
 /// A thread's accumulators for 64 rows of C, two for each four columns.
@@ -62,12 +54,12 @@ pub trait Sums {
     /// Uninitialised sums, for a first product that does not add.
     fn unset() -> Self;
 
-    /// Starts `self = A * B`, or `self += A * B` if `adds`, with a depth of 16.
+    /// Starts `self = A * B`, or `self += A * B` if `adds`, 32 bytes deep.
     ///
     /// # Safety
     ///
     /// As [`wgmma::m64n256k16_bf16`].
-    unsafe fn multiply<T: Half, A: Major, B: Major>(
+    unsafe fn multiply<T: Wgmma<A, B>, A: Major, B: Major>(
         &mut self,
         a: Descriptor<A>,
         b: Descriptor<B>,
@@ -93,7 +85,7 @@ macro_rules! sums {
 
                 #[inline(always)]
                 #[cfg_attr(not(cuda_device), track_caller)]
-                unsafe fn multiply<T: Half, A: Major, B: Major>(
+                unsafe fn multiply<T: Wgmma<A, B>, A: Major, B: Major>(
                     &mut self,
                     a: Descriptor<A>,
                     b: Descriptor<B>,
@@ -174,10 +166,14 @@ macro_rules! half {
                 unsafe fn multiply_8(a: [u32; 4], b: [u32; 2], c: [f32; 4]) -> [f32; 4] {
                     mma::$multiply_8(a, b, c)
                 }
+            }
+
+            impl<A: Major, B: Major> Wgmma<A, B> for $type {
+                const BK: usize = 64;
 
                 #[inline(always)]
                 #[cfg_attr(not(cuda_device), track_caller)]
-                unsafe fn multiply_64<A: Major, B: Major>(
+                unsafe fn multiply_64(
                     sums: &mut [f32; 32],
                     a: Descriptor<A>,
                     b: Descriptor<B>,
@@ -188,7 +184,7 @@ macro_rules! half {
 
                 #[inline(always)]
                 #[cfg_attr(not(cuda_device), track_caller)]
-                unsafe fn multiply_128<A: Major, B: Major>(
+                unsafe fn multiply_128(
                     sums: &mut [f32; 64],
                     a: Descriptor<A>,
                     b: Descriptor<B>,
@@ -199,7 +195,7 @@ macro_rules! half {
 
                 #[inline(always)]
                 #[cfg_attr(not(cuda_device), track_caller)]
-                unsafe fn multiply_256<A: Major, B: Major>(
+                unsafe fn multiply_256(
                     sums: &mut [f32; 128],
                     a: Descriptor<A>,
                     b: Descriptor<B>,

@@ -289,6 +289,9 @@ macro_rules! of_types {
     ($then:ident(i8 $($more:tt)*)) => {
         $crate::kernel::$then!(i8, i32, i32, I8 $($more)*)
     };
+    ($then:ident(e4m3 -> bf16 $($more:tt)*)) => {
+        $crate::kernel::$then!(u8, u16, f32, E4M3_BF16 $($more)*)
+    };
     ($then:ident(e4m3 $($more:tt)*)) => {
         $crate::kernel::$then!(u8, f32, f32, E4M3 $($more)*)
     };
@@ -345,8 +348,8 @@ macro_rules! fix_up {
     ($input:ty, $c:ty, $sum:ty, I8) => {
         None
     };
-    ($input:ty, $c:ty, $sum:ty, E4M3) => {
-        None
+    ($input:ty, $c:ty, $sum:ty, E4M3_BF16) => {
+        Some($crate::fix_up_half::FIX_UP_BF16)
     };
     ($input:ty, $c:ty, $sum:ty, $name:ident) => {
         Some($crate::fix_up::FIX_UP)

@@ -201,6 +201,17 @@ impl<C, S, E: Epilogue<S>> MappedGemm<'_, C, S, E> {
         self.gemm.epilogue.prepare(at, thread)
     }
 
+    /// [`Epilogue::block_scale`] for two rows, 8 apart: the scales of a thread's sums.
+    ///
+    /// # Safety
+    ///
+    /// As there.
+    #[inline(always)]
+    pub unsafe fn block_scales(&self, row: usize, col: usize, block: usize) -> [f32; 2] {
+        let of_row = |row| self.gemm.epilogue.block_scale(self.at(row, col, 1), block);
+        [of_row(row), of_row(row + 8)]
+    }
+
     /// [`Gemm::at`] in the product of [`Self::of_product`].
     #[inline(always)]
     pub fn at(&self, row: usize, col: usize, most: usize) -> At {

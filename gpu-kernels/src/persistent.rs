@@ -37,17 +37,17 @@ use cuda_std::wgmma::{self, KMajor, MnMajor};
 
 use crate::compat::grid_dependency;
 use crate::epilogue::Epilogue;
-use crate::half::{Bf16, Half, Sums, F16};
+use crate::half::{Bf16, Sums, F16};
 use crate::kernel::{each_of_16_bits, kernel};
 use crate::mapped_gemm::{Float2, MappedGemm};
 use crate::stream_k::Segments;
-use crate::warp_specialized::{Cta, Output, Ring, Stages, BK, WARPGROUP, WM};
+use crate::warp_specialized::{Cta, Operands, Output, Ring, Stages, BK, WARPGROUP, WM};
 use crate::warpgroup::{layout, warpgroup, Tiles};
 
 /// The body. The barriers are in shared memory.
 #[inline(always)]
-unsafe fn multiply<
-    T: Half,
+pub(crate) unsafe fn multiply<
+    T: Operands<A, B, SUMS>,
     C: Output,
     A: Tiles,
     B: Tiles,
@@ -56,17 +56,21 @@ unsafe fn multiply<
 >(
     gemm: MappedGemm<'_, C::Bits, f32, impl Epilogue>,
     full: *mut Mbarrier,  // (STAGES)
-    empty: *mut Mbarrier, // (STAGES)
+    empty: *mut Mbarrier, // (STAGES + TURNS)
 ) where
     [f32; SUMS]: Sums,
 {
     let (warpgroup, thread) = (warpgroup(), thread::thread_idx_x() as usize % WARPGROUP);
-    let stages = Stages::<CONSUMERS, SUMS>::new(full, empty);
+    let stages = Stages::<CONSUMERS, SUMS>::new(full, empty, T::TURNS);
     thread::sync_threads(); // the barriers may be used
     grid_dependency::wait(); // for copies of A and B
     grid_dependency::launch_dependents(); // `fix_up` may start on SMs that become free
 
-    let tile = (Cta::<CONSUMERS, SUMS>::BM, Cta::<CONSUMERS, SUMS>::BN, BK);
+    let tile = (
+        Cta::<CONSUMERS, SUMS>::BM,
+        Cta::<CONSUMERS, SUMS>::BN,
+        T::BK,
+    );
     let depth = gemm.depth();
     let segments = Segments::of_launch((gemm.m, gemm.n, depth), tile, gemm.division());
     if warpgroup == 0 {
@@ -78,7 +82,7 @@ unsafe fn multiply<
             let mut index = 0;
             while let Some(segment) = segments.get(index) {
                 let corner = Stages::<CONSUMERS, SUMS>::corner(segments.place(segment));
-                stages.load::<_, A, B>(&gemm, corner, (segment.from, segment.to), &mut at);
+                stages.load::<T, _, A, B>(&gemm, corner, (segment.from, segment.to), &mut at);
                 index += 1;
             }
         }
@@ -97,9 +101,10 @@ unsafe fn multiply<
         } else {
             segment.to - segment.from
         };
-        let sums = stages.products::<T, A, B>(iterations, consumer, thread, &mut at);
+        let corner = Stages::<CONSUMERS, SUMS>::corner(segments.place(segment));
+        let scales = corner.scales(&gemm, segment.from, consumer, thread);
+        let sums = T::products(&stages, iterations, consumer, thread, &mut at, scales);
         if segments.stream_k.covers_tile(segment) {
-            let corner = Stages::<CONSUMERS, SUMS>::corner(segments.place(segment));
             stages.store::<C, false>(&gemm, &sums, corner, consumer, thread);
         } else {
             let partial = segments.partial(index).add(consumer * WM * tile.1);

@@ -193,13 +193,13 @@ impl Variant {
             rate: None,
             is_lesson: false,
         };
-        match data_type.inputs.bytes() {
-            2 => plain.with_sums_in_f32(),
+        match data_type.inputs {
+            ElementType::Bf16 | ElementType::F16 | ElementType::E4m3 => plain.with_sums_in_f32(),
             _ => plain,
         }
     }
 
-    /// A kernel of 16 bits.
+    /// A kernel of 16 bits, or of floats of 8.
     const fn with_sums_in_f32(self) -> Variant {
         Variant {
             types: Types {
@@ -411,8 +411,13 @@ impl DataType {
     pub const BF16_F32: DataType = DataType::with_c_in_f32(ElementType::Bf16);
     /// A and B in f16, C in f32.
     pub const F16_F32: DataType = DataType::with_c_in_f32(ElementType::F16);
+    /// A and B in e4m3, C in bf16.
+    pub const E4M3_BF16: DataType = DataType {
+        inputs: ElementType::E4m3,
+        c: ElementType::Bf16,
+    };
 
-    pub const ALL: [DataType; 9] = [
+    pub const ALL: [DataType; 10] = [
         DataType::F32,
         DataType::F64,
         DataType::I32,
@@ -422,6 +427,7 @@ impl DataType {
         DataType::F16_F32,
         DataType::I8,
         DataType::E4M3,
+        DataType::E4M3_BF16,
     ];
 
     /// One type for A, B and C; but no C is of 8 bits: it is of i32 or f32.
@@ -442,13 +448,14 @@ impl DataType {
     }
 
     /// Its name: `f32` if A, B and C have one type, `bf16-f32` if C has another type than A and B,
-    /// and `i8` or `e4m3` for the only type of C that these are multiplied into.
+    /// and `i8` or `e4m3` for the type of C that these are multiplied into by default.
     pub const fn name(self) -> &'static str {
         match (self.inputs, self.c) {
             (ElementType::Bf16, ElementType::F32) => "bf16-f32",
             (ElementType::F16, ElementType::F32) => "f16-f32",
             (ElementType::I8, ElementType::I32) => "i8",
             (ElementType::E4m3, ElementType::F32) => "e4m3",
+            (ElementType::E4m3, ElementType::Bf16) => "e4m3-bf16",
             (_, c) => c.name(),
         }
     }

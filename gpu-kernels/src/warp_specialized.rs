@@ -33,18 +33,20 @@ use cuda_std::mma;
 use cuda_std::prelude::*;
 use cuda_std::shared;
 use cuda_std::tma::{self, Swizzle};
-use cuda_std::wgmma::{self, KMajor, MnMajor};
+use cuda_std::wgmma::{self, Descriptor, KMajor, MnMajor};
 
 use crate::compat::grid_dependency;
 use crate::epilogue::{Alignment, Epilogue};
 use crate::float4::Float4;
-use crate::half::{Bf16, Half, Sums, F16};
+use crate::half::{Bf16, Half, Sums, Wgmma, F16};
 use crate::kernel::{each_of_16_bits, kernel};
 use crate::mapped_gemm::{Boxes, Float2, MappedGemm, ALIGNED, ANY, WHOLE};
 use crate::raster::{self, Place};
 use crate::warpgroup::{layout, warpgroup, Tiles};
 pub(crate) use crate::warpgroup::{BK, BOX, WARPGROUP, WM};
 
+/// Products along a tile's depth, each of 32 bytes of it.
+pub(crate) const STEPS: u32 = 128 / 32;
 /// A consumer stores C in boxes of 64 rows of 128 bytes. Two can be in flight.
 const BOX_ROW: usize = 128;
 const BOX_BYTES: usize = WM * BOX_ROW;
@@ -108,8 +110,8 @@ impl Ring {
 
 /// The body. The barriers are in shared memory.
 #[inline(always)]
-unsafe fn multiply<
-    T: Half,
+pub(crate) unsafe fn multiply<
+    T: Operands<A, B, 128>,
     C: Output,
     A: Tiles,
     B: Tiles,
@@ -118,26 +120,27 @@ unsafe fn multiply<
 >(
     gemm: MappedGemm<'_, C::Bits, f32, impl Epilogue>,
     full: *mut Mbarrier,  // (STAGES)
-    empty: *mut Mbarrier, // (STAGES)
+    empty: *mut Mbarrier, // (STAGES + TURNS)
 ) {
     let (warpgroup, thread) = (warpgroup(), thread::thread_idx_x() as usize % WARPGROUP);
-    let stages = StagesOf::<CONSUMERS, 128, STEP>::new(full, empty);
+    let stages = StagesOf::<CONSUMERS, 128, STEP>::new(full, empty, T::TURNS);
     thread::sync_threads(); // the barriers may be used
     grid_dependency::wait(); // for kernels that write A, B and C
     let rows = gemm.m.div_ceil(Cta::<CONSUMERS, 128>::BM);
     let cols = gemm.n.div_ceil(Cta::<CONSUMERS, 128>::BN);
-    let iterations = gemm.depth().div_ceil(BK);
+    let iterations = gemm.depth().div_ceil(T::BK);
     let mut tile = thread::block_idx_x() as usize;
     let ctas = thread::grid_dim_x() as usize;
+    let tiles = gemm.products() * rows * cols;
     if warpgroup == 0 {
         if STEP >= REGISTERS {
             wgmma::decrease_registers::<24>();
         }
         if thread == 0 {
             let mut at = Ring::PRODUCER;
-            while tile < gemm.products() * rows * cols {
+            while tile < tiles {
                 let corner = Stages::<CONSUMERS, 128>::corner(raster::place(tile, rows, cols));
-                stages.load::<_, A, B>(&gemm, corner, (0, iterations), &mut at);
+                stages.load::<T, _, A, B>(&gemm, corner, (0, iterations), &mut at);
                 tile += ctas;
             }
         }
@@ -147,11 +150,17 @@ unsafe fn multiply<
     if STEP >= REGISTERS {
         wgmma::increase_registers::<240>();
     }
+    // Without this, what follows the loop is reached around it, and `ptxas` lets the consumers have
+    // no more registers than they begin with.
+    if tile >= tiles {
+        return;
+    }
     let consumer = warpgroup - 1;
     let mut at = Ring::CONSUMER;
-    while tile < gemm.products() * rows * cols {
-        let sums = stages.products::<T, A, B>(iterations, consumer, thread, &mut at);
+    while tile < tiles {
         let corner = Stages::<CONSUMERS, 128>::corner(raster::place(tile, rows, cols));
+        let scales = corner.scales(&gemm, 0, consumer, thread);
+        let sums = T::products(&stages, iterations, consumer, thread, &mut at, scales);
         stages.store::<C, false>(&gemm, &sums, corner, consumer, thread);
         tile += ctas;
     }
@@ -169,14 +178,75 @@ pub(crate) struct Corner {
     pub col: usize,
 }
 
+impl Corner {
+    /// The scales of two rows of a thread, for an iteration after the first `from` and a column of
+    /// the tile.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Epilogue::block_scale`].
+    #[inline(always)]
+    pub unsafe fn scales<'a, C: Copy, E: Epilogue>(
+        self,
+        gemm: &MappedGemm<'a, C, f32, E>,
+        from: usize,
+        consumer: usize,
+        thread: usize,
+    ) -> impl Fn(usize, usize) -> [f32; 2] + use<'a, C, E> {
+        let gemm = gemm.of_product(self.product);
+        let (row, _) = wgmma::sum_place(thread as u32, 0);
+        let row = self.row + consumer * WM + row as usize;
+        move |iteration, col| gemm.block_scales(row, self.col + col, from + iteration)
+    }
+}
+
+/// The elements of A and B, and how a consumer adds up their products.
+pub(crate) trait Operands<A: Tiles, B: Tiles, const SUMS: usize> {
+    /// Elements of 128 bytes: the depth of a tile.
+    const BK: usize;
+    /// The consumers that take turns: a barrier each, after those of the stages.
+    const TURNS: usize = 0;
+
+    /// [`StagesOf::products`]. Where products are scaled before they are added up, `scales` are
+    /// those of two rows of a thread, for an iteration and a column of the tile.
+    unsafe fn products<const CONSUMERS: usize, const STEP: u8>(
+        stages: &StagesOf<CONSUMERS, SUMS, STEP>,
+        iterations: usize,
+        consumer: usize,
+        thread: usize,
+        at: &mut Ring,
+        scales: impl Fn(usize, usize) -> [f32; 2],
+    ) -> [f32; SUMS];
+}
+
+/// The tensor cores add up all products.
+impl<T: Wgmma<A, B>, A: Tiles, B: Tiles, const SUMS: usize> Operands<A, B, SUMS> for T
+where
+    [f32; SUMS]: Sums,
+{
+    const BK: usize = <T as Wgmma<A, B>>::BK;
+
+    #[inline(always)]
+    unsafe fn products<const CONSUMERS: usize, const STEP: u8>(
+        stages: &StagesOf<CONSUMERS, SUMS, STEP>,
+        iterations: usize,
+        consumer: usize,
+        thread: usize,
+        at: &mut Ring,
+        _scales: impl Fn(usize, usize) -> [f32; 2],
+    ) -> [f32; SUMS] {
+        stages.products::<T, A, B>(iterations, consumer, thread, at)
+    }
+}
+
 /// The ring buffer of a CTA, and its barriers, with all steps.
 pub(crate) type Stages<const CONSUMERS: usize, const SUMS: usize> = StagesOf<CONSUMERS, SUMS, ALL>;
 
 /// The same with the steps up to one.
 pub(crate) struct StagesOf<const CONSUMERS: usize, const SUMS: usize, const STEP: u8> {
-    ring: *mut u8, // (STAGES, A_BYTES + B_BYTES), and (CONSUMERS, 2, 64, 128 bytes) of C
-    full: *mut Mbarrier, // (STAGES)
-    empty: *mut Mbarrier, // (STAGES)
+    pub ring: *mut u8, // (STAGES, A_BYTES + B_BYTES), and (CONSUMERS, 2, 64, 128 bytes) of C
+    pub full: *mut Mbarrier, // (STAGES)
+    pub empty: *mut Mbarrier, // (STAGES + TURNS)
 }
 
 impl<const CONSUMERS: usize, const SUMS: usize, const STEP: u8> StagesOf<CONSUMERS, SUMS, STEP>
@@ -185,19 +255,23 @@ where
 {
     const BM: usize = Cta::<CONSUMERS, SUMS>::BM;
     const BN: usize = Cta::<CONSUMERS, SUMS>::BN;
-    const STAGES: usize = Cta::<CONSUMERS, SUMS>::STAGES;
-    const STAGE_BYTES: usize = Cta::<CONSUMERS, SUMS>::STAGE_BYTES;
+    pub const STAGES: usize = Cta::<CONSUMERS, SUMS>::STAGES;
+    pub const STAGE_BYTES: usize = Cta::<CONSUMERS, SUMS>::STAGE_BYTES;
     const A_BYTES: usize = Cta::<CONSUMERS, SUMS>::A_BYTES;
     /// The threads of a consumer that say that it has read a stage.
     const RELEASING: usize = if STEP >= ONE_ARRIVAL { 1 } else { WARPGROUP };
 
     /// The first thread initialises the barriers.
     #[inline(always)]
-    pub unsafe fn new(full: *mut Mbarrier, empty: *mut Mbarrier) -> Self {
+    pub unsafe fn new(full: *mut Mbarrier, empty: *mut Mbarrier, turns: usize) -> Self {
         if thread::thread_idx_x() == 0 {
             for stage in 0..Self::STAGES {
                 mbarrier::init(full.add(stage), 1);
                 mbarrier::init(empty.add(stage), (CONSUMERS * Self::RELEASING) as u32);
+            }
+            for consumer in 0..turns {
+                // One consumer says that another has its turn.
+                mbarrier::init(empty.add(Self::STAGES + consumer), 1);
             }
             mbarrier::fence_init();
         }
@@ -218,7 +292,7 @@ where
     /// The producer's thread loads the tiles of A and B for k-iterations `from .. to` of the tile
     /// of C at `corner`.
     #[inline(always)]
-    pub unsafe fn load<C, A: Tiles, B: Tiles>(
+    pub unsafe fn load<T: Operands<A, B, SUMS>, C, A: Tiles, B: Tiles>(
         &self,
         gemm: &MappedGemm<'_, C, f32, impl Epilogue>,
         corner: Corner,
@@ -232,33 +306,43 @@ where
             mbarrier::arrive_expect_tx(full, Self::STAGE_BYTES as u32);
             let a_tile = self.ring.add(at.stage * Self::STAGE_BYTES);
             let b_tile = a_tile.add(Self::A_BYTES);
-            let k = (iteration * BK) as u32;
+            let k = (iteration * T::BK) as u32;
             A::load(a_tile, of_a, corner.row as u32, k, Self::BM / BOX, full);
             B::load(b_tile, of_b, corner.col as u32, k, Self::BN / BOX, full);
             at.advance(Self::STAGES);
         }
     }
 
+    /// A consumer's tiles of A and B in the first stage.
+    #[inline(always)]
+    pub unsafe fn tiles<A: Tiles, B: Tiles>(
+        &self,
+        consumer: usize,
+    ) -> (Descriptor<A>, Descriptor<B>) {
+        // A consumer's part of A is one box if A is MN-major, and half of one if it is K-major: 64
+        // rows of 128 bytes either way.
+        let of_a = self.ring.add(consumer * WM * BOX * 2);
+        let of_b = self.ring.add(Self::A_BYTES);
+        (A::descriptor(of_a).uniform(), B::descriptor(of_b).uniform())
+    }
+
     /// A consumer adds up the products of its 64 rows over `iterations`. Between two products it
     /// only waits for the first and releases its stage: it has already waited for the tiles of the
     /// next while the first was multiplied.
     #[inline(always)]
-    pub unsafe fn products<T: Half, A: Tiles, B: Tiles>(
+    pub unsafe fn products<T: Wgmma<A, B>, A: Tiles, B: Tiles>(
         &self,
         iterations: usize,
         consumer: usize,
         thread: usize,
         at: &mut Ring,
     ) -> [f32; SUMS] {
+        let (a_tiles, b_tiles) = self.tiles::<A, B>(consumer);
         let mut sums = if iterations > 0 {
             <[f32; SUMS]>::unset()
         } else {
             [0.0; SUMS]
         };
-        // A consumer's part of A is one box if A is MN-major, and half of one if it is K-major: 64
-        // rows of 128 bytes either way.
-        let a_tiles = A::descriptor(self.ring.add(consumer * WM * BOX * 2)).uniform();
-        let b_tiles = B::descriptor(self.ring.add(Self::A_BYTES)).uniform();
         if iterations > 0 {
             mbarrier::wait(self.full.add(at.stage), at.parity); // the first tiles have landed
         }
@@ -267,7 +351,7 @@ where
             let bytes = (at.stage * Self::STAGE_BYTES) as u32;
             let (a_tile, b_tile) = (a_tiles.further(bytes), b_tiles.further(bytes));
             wgmma::fence(); // the sums may be used
-            for step in 0..(BK / 16) as u32 {
+            for step in 0..STEPS {
                 let a = a_tile.further(step * A::BYTES_OF_16);
                 let b = b_tile.further(step * B::BYTES_OF_16);
                 sums.multiply::<T, A, B>(a, b, iteration > 0 || step > 0);

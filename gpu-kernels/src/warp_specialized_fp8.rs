@@ -1,12 +1,21 @@
 //! Floats of 8 bits on Hopper's tensor cores, promoted to sums of f32 every 128 of the depth.
 //!
-//! Over `warp-specialized-int8`: the elements are e4m3, floats with 4 bits of exponent and 3 of
-//! fraction. Their products are exact, but the tensor cores add them up with 14 bits
-//! (`cuda_std::wgmma`). So they begin anew with each tile of 128 along K, and a thread adds their
-//! sums to its own, in f32, while the tensor cores multiply for the other consumer.
+//! Over `warp-specialized` and `persistent`, whose functions these are: the elements are e4m3,
+//! floats with 4 bits of exponent and 3 of fraction, and 128 bytes along K are 128 of them. `wgmma`
+//! takes them K-major only; an operand with rows along M or N is copied first, transposed.
 //!
-//! A thread has registers for its 128 sums and for half as many of the tensor cores'. So a consumer
-//! multiplies a tile in two parts, each of 128 columns, and the consumers take turns:
+//! Their products are exact, but the tensor cores add them up with 14 bits (`cuda_std::wgmma`). So
+//! they begin anew with each tile of 128 along K, and a thread adds their sums to its own, in f32:
+//! it promotes them. Meanwhile the tensor cores multiply something else. A consumer multiplies a
+//! tile in two parts, each of half of its columns. Where a thread has registers for both parts'
+//! sums, besides its own, one part is promoted while the other is multiplied:
+//!
+//! ```text
+//!   tensor cores | part 0 | part 1         |                | part 0 of the next tile | part 1
+//!   threads               | promote part 0 | promote part 1 |                         | ...
+//! ```
+//!
+//! A tile of 256 columns leaves registers for one part, and the consumers take turns:
 //!
 //! ```text
 //!   consumer 0 | part 0 | promote | part 1 | promote | part 0 of the next tile ...
@@ -16,150 +25,318 @@
 //! `warp-specialized-fp8-fast` leaves the sums to the tensor cores, and is never chosen by itself.
 //!
 //! Global-memory reads: M*N*K * (1/BM + 1/BN), of a byte each
-//! Shared-memory reads: M*N*K * (1/64 + 1/128)
-//! Block: 384 threads in 3 warpgroups, block tile 128 x 256 x 128. Rows of A and of B^T at
-//! multiples of 16 bytes. Any M, N, K. Only for compute capability 9.0.
+//! Shared-memory reads: M*N*K * (1/64 + 2/BN)
+//! Block: 384 threads in 3 warpgroups, block tile 128 x 256 x 128 or 128 x 128 x 128; or 256
+//! threads in 2, block tile 64 x 128 x 128 or 64 x 64 x 128. Rows of A and of B^T at multiples of
+//! 16 bytes. Any M, N, K. Only for compute capability 9.0.
 //!
 //! ```sh
 //! cargo run -p host -- --kernel warp-specialized-fp8 --dtype e4m3 --m 1000 --n 777 --k 123
+//! cargo run -p host -- --kernel warp-specialized-fp8 --dtype e4m3-bf16 --m 1000 --n 776 --k 123
 //! ```
 
-use cuda_std::mbarrier::Mbarrier;
-use cuda_std::wgmma::{self, Descriptor};
+use cuda_std::mbarrier::{self, Mbarrier};
+use cuda_std::wgmma::{self, Descriptor, KMajor};
+use cuda_std::GpuFloat;
 
+use crate::half::{Bf16, Sums, Wgmma};
 use crate::kernel::kernel;
-use crate::warp_specialized_tf32::{
-    multiply, KMajorOnly, BYTES, CONSUMERS, LEFT, RIGHT, STAGES, THREADS,
-};
+use crate::persistent;
+use crate::warp_specialized::{self, Cta, Operands, Ring, StagesOf, STEPS};
 
-/// The sums of a thread, and those of a part.
-const SUMS: usize = 128;
-const OF_PART: usize = SUMS / E4m3::PARTS;
-
-/// e4m3 with sums of f32.
-struct E4m3;
-
-/// The sums of a thread, and the tensor cores' of one part and one tile.
-struct Promoted {
-    sums: [f32; SUMS],
-    of_part: [f32; OF_PART],
-}
-
-impl KMajorOnly for E4m3 {
-    type Sum = f32;
-    type Sums = Promoted;
-    const BK: usize = 128;
-    const PARTS: usize = 2;
-    const ZERO: Promoted = Promoted {
-        sums: [0.0; SUMS],
-        of_part: [0.0; OF_PART],
-    };
-
-    #[inline(always)]
-    fn unset() -> Promoted {
-        Promoted {
-            sums: [0.0; SUMS],
-            of_part: wgmma::unset_64(),
-        }
-    }
-
-    #[inline(always)]
-    unsafe fn accumulate<const BY_REGISTERS: bool>(
-        sums: &mut Promoted,
-        (tile, _): (Descriptor, [f32; 4]),
-        right: Descriptor,
-        adds: bool,
-    ) {
-        const { assert!(!BY_REGISTERS, "a register has four elements along K") }
-        wgmma::m64n128k32_e4m3(&mut sums.of_part, tile, right, adds);
-    }
-
-    #[inline(always)]
-    unsafe fn wait(sums: &mut Promoted) {
-        wgmma::wait_64::<0>(&mut sums.of_part);
-    }
-
-    #[inline(always)]
-    fn promote(sums: &mut Promoted, part: usize) {
-        for i in 0..OF_PART {
-            sums.sums[OF_PART * part + i] += sums.of_part[i];
-        }
-    }
-
-    #[inline(always)]
-    fn finished(sums: Promoted) -> [f32; SUMS] {
-        sums.sums
-    }
-}
+/// The depth of a tile.
+const BK: usize = 128;
 
 /// e4m3 with the tensor cores' sums alone: fast accumulation, as cublasLt names it.
+#[derive(Clone, Copy)]
 struct Fast;
 
-impl KMajorOnly for Fast {
-    type Sum = f32;
-    type Sums = [f32; SUMS];
-    const BK: usize = E4m3::BK;
-    const ZERO: [f32; SUMS] = [0.0; SUMS];
+impl Wgmma<KMajor, KMajor> for Fast {
+    const BK: usize = BK;
 
     #[inline(always)]
-    fn unset() -> [f32; SUMS] {
-        wgmma::unset_128()
+    #[cfg_attr(not(cuda_device), track_caller)]
+    unsafe fn multiply_64(sums: &mut [f32; 32], a: Descriptor, b: Descriptor, adds: bool) {
+        wgmma::m64n64k32_e4m3(sums, a, b, adds);
     }
 
     #[inline(always)]
-    unsafe fn accumulate<const BY_REGISTERS: bool>(
-        sums: &mut [f32; SUMS],
-        (tile, _): (Descriptor, [f32; 4]),
-        right: Descriptor,
-        adds: bool,
-    ) {
-        const { assert!(!BY_REGISTERS, "a register has four elements along K") }
-        wgmma::m64n256k32_e4m3(sums, tile, right, adds);
+    #[cfg_attr(not(cuda_device), track_caller)]
+    unsafe fn multiply_128(sums: &mut [f32; 64], a: Descriptor, b: Descriptor, adds: bool) {
+        wgmma::m64n128k32_e4m3(sums, a, b, adds);
     }
 
     #[inline(always)]
-    unsafe fn wait(sums: &mut [f32; SUMS]) {
-        wgmma::wait_128::<0>(sums);
+    #[cfg_attr(not(cuda_device), track_caller)]
+    unsafe fn multiply_256(sums: &mut [f32; 128], a: Descriptor, b: Descriptor, adds: bool) {
+        wgmma::m64n256k32_e4m3(sums, a, b, adds);
     }
+}
+
+/// e4m3 whose sums are promoted after each tile.
+struct Promoted;
+
+/// A consumer's tile has 64 columns, which are one part: so few products wait for memory.
+impl Operands<KMajor, KMajor, 32> for Promoted {
+    const BK: usize = BK;
 
     #[inline(always)]
-    fn finished(sums: [f32; SUMS]) -> [f32; SUMS] {
+    unsafe fn products<const CONSUMERS: usize, const STEP: u8>(
+        stages: &StagesOf<CONSUMERS, 32, STEP>,
+        iterations: usize,
+        consumer: usize,
+        thread: usize,
+        at: &mut Ring,
+        scales: impl Fn(usize, usize) -> [f32; 2],
+    ) -> [f32; 32] {
+        let tiles = stages.tiles::<KMajor, KMajor>(consumer);
+        let mut sums = [0.0; 32];
+        let mut of_tile = <[f32; 32]>::unset();
+        if iterations > 0 {
+            mbarrier::wait(stages.full.add(at.stage), at.parity); // the first tiles have landed
+        }
+        for iteration in 0..iterations {
+            let stage = (at.stage * StagesOf::<CONSUMERS, 32, STEP>::STAGE_BYTES) as u32;
+            let empty = stages.empty.add(at.stage);
+            multiply_part(&mut of_tile, tiles, stage, 0);
+            let of_rows = scales(iteration, 0);
+            at.advance(StagesOf::<CONSUMERS, 32, STEP>::STAGES);
+            if iteration + 1 < iterations {
+                mbarrier::wait(stages.full.add(at.stage), at.parity); // the next tiles have landed
+            }
+            of_tile.wait::<0>(); // the tiles have been read
+            if thread == 0 {
+                mbarrier::arrive(empty);
+            }
+            promote(&mut sums, &of_tile, 0, of_rows);
+        }
         sums
     }
 }
 
-/// The variants, with their sums.
-macro_rules! variants {
-    ($($name:literal $entry:ident $sums:ident $rounding:ident;)*) => {
+/// A consumer's tile has 128 columns: a thread has the sums of both parts.
+impl Operands<KMajor, KMajor, 64> for Promoted {
+    const BK: usize = BK;
+
+    #[inline(always)]
+    unsafe fn products<const CONSUMERS: usize, const STEP: u8>(
+        stages: &StagesOf<CONSUMERS, 64, STEP>,
+        iterations: usize,
+        consumer: usize,
+        thread: usize,
+        at: &mut Ring,
+        scales: impl Fn(usize, usize) -> [f32; 2],
+    ) -> [f32; 64] {
+        let tiles = stages.tiles::<KMajor, KMajor>(consumer);
+        let mut sums = [0.0; 64];
+        let (mut first, mut second) = (<[f32; 32]>::unset(), <[f32; 32]>::unset());
+        if iterations > 0 {
+            mbarrier::wait(stages.full.add(at.stage), at.parity); // the first tiles have landed
+        }
+        for iteration in 0..iterations {
+            let stage = (at.stage * StagesOf::<CONSUMERS, 64, STEP>::STAGE_BYTES) as u32;
+            let empty = stages.empty.add(at.stage);
+            multiply_part(&mut first, tiles, stage, 0);
+            multiply_part(&mut second, tiles, stage, 1);
+            // While the tensor cores multiply, scales are loaded, and tiles awaited.
+            let (of_first, of_second) = (scales(iteration, 0), scales(iteration, 64));
+            at.advance(StagesOf::<CONSUMERS, 64, STEP>::STAGES);
+            if iteration + 1 < iterations {
+                mbarrier::wait(stages.full.add(at.stage), at.parity); // the next tiles have landed
+            }
+            first.wait::<1>();
+            promote(&mut sums, &first, 0, of_first);
+            second.wait::<0>(); // the tiles have been read
+            if thread == 0 {
+                mbarrier::arrive(empty);
+            }
+            promote(&mut sums, &second, 1, of_second);
+        }
+        sums
+    }
+}
+
+/// A consumer's tile has 256 columns: a thread has the sums of one part, and the consumers take
+/// turns.
+impl Operands<KMajor, KMajor, 128> for Promoted {
+    const BK: usize = BK;
+    const TURNS: usize = 2;
+
+    #[inline(always)]
+    unsafe fn products<const CONSUMERS: usize, const STEP: u8>(
+        stages: &StagesOf<CONSUMERS, 128, STEP>,
+        iterations: usize,
+        consumer: usize,
+        thread: usize,
+        at: &mut Ring,
+        scales: impl Fn(usize, usize) -> [f32; 2],
+    ) -> [f32; 128] {
+        const { assert!(CONSUMERS == 2, "one has its turn while the other promotes") }
+        let turns = Turns::of(
+            consumer,
+            stages.empty.add(StagesOf::<CONSUMERS, 128, STEP>::STAGES),
+        );
+        let tiles = stages.tiles::<KMajor, KMajor>(consumer);
+        let mut sums = [0.0; 128];
+        let mut of_part = <[f32; 64]>::unset();
+        if iterations > 0 {
+            mbarrier::wait(stages.full.add(at.stage), at.parity); // the first tiles have landed
+        }
+        for iteration in 0..iterations {
+            let stage = (at.stage * StagesOf::<CONSUMERS, 128, STEP>::STAGE_BYTES) as u32;
+            let empty = stages.empty.add(at.stage);
+            turns.wait(0);
+            multiply_part(&mut of_part, tiles, stage, 0);
+            turns.pass(thread);
+            let of_rows = scales(iteration, 0);
+            of_part.wait::<0>();
+            promote(&mut sums, &of_part, 0, of_rows);
+
+            turns.wait(1);
+            multiply_part(&mut of_part, tiles, stage, 1);
+            turns.pass(thread);
+            let of_rows = scales(iteration, 128);
+            at.advance(StagesOf::<CONSUMERS, 128, STEP>::STAGES);
+            if iteration + 1 < iterations {
+                mbarrier::wait(stages.full.add(at.stage), at.parity); // the next tiles have landed
+            }
+            of_part.wait::<0>(); // the tiles have been read
+            if thread == 0 {
+                mbarrier::arrive(empty);
+            }
+            promote(&mut sums, &of_part, 1, of_rows);
+        }
+        sums
+    }
+}
+
+/// Starts to multiply a part of the columns of the tiles in a stage, as many as a thread has sums
+/// for.
+#[inline(always)]
+unsafe fn multiply_part<const SUMS: usize>(
+    of_part: &mut [f32; SUMS],
+    (a, b): (Descriptor, Descriptor),
+    stage: u32,
+    part: usize,
+) where
+    [f32; SUMS]: Sums,
+{
+    let columns = 2 * SUMS;
+    let of_b = stage + (part * columns * BK) as u32;
+    wgmma::fence(); // the sums may be used
+    for step in 0..STEPS {
+        let (a, b) = (a.further(stage + 32 * step), b.further(of_b + 32 * step));
+        of_part.multiply::<Fast, KMajor, KMajor>(a, b, step > 0);
+    }
+    wgmma::commit();
+}
+
+/// Adds the tensor cores' sums of a part to a thread's own, times the scales of its two rows.
+#[inline(always)]
+fn promote<const OF_PART: usize>(
+    sums: &mut [f32],
+    of_part: &[f32; OF_PART],
+    part: usize,
+    of_rows: [f32; 2],
+) {
+    for i in 0..OF_PART {
+        let sum = &mut sums[OF_PART * part + i];
+        *sum = GpuFloat::mul_add(of_part[i], of_rows[i / 2 % 2], *sum);
+    }
+}
+
+/// One consumer starts a part after the other has started one. Otherwise both come to wait for the
+/// tensor cores at the same time, which then have nothing to do while both promote. No result
+/// depends on it.
+struct Turns {
+    own: *mut Mbarrier,
+    other: *mut Mbarrier,
+    /// Of the phase that ends before a first part.
+    parity: u32,
+}
+
+impl Turns {
+    /// The first turn is consumer 0's: nobody has arrived at its barrier, whose phase before the
+    /// first has ended.
+    #[inline(always)]
+    unsafe fn of(consumer: usize, turns: *mut Mbarrier) -> Turns {
+        Turns {
+            own: turns.add(consumer),
+            other: turns.add(1 - consumer),
+            parity: 1 - consumer as u32,
+        }
+    }
+
+    /// Each tile has two turns, so that the parities are those of the parts.
+    #[inline(always)]
+    unsafe fn wait(&self, part: u32) {
+        mbarrier::wait(self.own, self.parity ^ part);
+    }
+
+    #[inline(always)]
+    unsafe fn pass(&self, thread: usize) {
+        if thread == 0 {
+            mbarrier::arrive(self.other);
+        }
+    }
+}
+
+/// Rows of the table: the type of C, how sums are kept, the number of consumers and of
+/// sums a thread, and the module of the body with its last parameter.
+macro_rules! table {
+    ($(
+        $name:literal $entry:ident ($($types:tt)+) $c:ident $operands:ident $rounding:ident
+        ($consumers:literal, $sums:literal) $grid:ident $module:ident $last:literal;
+    )*) => {
         kernel! {
             name: "warp-specialized-fp8",
             idea: "warp specialisation for floats of 8 bits: sums of 14 bits, promoted every 128 of K",
             epilogue: any,
-            variants: [
-                $(
-                    $name = fn $entry(gemm: e4m3; mapped)
-                        block(THREADS, 1) tile(LEFT, RIGHT, $sums::BK)
-                        shared(full: [Mbarrier; STAGES], empty: [Mbarrier; STAGES + CONSUMERS])
-                        launch_bounds(1)
-                        {
-                            unit: Unit::TensorCores { warp_tile: (16, RIGHT as u32) },
-                            least_capability: 90,
-                            one_capability: true,
-                            grid: Grid::Persistent,
-                            thread_tile: (2, RIGHT as u32 / 4),
-                            staging: Staging::Ring { bytes: BYTES as u32 },
-                            a: OperandLayout::K_MAJOR_ALIGNED,
-                            b: OperandLayout::K_MAJOR_ALIGNED,
-                            rounding: Rounding::$rounding,
-                        }
-                        => multiply::<$sums, false, false>(gemm, full, empty);
-                )*
-            ],
+            variants: [$(
+                $name = fn $entry(gemm: $($types)+; mapped)
+                    block(Cta::<$consumers, $sums>::THREADS, 1)
+                    tile(Cta::<$consumers, $sums>::BM, Cta::<$consumers, $sums>::BN, BK)
+                    shared(
+                        full: [Mbarrier; Cta::<$consumers, $sums>::STAGES],
+                        empty: [Mbarrier; Cta::<$consumers, $sums>::STAGES + $consumers],
+                    )
+                    launch_bounds(1)
+                    {
+                        unit: Unit::TensorCores { warp_tile: (16, 2 * $sums) },
+                        least_capability: 90,
+                        one_capability: true,
+                        grid: Grid::$grid,
+                        thread_tile: (2, $sums / 2),
+                        staging: Staging::Ring { bytes: Cta::<$consumers, $sums>::BYTES as u32 },
+                        a: OperandLayout::K_MAJOR_ALIGNED,
+                        b: OperandLayout::K_MAJOR_ALIGNED,
+                        rounding: Rounding::$rounding,
+                    }
+                    => $module::multiply::<$operands, $c, KMajor, KMajor, $consumers, $last>(gemm, full, empty);
+            )*],
         }
     };
 }
 
-variants! {
-    "warp-specialized-fp8" warp_specialized_fp8 E4m3 Promoted;
-    "warp-specialized-fp8-fast" warp_specialized_fp8_fast Fast NotPromoted;
+table! {
+    "warp-specialized-fp8" warp_specialized_fp8 (e4m3) f32 Promoted Promoted
+        (2, 128) Persistent warp_specialized 8;
+    "warp-specialized-fp8" warp_specialized_fp8_bf16 (e4m3 -> bf16) Bf16 Promoted Promoted
+        (2, 128) Persistent warp_specialized 8;
+    "warp-specialized-fp8-128x128" warp_specialized_fp8_128x128 (e4m3) f32 Promoted Promoted
+        (2, 64) PersistentStreamK persistent 64;
+    "warp-specialized-fp8-128x128" warp_specialized_fp8_128x128_bf16 (e4m3 -> bf16) Bf16 Promoted
+        Promoted (2, 64) PersistentStreamK persistent 64;
+    "warp-specialized-fp8-64x128" warp_specialized_fp8_64x128 (e4m3) f32 Promoted Promoted
+        (1, 64) PersistentStreamK persistent 64;
+    "warp-specialized-fp8-64x128" warp_specialized_fp8_64x128_bf16 (e4m3 -> bf16) Bf16 Promoted
+        Promoted (1, 64) PersistentStreamK persistent 64;
+    "warp-specialized-fp8-64x64" warp_specialized_fp8_64x64 (e4m3) f32 Promoted Promoted
+        (1, 32) PersistentStreamK persistent 32;
+    "warp-specialized-fp8-64x64" warp_specialized_fp8_64x64_bf16 (e4m3 -> bf16) Bf16 Promoted
+        Promoted (1, 32) PersistentStreamK persistent 32;
+    "warp-specialized-fp8-fast" warp_specialized_fp8_fast (e4m3) f32 Fast NotPromoted
+        (2, 128) Persistent warp_specialized 8;
+    "warp-specialized-fp8-fast" warp_specialized_fp8_fast_bf16 (e4m3 -> bf16) Bf16 Fast NotPromoted
+        (2, 128) Persistent warp_specialized 8;
 }

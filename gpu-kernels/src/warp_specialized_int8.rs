@@ -29,9 +29,7 @@ struct Int8;
 
 impl KMajorOnly for Int8 {
     type Sum = i32;
-    type Sums = [i32; 128];
     const BK: usize = 128;
-    const ZERO: [i32; 128] = [0; 128];
 
     #[inline(always)]
     fn unset() -> [i32; 128] {
@@ -52,11 +50,6 @@ impl KMajorOnly for Int8 {
     #[inline(always)]
     unsafe fn wait(sums: &mut [i32; 128]) {
         wgmma::wait_128_s32::<0>(sums);
-    }
-
-    #[inline(always)]
-    fn finished(sums: [i32; 128]) -> [i32; 128] {
-        sums
     }
 }
 

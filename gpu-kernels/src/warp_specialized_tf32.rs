@@ -37,7 +37,7 @@ use cuda_std::tma::{self, Swizzle};
 use cuda_std::wgmma::{self, Descriptor};
 
 use crate::compat::grid_dependency;
-use crate::element::Word;
+use crate::element::{Element, Word};
 use crate::epilogue::Epilogue;
 use crate::kernel::kernel;
 use crate::mapped_gemm::{Boxes, Float2, MappedGemm, ANY, WHOLE};
@@ -77,28 +77,20 @@ const SUMS_OF_BOX: usize = SUMS * BOX / RIGHT;
 pub(crate) trait KMajorOnly {
     /// The sums, and C.
     type Sum: Word;
-    /// A thread's sums, and the tensor cores' where those are others.
-    type Sums;
     /// The depth of a tile in elements.
     const BK: usize;
-    /// Parts of the right tile's columns that a consumer multiplies one after the other: 1, or 2
-    /// whose sums are promoted after each tile. With 2 the consumers take turns.
-    const PARTS: usize = 1;
-
-    /// Sums of no products.
-    const ZERO: Self::Sums;
 
     /// The sums before a first multiplication, which does not add.
-    fn unset() -> Self::Sums;
+    fn unset() -> [Self::Sum; SUMS];
 
-    /// `sums = left * right`, or `sums += left * right` if it `adds`, 32 bytes deep, of the tensor
-    /// cores' sums. `left` is a tile or, `BY_REGISTERS`, a fragment.
+    /// `sums = left * right`, or `sums += left * right` if it `adds`, 32 bytes deep. `left` is a
+    /// tile or, `BY_REGISTERS`, a fragment.
     ///
     /// # Safety
     ///
     /// As for [`wgmma::m64n256k8_tf32`].
     unsafe fn accumulate<const BY_REGISTERS: bool>(
-        sums: &mut Self::Sums,
+        sums: &mut [Self::Sum; SUMS],
         left: (Descriptor, [f32; 4]),
         right: Descriptor,
         adds: bool,
@@ -109,14 +101,7 @@ pub(crate) trait KMajorOnly {
     /// # Safety
     ///
     /// As for [`wgmma::wait_128`].
-    unsafe fn wait(sums: &mut Self::Sums);
-
-    /// Adds the tensor cores' sums of a part to the thread's, where those are others.
-    #[inline(always)]
-    fn promote(_sums: &mut Self::Sums, _part: usize) {}
-
-    /// The thread's sums.
-    fn finished(sums: Self::Sums) -> [Self::Sum; SUMS];
+    unsafe fn wait(sums: &mut [Self::Sum; SUMS]);
 }
 
 /// f32, read as tf32.
@@ -124,9 +109,7 @@ struct Tf32;
 
 impl KMajorOnly for Tf32 {
     type Sum = f32;
-    type Sums = [f32; SUMS];
     const BK: usize = DEPTH_BYTES / 4;
-    const ZERO: [f32; SUMS] = [0.0; SUMS];
 
     #[inline(always)]
     fn unset() -> [f32; SUMS] {
@@ -150,11 +133,6 @@ impl KMajorOnly for Tf32 {
     #[inline(always)]
     unsafe fn wait(sums: &mut [f32; SUMS]) {
         wgmma::wait_128::<0>(sums);
-    }
-
-    #[inline(always)]
-    fn finished(sums: [f32; SUMS]) -> [f32; SUMS] {
-        sums
     }
 }
 
@@ -203,7 +181,7 @@ fn swapped_if<T, const TRANSPOSED: bool>((first, second): (T, T)) -> (T, T) {
 pub(crate) unsafe fn multiply<T: KMajorOnly, const BY_REGISTERS: bool, const TRANSPOSED: bool>(
     gemm: MappedGemm<'_, T::Sum, T::Sum, impl Epilogue<T::Sum>>,
     full: *mut Mbarrier,  // (STAGES)
-    empty: *mut Mbarrier, // (STAGES), and with two parts (CONSUMERS) for turns
+    empty: *mut Mbarrier, // (STAGES)
 ) {
     const { assert!(BY_REGISTERS || !TRANSPOSED, "B along K is as it must be") }
     let ring = shared::dynamic_shared_mem_aligned::<u8, 1024>();
@@ -212,11 +190,6 @@ pub(crate) unsafe fn multiply<T: KMajorOnly, const BY_REGISTERS: bool, const TRA
         for stage in 0..STAGES {
             mbarrier::init(full.add(stage), 1);
             mbarrier::init(empty.add(stage), CONSUMERS as u32); // one arrival from each consumer
-        }
-        if T::PARTS == 2 {
-            for consumer in 0..CONSUMERS {
-                mbarrier::init(empty.add(STAGES + consumer), 1); // the other consumer's arrival
-            }
         }
         mbarrier::fence_init();
     }
@@ -276,9 +249,11 @@ pub(crate) unsafe fn multiply<T: KMajorOnly, const BY_REGISTERS: bool, const TRA
     let left_tiles = Descriptor::new(ring.add(consumer * WM * DEPTH_BYTES)).uniform();
     let right_tiles = Descriptor::new(ring.add(LEFT_BYTES)).uniform();
     let mut at = Ring::CONSUMER;
-    let mut turn = Turn::of(consumer, empty.add(STAGES));
     while tile < gemm.products() * rows * cols {
-        let mut sums = if iterations > 0 { T::unset() } else { T::ZERO };
+        let mut sums = T::unset();
+        if iterations == 0 {
+            sums = [T::Sum::ZERO; SUMS];
+        }
         let mut left = [[0.0_f32; 4]; STEPS];
         if iterations > 0 {
             mbarrier::wait(full.add(at.stage), at.parity); // the first tiles have landed
@@ -288,20 +263,8 @@ pub(crate) unsafe fn multiply<T: KMajorOnly, const BY_REGISTERS: bool, const TRA
         }
         for iteration in 0..iterations {
             let stage = (at.stage * STAGE_BYTES) as u32;
-            let tiles = (left_tiles, left, right_tiles);
-            if T::PARTS == 2 {
-                turn.wait();
-                multiply_part::<T, BY_REGISTERS>(&mut sums, tiles, stage, 0, iteration);
-                turn.pass(thread);
-                T::wait(&mut sums);
-                T::promote(&mut sums, 0);
-                turn.wait();
-            }
-            let last = T::PARTS - 1;
-            multiply_part::<T, BY_REGISTERS>(&mut sums, tiles, stage, last, iteration);
-            if T::PARTS == 2 {
-                turn.pass(thread);
-            }
+            let tiles = (left_tiles.further(stage), left, right_tiles.further(stage));
+            multiply_stage::<T, BY_REGISTERS>(&mut sums, tiles, iteration > 0);
             let empty = empty.add(at.stage);
             at.advance(STAGES);
             // This wait overlaps the product, so that the next one begins right after it.
@@ -321,10 +284,8 @@ pub(crate) unsafe fn multiply<T: KMajorOnly, const BY_REGISTERS: bool, const TRA
             if thread == 0 {
                 mbarrier::arrive(empty);
             }
-            T::promote(&mut sums, T::PARTS - 1);
             left = next;
         }
-        let sums = T::finished(sums);
         let (product, left, right) = corner(tile);
         let place = SumsPlace {
             left: left + consumer * WM,
@@ -363,58 +324,19 @@ pub(crate) unsafe fn multiply<T: KMajorOnly, const BY_REGISTERS: bool, const TRA
     }
 }
 
-/// One consumer starts a part after the other has started one. Otherwise both come to wait for the
-/// tensor cores at the same time, which then have nothing to do while both promote. No result
-/// depends on it.
-struct Turn {
-    own: *mut Mbarrier,
-    other: *mut Mbarrier,
-    parity: u32,
-}
-
-impl Turn {
-    /// The first turn is consumer 0's: nobody has arrived at its barrier, whose phase before the
-    /// first has ended.
-    #[inline(always)]
-    unsafe fn of(consumer: usize, turns: *mut Mbarrier) -> Turn {
-        Turn {
-            own: turns.add(consumer),
-            other: turns.add(1 - consumer),
-            parity: 1 - consumer as u32,
-        }
-    }
-
-    #[inline(always)]
-    unsafe fn wait(&mut self) {
-        mbarrier::wait(self.own, self.parity);
-        self.parity ^= 1;
-    }
-
-    #[inline(always)]
-    unsafe fn pass(&self, thread: usize) {
-        if thread == 0 {
-            mbarrier::arrive(self.other);
-        }
-    }
-}
-
-/// Starts to multiply a stage, or a part of its columns. The stage is where its left tile begins.
+/// Starts to multiply the tiles of a stage.
 #[inline(always)]
-unsafe fn multiply_part<T: KMajorOnly, const BY_REGISTERS: bool>(
-    sums: &mut T::Sums,
-    (left_tiles, left, right_tiles): (Descriptor, [[f32; 4]; STEPS], Descriptor),
-    stage: u32,
-    part: usize,
-    iteration: usize,
+unsafe fn multiply_stage<T: KMajorOnly, const BY_REGISTERS: bool>(
+    sums: &mut [T::Sum; SUMS],
+    (left_tile, left, right_tile): (Descriptor, [[f32; 4]; STEPS], Descriptor),
+    adds: bool,
 ) {
-    let of_part = (part * RIGHT / T::PARTS * DEPTH_BYTES) as u32;
     wgmma::fence(); // the sums, and the left operand, may be used
     for step in 0..STEPS {
-        let of_step = stage + 32 * step as u32;
-        let right = right_tiles.further(of_step + of_part);
-        let adds = T::PARTS == 1 && iteration > 0 || step > 0;
-        let left = (left_tiles.further(of_step), left[step]);
-        T::accumulate::<BY_REGISTERS>(sums, left, right, adds);
+        let of_step = 32 * step as u32;
+        let left = (left_tile.further(of_step), left[step]);
+        let right = right_tile.further(of_step);
+        T::accumulate::<BY_REGISTERS>(sums, left, right, adds || step > 0);
     }
     wgmma::commit();
 }

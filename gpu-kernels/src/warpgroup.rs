@@ -34,7 +34,7 @@ use cuda_std::warp::warp_shuffle_idx;
 use cuda_std::wgmma::{self, Descriptor, KMajor, Major, MnMajor};
 
 use crate::compat::grid_dependency;
-use crate::half::{Bf16, Half, Sums, F16};
+use crate::half::{Bf16, Half, Sums, Wgmma, F16};
 use crate::kernel::kernel;
 use crate::mapped_gemm::{Boxes, MappedGemm};
 use crate::raster::{self, Place};
@@ -70,7 +70,7 @@ pub(crate) use layout;
 
 /// The body. The barriers are in shared memory.
 #[inline(always)]
-unsafe fn multiply<T: Half, A: Tiles, B: Tiles, const BN: usize, const SUMS: usize>(
+unsafe fn multiply<T: Half + Wgmma<A, B>, A: Tiles, B: Tiles, const BN: usize, const SUMS: usize>(
     gemm: MappedGemm<'_>,
     full: *mut Mbarrier, // (STAGES)
 ) where

@@ -83,8 +83,8 @@ impl Files {
         if let Some(other) = other.or(c.as_ref().filter(|c| !is_multiplied(c))) {
             return Err(FilesError::Unfit(format!(
                 "`{}` holds {element} and `{}` holds {}, but all matrices must be of one type, or C of f32 \
-                 where A and B are of bf16, f16 or e4m3, and of i32 where they are of i8; save one \
-                 of them again, with NumPy's `astype`.",
+                 where A and B are of bf16, f16 or e4m3, of bf16 where they are of e4m3, and of i32 \
+                 where they are of i8; save one of them again, with NumPy's `astype`.",
                 a.path.display(),
                 other.path.display(),
                 other.data_type

@@ -27,6 +27,7 @@
 //! | [`m64n128k8_tf32`] | 64x8 by 8x128 | f32, read as tf32 | 64 |
 //! | [`m64n256k8_tf32`] | 64x8 by 8x256 | f32, read as tf32 | 128 |
 //! | [`m64n256k8_tf32_of_registers`] | 64x8 in registers by 8x256 | f32, read as tf32 | 128 |
+//! | [`m64n64k32_e4m3`] | 64x32 by 32x64 | e4m3 | 32 |
 //! | [`m64n128k32_e4m3`] | 64x32 by 32x128 | e4m3 | 64 |
 //! | [`m64n256k32_e4m3`] | 64x32 by 32x256 | e4m3 | 128 |
 //! | [`m64n256k32_s8`] | 64x32 by 32x256 | i8, with sums in i32 | 128 |
@@ -482,6 +483,7 @@ multiplications! {
     m64n256k16_bf16[A B](Descriptor<A>, Descriptor<B>), 128 of f32 in xmm_reg, with_128, "m64n256k16.f32.bf16.bf16", "64x16 by 16x256 of bf16", 256, 16, Bf16;
     m64n256k16_f16[A B](Descriptor<A>, Descriptor<B>), 128 of f32 in xmm_reg, with_128, "m64n256k16.f32.f16.f16", "64x16 by 16x256 of f16", 256, 16, F16;
     m64n256k8_tf32[](Descriptor, Descriptor), 128 of f32 in xmm_reg, with_128, "m64n256k8.f32.tf32.tf32", "64x8 by 8x256 of f32, read as tf32", 256, 8, Tf32;
+    m64n64k32_e4m3[](Descriptor, Descriptor), 32 of f32 in xmm_reg, with_32, "m64n64k32.f32.e4m3.e4m3", "64x32 by 32x64 of e4m3", 64, 32, E4m3;
     m64n128k32_e4m3[](Descriptor, Descriptor), 64 of f32 in xmm_reg, with_64, "m64n128k32.f32.e4m3.e4m3", "64x32 by 32x128 of e4m3", 128, 32, E4m3;
     m64n256k32_e4m3[](Descriptor, Descriptor), 128 of f32 in xmm_reg, with_128, "m64n256k32.f32.e4m3.e4m3", "64x32 by 32x256 of e4m3", 256, 32, E4m3;
     m64n256k32_s8[](Descriptor, Descriptor), 128 of i32 in reg, with_128, "m64n256k32.s32.s8.s8", "64x32 by 32x256 of i8", 256, 32, S8;

@@ -521,7 +521,7 @@ impl Drop for Context<'_> {
 /// | `i32` | `i32` | `i32`, and wrap | all |
 /// | [`Bf16`], [`F16`] | the same, or `f32` | `f32` | GPUs since 8.0, the simulator |
 /// | `i8` | `i32` | `i32`, and wrap | GPUs of 9.0, the simulator |
-/// | [`E4m3`] | `f32` | `f32` | GPUs of 9.0, the simulator |
+/// | [`E4m3`] | [`Bf16`] or `f32` | `f32` | GPUs of 9.0, the simulator |
 ///
 /// Elements of 16 bits are multiplied on tensor cores. A C of 16 bits is rounded once, when it is
 /// written; a C of `f32` holds the sums without rounding, so that products can be added up in it.

@@ -313,11 +313,11 @@ pub trait Element: Plain + Default + PartialEq + Send + Sync + 'static {
 }
 
 /// A type of A and B with kernels for a C of type `C`: the same type, or `f32` for elements of 16
-/// bits; for `i8` only `i32`, and for `E4m3` only `f32`. Each type but `f32` is a feature of this
+/// bits; for `i8` only `i32`, and for `E4m3` `f32` or `Bf16`. Each type but `f32` is a feature of this
 /// crate; all are enabled by default. No other crate can implement it.
 #[diagnostic::on_unimplemented(
     message = "no kernel multiplies `{Self}` into `{C}`",
-    note = "there are kernels of f32, f64, i32, bf16 and f16 into their own type, of bf16, f16 and e4m3 into f32, and of i8 into i32; \
+    note = "there are kernels of f32, f64, i32, bf16 and f16 into their own type, of bf16, f16 and e4m3 into f32, of e4m3 into bf16, and of i8 into i32; \
             each type but f32 is a feature of gpu_gemm"
 )]
 pub trait MultipliesInto<C: Element>: Element<Scalar = C::Scalar> {
@@ -337,6 +337,8 @@ impl MultipliesInto<i32> for i32 {}
 impl MultipliesInto<i32> for i8 {}
 #[cfg(feature = "e4m3")]
 impl MultipliesInto<f32> for E4m3 {}
+#[cfg(feature = "e4m3")]
+impl MultipliesInto<Bf16> for E4m3 {}
 #[cfg(feature = "bf16")]
 impl MultipliesInto<Bf16> for Bf16 {}
 #[cfg(feature = "bf16")]

@@ -100,7 +100,7 @@ impl Product {
         let along_n = || half(n, PART).map(Cut::Columns);
         let cut = match self.data_type.c {
             // Its kernels may need copies of A and B in any layout.
-            _ if self.epilogue.is_some() => match m >= n {
+            _ if self.epilogue.is_some() || self.data_type == DataType::E4M3_BF16 => match m >= n {
                 true => along_m().or_else(along_n),
                 false => along_n().or_else(along_m),
             },

@@ -22,6 +22,7 @@ pub fn of_all_types() {
     of_inputs::<Bf16, f32>();
     of_inputs::<F16, f32>();
     of_inputs::<E4m3, f32>();
+    of_inputs::<E4m3, Bf16>();
 }
 
 fn of<T: Number>() {

@@ -1,7 +1,7 @@
 //! Epilogues that the library's own kernels are compiled with, so that a program without kernels
 //! of its own has them: a bias, and one followed by an activation.
 
-use super::{Bias, GeluTanh, Relu, Silu, Then};
+use super::{Bias, BlockScales, GeluTanh, Relu, Silu, Then};
 #[cfg(not(cuda_device))]
 use super::{Epilogue, Fused};
 #[cfg(not(cuda_device))]
@@ -45,9 +45,27 @@ macro_rules! compiled {
         /// The variants of all of them.
         #[cfg(not(cuda_device))]
         pub(crate) fn variants() -> impl Iterator<Item = &'static Variant> {
-            [$($set.variants),*].into_iter().flatten()
+            [BLOCK_SCALES.variants, $($set.variants),*].into_iter().flatten()
         }
     };
+}
+
+crate::fused! {
+    static BLOCK_SCALES: BlockScales = [
+        warp_specialized_fp8::{
+            warp_specialized_fp8, warp_specialized_fp8_bf16, warp_specialized_fp8_128x128,
+            warp_specialized_fp8_128x128_bf16, warp_specialized_fp8_64x128,
+            warp_specialized_fp8_64x128_bf16, warp_specialized_fp8_64x64,
+            warp_specialized_fp8_64x64_bf16,
+        },
+    ];
+}
+
+#[cfg(not(cuda_device))]
+impl Compiled for BlockScales {
+    fn kernels() -> &'static Fused<Self> {
+        &BLOCK_SCALES
+    }
 }
 
 compiled! {

@@ -109,6 +109,55 @@ impl<T: Number> Epilogue for AuxStore<T> {
     }
 }
 
+/// A scale for each 128 of a row of A along K, and for each 128 x 128 of B, as DeepSeek-V3
+/// quantises activations and weights (arXiv 2412.19437, 3.3.2): the products of a block are
+/// multiplied by both of its scales before they are added to those of other blocks. Only kernels
+/// that promote sums do that; elements themselves stay as they are.
+///
+/// The scales of a batch's products follow each other: each product has as many.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct BlockScales {
+    /// `a[row * a_strides[0] + block * a_strides[1]]`, and `a_strides[2]` for each product.
+    pub a: *const f32,
+    pub a_strides: [usize; 3],
+    /// `b[block_of_columns * b_strides[0] + block * b_strides[1]]`, likewise.
+    pub b: *const f32,
+    pub b_strides: [usize; 3],
+}
+
+impl BlockScales {
+    /// Rows of B^T, and elements along K, with one scale.
+    pub const SIDE: usize = 128;
+}
+
+impl Epilogue for BlockScales {
+    #[inline(always)]
+    unsafe fn apply<const N: usize>(&self, _: At, values: [f32; N]) -> [f32; N] {
+        values
+    }
+
+    #[inline(always)]
+    unsafe fn prepare(&self, _: At, _: usize) -> Alignment {
+        Alignment::Pairs
+    }
+
+    const SCALES_BLOCKS: bool = true;
+
+    #[inline(always)]
+    unsafe fn block_scale(&self, at: At, block: usize) -> f32 {
+        if at.count == 0 {
+            return 0.0;
+        }
+        let place = |line: usize, [of_line, of_block, of_product]: [usize; 3]| {
+            line * of_line + block * of_block + at.product * of_product
+        };
+        let of_a = *self.a.add(place(at.row, self.a_strides));
+        let of_b = *self.b.add(place(at.col / Self::SIDE, self.b_strides));
+        of_a * of_b
+    }
+}
+
 /// `min` where x is less, `max` where it is greater; NaN stays NaN.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]

@@ -51,6 +51,7 @@ pub fn data_type() -> impl TypedValueParser<Value = DataType> {
             DataType::F16_F32 => "A and B in f16, sums and C in f32",
             DataType::I8 => "A and B in 8-bit integers, sums and C in i32: on tensor cores",
             DataType::E4M3 => "A and B in floats of 8 bits, sums and C in f32: on tensor cores",
+            DataType::E4M3_BF16 => "A and B in floats of 8 bits, sums in f32, C in bf16",
             _ => "",
         })
     });

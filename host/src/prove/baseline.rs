@@ -43,7 +43,7 @@ fn load<'device>(
     }
     let is_of_e4m3 = request.data_type.inputs == ElementType::E4m3;
     if is_of_e4m3 {
-        precisions.push(Precision::FastE4m3);
+        precisions.push(Precision::FastE4m3(request.data_type));
     }
     let mut loaded = Vec::new();
     for precision in precisions {

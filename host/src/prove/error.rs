@@ -76,7 +76,7 @@ fn required(data_type: DataType) -> String {
         _ => "a finite number",
     };
     let scalar = match data_type {
-        DataType::I8 | DataType::E4M3 => data_type.c.name(),
+        DataType::I8 | DataType::E4M3 | DataType::E4M3_BF16 => data_type.c.name(),
         _ => data_type.name(),
     };
     format!("for matrices of {data_type} it must be {number} that {scalar} can represent")

@@ -224,7 +224,9 @@ fn time_in_turns<T: Number>(
                 }
                 Precision::Of(DataType::BF16_F32 | DataType::F16_F32) => ErrorModel::Truncated,
                 // It does not say how often it promotes.
-                Precision::Of(DataType::E4M3) | Precision::FastE4m3 => ErrorModel::NOT_PROMOTED,
+                Precision::Of(DataType::E4M3 | DataType::E4M3_BF16) | Precision::FastE4m3(_) => {
+                    ErrorModel::NOT_PROMOTED
+                }
                 Precision::Of(_) => ErrorModel::ReducedInHalves,
             };
             judged.push(judge.judge(&c, (TILE_OF_YARDSTICK, model)));

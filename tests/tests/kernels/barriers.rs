@@ -110,8 +110,9 @@ fn every_barrier_and_wait_is_needed<T: Number>(variant: &'static Variant) -> Res
         let problem = problem.with_inputs(variant.types.a);
         look_at(variant, &problem, &mut sites)?;
     }
-    // Consumers that promote take turns, which only saves time.
-    let expected = usize::from(variant.rounding == Rounding::Promoted);
+    // Consumers that promote tiles of 256 columns take turns, which only saves time.
+    let takes_turns = variant.rounding == Rounding::Promoted && variant.tile.n == 256;
+    let expected = usize::from(takes_turns);
     let unneeded: Vec<_> = sites.all.difference(&sites.needed).collect();
     let are_waits = unneeded.iter().all(|(what, _)| *what == What::Wait);
     match unneeded.len() == expected && are_waits {

@@ -4,7 +4,7 @@
 use std::cell::UnsafeCell;
 
 use gpu_gemm::gpu_kernels::epilogue::{
-    self, Alignment, At, AuxStore, Bias, Clamp, Compiled, DGeluTanh, Epilogue, Gelu, GeluTanh,
+    self, Alignment, At, AuxStore, Bias, BlockScales, Clamp, Compiled, DGeluTanh, Epilogue, Gelu, GeluTanh,
     Matrix, PerColBias, PerColScale, PerRowBias, PerRowScale, Relu, Residual, Silu, Then,
 };
 use gpu_gemm::gpu_kernels::fused;
@@ -41,6 +41,7 @@ pub fn trials() -> Vec<Trial> {
         a_kernel_without_its_own_epilogue_is_not_launched,
         what_no_kernel_multiplies_is_an_error,
         ready_made_ones_are_their_formulas,
+        blocks_are_multiplied_by_their_scales,
         the_librarys_kernels_have_a_bias_and_an_activation,
     ));
     trials
@@ -98,7 +99,7 @@ fused! {
             persistent_128x128_nt_f16, persistent_64x128_tn_bf16, persistent_64x64_bf16_f32,
         },
         warp_specialized_tf32::{warp_specialized_tf32, warp_specialized_tf32_nt},
-        warp_specialized_fp8::{warp_specialized_fp8},
+        warp_specialized_fp8::{warp_specialized_fp8, warp_specialized_fp8_64x128_bf16},
         split_fp32::{split_fp32},
     ];
 }
@@ -180,6 +181,7 @@ fn of_types(variant: &'static Variant) -> Result<(), Failed> {
             DataType::BF16_F32 => passes::<Bf16, f32>(variant, case, bf16, |x| x),
             DataType::F16_F32 => passes::<F16, f32>(variant, case, f16, |x| x),
             DataType::E4M3 => passes::<E4m3, f32>(variant, case, E4m3::from_f32, |x| x),
+            DataType::E4M3_BF16 => passes::<E4m3, Bf16>(variant, case, E4m3::from_f32, bf16),
             other => return Err(format!("no sums in f32: {other}").into()),
         };
         wrong.map_err(|error| format!("{case:?}: {}", error.message().unwrap_or_default()).into())
@@ -290,6 +292,89 @@ fn passes<T: MultipliesInto<C, Scalar = f32>, C: Element<Scalar = f32>>(
 
 fn value<T: Element<Scalar = f32>>(number: T) -> f32 {
     f32::of(number.scalar()).expect("an f32")
+}
+
+/// Blocks of 128 along K, of each row of A and of 128 columns of B, in each kernel that has them.
+/// Scales are powers of two, so that sums are exact.
+fn blocks_are_multiplied_by_their_scales() {
+    for (index, variant) in BlockScales::kernels().variants.iter().enumerate() {
+        // Along K and along M or N; and the last CTA ends inside a tile, where CTAs divide tiles.
+        let along_k = index.is_multiple_of(2);
+        match variant.types.c {
+            ElementType::F32 => scaled_blocks::<f32>(variant, along_k, |x| x),
+            _ => scaled_blocks::<Bf16>(variant, along_k, Bf16::from_f32),
+        }
+    }
+}
+
+fn scaled_blocks<C: Element<Scalar = f32>>(
+    variant: &'static Variant,
+    along_k: bool,
+    output: impl Fn(f32) -> C,
+) where
+    E4m3: MultipliesInto<C>,
+{
+    const SIDE: usize = BlockScales::SIDE;
+    let (shape, batch) = (Shape::new(130, 272, 3 * SIDE + 16), 2);
+    let Shape { m, n, k } = shape;
+    let (blocks, columns) = (k.div_ceil(SIDE), n.div_ceil(SIDE));
+    let transposes = [Transpose::No, Transpose::Yes];
+    let call = Call::spaced(shape, transposes, ElementType::E4m3, |columns| columns)
+        .repeated(batch, ElementType::E4m3);
+    let plan = Plan::new(variant, call, Decomposition::stream_k(5)).unwrap();
+    let device = Device::simulator();
+    let context = Context::new(&device, plan.workspace_bytes()).unwrap();
+    let a = integers(batch * m * k, 3, E4m3::from_f32);
+    let b = integers(batch * n * k, 7, E4m3::from_f32);
+    let power = |i: usize, count: usize| (2.0f32).powi((i * 5 % count) as i32 - 2);
+    let a_scales: Vec<f32> = (0..batch * m * blocks).map(|i| power(i, 7)).collect();
+    let b_scales: Vec<f32> = (0..batch * columns * blocks).map(|i| power(i, 6)).collect();
+    let strides = |lines: usize| match along_k {
+        true => [blocks, 1, lines * blocks],
+        false => [1, lines, lines * blocks],
+    };
+    let scales = BlockScales {
+        a: a_scales.as_ptr(),
+        a_strides: strides(m),
+        b: b_scales.as_ptr(),
+        b_strides: strides(columns),
+    };
+    let (on_a, on_b) = (context.upload(&a).unwrap(), context.upload(&b).unwrap());
+    let on_c = context.upload(&vec![output(1.0); batch * m * n]).unwrap();
+    let words = plan.workspace_bytes().div_ceil(4).max(1);
+    let workspace = context.allocate::<f32>(words).unwrap();
+    let first = Bindings {
+        alpha: 2.0f32.scalar(),
+        beta: (-1.0f32).scalar(),
+        a: on_a.start().cast(),
+        b: on_b.start().cast(),
+        c: on_c.start().cast(),
+        workspace: workspace.start().cast(),
+        epilogue: Parameters::of(scales),
+        first: [0; 3],
+    };
+    let backend = device.as_backend(&|| ()).unwrap();
+    // SAFETY: the matrices are as large as the call says, and the workspace as the plan does.
+    unsafe { run(&*backend, &plan, &first).unwrap() };
+    let got = context.download(&on_c).unwrap();
+    let scale = |scales: &[f32], lines: usize, product: usize, line: usize, block: usize| {
+        let [of_line, of_block, of_product] = strides(lines);
+        scales[line * of_line + block * of_block + product * of_product]
+    };
+    for place in (0..batch * m * n).step_by(7) {
+        let (product, row, col) = (place / (m * n), place / n % m, place % n);
+        let sum: f32 = (0..k)
+            .map(|i| {
+                let of_a = scale(&a_scales, m, product, row, i / SIDE);
+                let of_b = scale(&b_scales, columns, product, col / SIDE, i / SIDE);
+                let a = value(a[(product * m + row) * k + i]);
+                of_a * of_b * a * value(b[(product * n + col) * k + i])
+            })
+            .sum();
+        let expected = output(2.0 * sum - 1.0);
+        let name = variant.entry.name;
+        assert!(got[place] == expected, "{name}: C[{row}][{col}] of {product}");
+    }
 }
 
 /// With a workspace that is too small for copies of operands, a product is cut along M and N.

@@ -25,6 +25,7 @@ pub fn trials() -> Vec<Trial> {
     trials.extend(trials_of::<i32, i32>());
     trials.extend(trials_of::<i8, i32>());
     trials.extend(trials_of::<E4m3, f32>());
+    trials.extend(trials_of::<E4m3, Bf16>());
     trials.extend(trials_of::<Bf16, Bf16>());
     trials.extend(trials_of::<F16, F16>());
     trials.extend(trials_of::<Bf16, f32>());
@@ -538,6 +539,7 @@ impl<T: Number + MultipliesInto<C>, C: Number> Library<'_, T, C> {
                 inputs: ElementType::Bf16 | ElementType::F16,
                 c: ElementType::F32,
             } => vec![(40, 40, 7500)],
+            DataType::E4M3_BF16 => vec![(1200, 20, 1080), (20, 1200, 1080), (600, 620, 1080)],
             DataType { c, .. } if c.bytes() == 2 => {
                 vec![(520, 20, 1007), (20, 520, 1007), (300, 280, 1007)]
             }

@@ -33,6 +33,7 @@ pub fn trials() -> Vec<Trial> {
             (ElementType::Bf16, ElementType::F32) => trials_of::<Bf16, f32>(variant),
             (ElementType::F16, ElementType::F32) => trials_of::<F16, f32>(variant),
             (ElementType::I8, _) => trials_of::<i8, i32>(variant),
+            (ElementType::E4m3, ElementType::Bf16) => trials_of::<E4m3, Bf16>(variant),
             (ElementType::E4m3, _) => trials_of::<E4m3, f32>(variant),
             (_, ElementType::F32) => trials_of::<f32, f32>(variant),
             (_, ElementType::F64) => trials_of::<f64, f64>(variant),

@@ -80,7 +80,7 @@ pub(super) fn request(
     agreed: &Agreed,
 ) -> Result<Request, Stop> {
     let data_type = agreed.matrices.data_type;
-    if let DataType::I8 | DataType::E4M3 = data_type {
+    if let ElementType::I8 | ElementType::E4m3 = data_type.inputs {
         return Err(usage(format!(
             "Ranks do not multiply {data_type}, which has no kernels for CPUs; multiply it by \
              `rust-gemm`."

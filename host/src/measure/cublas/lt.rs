@@ -174,7 +174,7 @@ impl Lt {
         for (attribute, operation) in DESCRIPTION_TRANSPOSES.into_iter().zip(product.operations) {
             description.set(self.set_description, attribute, operation)?;
         }
-        if precision == Precision::FastE4m3 {
+        if let Precision::FastE4m3(_) = precision {
             description.set(self.set_description, DESCRIPTION_FAST, 1_i8)?;
         }
         if let Some(LtEpilogue { number, bias }) = epilogue {

@@ -42,7 +42,7 @@ pub enum Precision {
     /// different result.
     Tf32,
     /// `e4m3` with fast accumulation: sums have the 14 bits of the tensor cores.
-    FastE4m3,
+    FastE4m3(DataType),
 }
 
 /// The suffix of the names of yardsticks that round f32 to TF32, and of those that accumulate
@@ -97,15 +97,15 @@ impl Precision {
     /// The types of A, B and C.
     fn data_type(self) -> DataType {
         match self {
-            Precision::Of(data_type) => data_type,
+            Precision::Of(data_type) | Precision::FastE4m3(data_type) => data_type,
             Precision::Tf32 => DataType::F32,
-            Precision::FastE4m3 => DataType::E4M3,
         }
     }
 
     pub(super) fn name(self) -> &'static str {
         match self {
-            Precision::FastE4m3 => "e4m3-fast",
+            Precision::FastE4m3(DataType::E4M3_BF16) => "e4m3-bf16-fast",
+            Precision::FastE4m3(_) => "e4m3-fast",
             Precision::Of(DataType::F32) => "fp32",
             Precision::Of(DataType::F64) => "fp64",
             Precision::Of(data_type) => data_type.name(),
@@ -118,7 +118,7 @@ impl Precision {
         match self {
             Precision::Of(DataType::F64) => 70,
             Precision::Of(DataType::I8) => 72,
-            Precision::Of(_) | Precision::FastE4m3 => 68,
+            Precision::Of(_) | Precision::FastE4m3(_) => 68,
             Precision::Tf32 => 77,
         }
     }

@@ -69,7 +69,7 @@ impl Contender<'_> {
                 Precision::Of(DataType::F32) => Some(gpu.peak(ElementType::F32)),
                 // Tensor cores multiply f64 twice as fast as CUDA cores.
                 Precision::Of(DataType::F64) => Some(2.0 * gpu.peak(ElementType::F64)),
-                Precision::Of(_) | Precision::Tf32 | Precision::FastE4m3 => None,
+                Precision::Of(_) | Precision::Tf32 | Precision::FastE4m3(_) => None,
             },
         }
     }
