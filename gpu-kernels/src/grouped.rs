@@ -45,7 +45,7 @@ use crate::warpgroup::{layout, warpgroup, Tiles};
 /// The body. The barriers are in shared memory.
 #[inline(always)]
 unsafe fn multiply<
-    T: Half + Wgmma<KMajor, B>,
+    T: Half + Wgmma<KMajor, B, Sum = f32>,
     B: Tiles,
     const CONSUMERS: usize,
     const SUMS: usize,
@@ -54,7 +54,7 @@ unsafe fn multiply<
     full: *mut Mbarrier,  // (STAGES)
     empty: *mut Mbarrier, // (STAGES)
 ) where
-    [f32; SUMS]: Sums,
+    [f32; SUMS]: Sums<Sum = f32>,
 {
     let (warpgroup, thread) = (warpgroup(), thread::thread_idx_x() as usize % WARPGROUP);
     let stages = Stages::<CONSUMERS, SUMS>::new(full, empty, 0);
@@ -111,7 +111,7 @@ struct Groups<const CONSUMERS: usize, const SUMS: usize> {
 
 impl<const CONSUMERS: usize, const SUMS: usize> Groups<CONSUMERS, SUMS>
 where
-    [f32; SUMS]: Sums,
+    [f32; SUMS]: Sums<Sum = f32>,
 {
     #[inline(always)]
     fn of(gemm: &MappedGemm<'_, u16, f32, impl Epilogue>) -> Self {

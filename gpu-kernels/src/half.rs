@@ -3,7 +3,7 @@
 use cuda_std::mma;
 use cuda_std::wgmma::{self, Descriptor, Major};
 
-use crate::element::Element;
+use crate::element::{Element, Word};
 
 /// A type of 16 bits. Kernels see only its bits.
 pub trait Half: Copy {
@@ -21,9 +21,10 @@ pub trait Half: Copy {
     unsafe fn multiply_8(a: [u32; 4], b: [u32; 2], c: [f32; 4]) -> [f32; 4];
 }
 
-/// Elements that Hopper's tensor cores multiply with sums in f32, in tiles of these layouts, 32
-/// bytes deep.
+/// Elements that Hopper's tensor cores multiply, in tiles of these layouts, 32 bytes deep.
 pub trait Wgmma<A: Major, B: Major>: Copy {
+    /// The type of sums.
+    type Sum: Word;
     /// Elements of 128 bytes: the depth of a tile.
     const BK: usize;
 
@@ -32,25 +33,43 @@ pub trait Wgmma<A: Major, B: Major>: Copy {
     /// # Safety
     ///
     /// As [`wgmma::m64n64k16_bf16`].
-    unsafe fn multiply_64(sums: &mut [f32; 32], a: Descriptor<A>, b: Descriptor<B>, adds: bool);
+    unsafe fn multiply_64(
+        sums: &mut [Self::Sum; 32],
+        a: Descriptor<A>,
+        b: Descriptor<B>,
+        adds: bool,
+    );
 
     /// The same for 128 columns.
     ///
     /// # Safety
     ///
     /// As [`wgmma::m64n128k16_bf16`].
-    unsafe fn multiply_128(sums: &mut [f32; 64], a: Descriptor<A>, b: Descriptor<B>, adds: bool);
+    unsafe fn multiply_128(
+        sums: &mut [Self::Sum; 64],
+        a: Descriptor<A>,
+        b: Descriptor<B>,
+        adds: bool,
+    );
 
     /// The same for 256 columns.
     ///
     /// # Safety
     ///
     /// As [`wgmma::m64n256k16_bf16`].
-    unsafe fn multiply_256(sums: &mut [f32; 128], a: Descriptor<A>, b: Descriptor<B>, adds: bool);
+    unsafe fn multiply_256(
+        sums: &mut [Self::Sum; 128],
+        a: Descriptor<A>,
+        b: Descriptor<B>,
+        adds: bool,
+    );
 }
 
 /// A thread's accumulators for 64 rows of C, two for each four columns.
 pub trait Sums {
+    /// The type of one.
+    type Sum: Word;
+
     /// Uninitialised sums, for a first product that does not add.
     fn unset() -> Self;
 
@@ -59,7 +78,7 @@ pub trait Sums {
     /// # Safety
     ///
     /// As [`wgmma::m64n256k16_bf16`].
-    unsafe fn multiply<T: Wgmma<A, B>, A: Major, B: Major>(
+    unsafe fn multiply<T: Wgmma<A, B, Sum = Self::Sum>, A: Major, B: Major>(
         &mut self,
         a: Descriptor<A>,
         b: Descriptor<B>,
@@ -75,9 +94,11 @@ pub trait Sums {
 }
 
 macro_rules! sums {
-    ($($count:literal, $unset:ident, $multiply:ident, $wait:ident;)*) => {
+    ($($count:literal of $sum:ident, $unset:ident, $multiply:ident, $wait:ident;)*) => {
         $(
-            impl Sums for [f32; $count] {
+            impl Sums for [$sum; $count] {
+                type Sum = $sum;
+
                 #[inline(always)]
                 fn unset() -> Self {
                     wgmma::$unset()
@@ -85,7 +106,7 @@ macro_rules! sums {
 
                 #[inline(always)]
                 #[cfg_attr(not(cuda_device), track_caller)]
-                unsafe fn multiply<T: Wgmma<A, B>, A: Major, B: Major>(
+                unsafe fn multiply<T: Wgmma<A, B, Sum = Self::Sum>, A: Major, B: Major>(
                     &mut self,
                     a: Descriptor<A>,
                     b: Descriptor<B>,
@@ -105,9 +126,12 @@ macro_rules! sums {
 }
 
 sums! {
-    32, unset_32, multiply_64, wait_32;
-    64, unset_64, multiply_128, wait_64;
-    128, unset_128, multiply_256, wait_128;
+    32 of f32, unset_32, multiply_64, wait_32;
+    64 of f32, unset_64, multiply_128, wait_64;
+    128 of f32, unset_128, multiply_256, wait_128;
+    32 of i32, unset_32_s32, multiply_64, wait_32_s32;
+    64 of i32, unset_64_s32, multiply_128, wait_64_s32;
+    128 of i32, unset_128_s32, multiply_256, wait_128_s32;
 }
 
 /// `*c = finished(alpha * sum + beta * *c)`, rounded once; `beta == 0` does not read it.
@@ -169,6 +193,7 @@ macro_rules! half {
             }
 
             impl<A: Major, B: Major> Wgmma<A, B> for $type {
+                type Sum = f32;
                 const BK: usize = 64;
 
                 #[inline(always)]

@@ -8,7 +8,7 @@ use cuda_std::mbarrier::Mbarrier;
 use cuda_std::tma;
 
 use crate::compat::TensorMap;
-use crate::element::Element;
+use crate::element::{Element, Word};
 use crate::epilogue::{Alignment, At, Epilogue, Identity};
 use crate::gemm::Gemm;
 use crate::half::{self, Half};
@@ -304,7 +304,9 @@ impl<E: Epilogue> MappedGemm<'_, f32, f32, E> {
             self.update(row, col, sum);
         }
     }
+}
 
+impl<S: Word, E: Epilogue<S>> MappedGemm<'_, S, S, E> {
     /// [`Gemm::update`] for pairs: for the element at each place and its right neighbour, with
     /// accesses of 8 bytes where C is aligned. All reads of C are issued before the first write,
     /// so that they are in flight together.
@@ -316,22 +318,22 @@ impl<E: Epilogue> MappedGemm<'_, f32, f32, E> {
     pub unsafe fn update_pairs<const PAIRS: usize>(
         &self,
         places: [(usize, usize); PAIRS],
-        sums: [[f32; 2]; PAIRS],
+        sums: [[S; 2]; PAIRS],
     ) {
         let is_aligned = (self.c as usize).is_multiple_of(8) && self.ldc.is_multiple_of(2);
         let has_pair = |(row, col): (usize, usize)| is_aligned && row < self.m && col + 1 < self.n;
         let c = |(row, col): (usize, usize)| self.c.add(row * self.ldc + col);
-        let mut old = [[0.0_f32; 2]; PAIRS];
+        let mut old = [[S::ZERO; 2]; PAIRS];
         for i in 0..PAIRS {
-            if self.beta != 0.0 && has_pair(places[i]) {
-                old[i] = Float2::read(c(places[i])).0;
+            if self.beta != S::ZERO && has_pair(places[i]) {
+                old[i] = Float2::read(c(places[i]).cast()).0.map(S::of_bits);
             }
         }
         for i in 0..PAIRS {
             if has_pair(places[i]) {
                 let product = |j: usize| self.alpha.times(sums[i][j]);
                 let updated = |j: usize| {
-                    if self.beta == 0.0 {
+                    if self.beta == S::ZERO {
                         product(j)
                     } else {
                         self.beta.times_plus(old[i][j], product(j))
@@ -339,7 +341,8 @@ impl<E: Epilogue> MappedGemm<'_, f32, f32, E> {
                 };
                 let (row, col) = places[i];
                 let at = self.at(row, col, 2);
-                Float2(self.finished(at, [updated(0), updated(1)])).write(c(places[i]));
+                let finished = self.finished(at, [updated(0), updated(1)]);
+                Float2(finished.map(Word::bits)).write(c(places[i]).cast());
             } else {
                 let (row, col) = places[i];
                 self.update(row, col, sums[i][0]);

@@ -37,7 +37,7 @@ use cuda_std::wgmma::{self, KMajor, MnMajor};
 
 use crate::compat::grid_dependency;
 use crate::epilogue::Epilogue;
-use crate::half::{Bf16, Sums, F16};
+use crate::half::{Bf16, F16};
 use crate::kernel::{each_of_16_bits, kernel};
 use crate::mapped_gemm::{Float2, MappedGemm};
 use crate::stream_k::Segments;
@@ -47,8 +47,8 @@ use crate::warpgroup::{layout, warpgroup, Tiles};
 /// The body. The barriers are in shared memory.
 #[inline(always)]
 pub(crate) unsafe fn multiply<
-    T: Operands<A, B, SUMS>,
-    C: Output,
+    T: Operands<A, B, SUMS, Sum = f32>,
+    C: Output<Sum = f32>,
     A: Tiles,
     B: Tiles,
     const CONSUMERS: usize,
@@ -57,9 +57,7 @@ pub(crate) unsafe fn multiply<
     gemm: MappedGemm<'_, C::Bits, f32, impl Epilogue>,
     full: *mut Mbarrier,  // (STAGES)
     empty: *mut Mbarrier, // (STAGES + TURNS)
-) where
-    [f32; SUMS]: Sums,
-{
+) {
     let (warpgroup, thread) = (warpgroup(), thread::thread_idx_x() as usize % WARPGROUP);
     let stages = Stages::<CONSUMERS, SUMS>::new(full, empty, T::TURNS);
     thread::sync_threads(); // the barriers may be used

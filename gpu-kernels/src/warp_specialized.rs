@@ -36,6 +36,7 @@ use cuda_std::tma::{self, Swizzle};
 use cuda_std::wgmma::{self, Descriptor, KMajor, MnMajor};
 
 use crate::compat::grid_dependency;
+use crate::element::{Element, Word};
 use crate::epilogue::{Alignment, Epilogue};
 use crate::float4::Float4;
 use crate::half::{Bf16, Half, Sums, Wgmma, F16};
@@ -111,35 +112,36 @@ impl Ring {
 /// The body. The barriers are in shared memory.
 #[inline(always)]
 pub(crate) unsafe fn multiply<
-    T: Operands<A, B, 128>,
+    T: Operands<A, B, SUMS, Sum = C::Sum>,
     C: Output,
     A: Tiles,
     B: Tiles,
     const CONSUMERS: usize,
+    const SUMS: usize,
     const STEP: u8,
 >(
-    gemm: MappedGemm<'_, C::Bits, f32, impl Epilogue>,
+    gemm: MappedGemm<'_, C::Bits, C::Sum, impl Epilogue<C::Sum>>,
     full: *mut Mbarrier,  // (STAGES)
     empty: *mut Mbarrier, // (STAGES + TURNS)
 ) {
     let (warpgroup, thread) = (warpgroup(), thread::thread_idx_x() as usize % WARPGROUP);
-    let stages = StagesOf::<CONSUMERS, 128, STEP>::new(full, empty, T::TURNS);
+    let stages = StagesOf::<CONSUMERS, SUMS, STEP>::new(full, empty, T::TURNS);
     thread::sync_threads(); // the barriers may be used
     grid_dependency::wait(); // for kernels that write A, B and C
-    let rows = gemm.m.div_ceil(Cta::<CONSUMERS, 128>::BM);
-    let cols = gemm.n.div_ceil(Cta::<CONSUMERS, 128>::BN);
+    let rows = gemm.m.div_ceil(Cta::<CONSUMERS, SUMS>::BM);
+    let cols = gemm.n.div_ceil(Cta::<CONSUMERS, SUMS>::BN);
     let iterations = gemm.depth().div_ceil(T::BK);
     let mut tile = thread::block_idx_x() as usize;
     let ctas = thread::grid_dim_x() as usize;
     let tiles = gemm.products() * rows * cols;
     if warpgroup == 0 {
-        if STEP >= REGISTERS {
+        if STEP >= REGISTERS && SUMS > 64 {
             wgmma::decrease_registers::<24>();
         }
         if thread == 0 {
             let mut at = Ring::PRODUCER;
             while tile < tiles {
-                let corner = Stages::<CONSUMERS, 128>::corner(raster::place(tile, rows, cols));
+                let corner = Stages::<CONSUMERS, SUMS>::corner(raster::place(tile, rows, cols));
                 stages.load::<T, _, A, B>(&gemm, corner, (0, iterations), &mut at);
                 tile += ctas;
             }
@@ -147,7 +149,7 @@ pub(crate) unsafe fn multiply<
         return;
     }
 
-    if STEP >= REGISTERS {
+    if STEP >= REGISTERS && SUMS > 64 {
         wgmma::increase_registers::<240>();
     }
     // Without this, what follows the loop is reached around it, and `ptxas` lets the consumers have
@@ -158,7 +160,7 @@ pub(crate) unsafe fn multiply<
     let consumer = warpgroup - 1;
     let mut at = Ring::CONSUMER;
     while tile < tiles {
-        let corner = Stages::<CONSUMERS, 128>::corner(raster::place(tile, rows, cols));
+        let corner = Stages::<CONSUMERS, SUMS>::corner(raster::place(tile, rows, cols));
         let scales = corner.scales(&gemm, 0, consumer, thread);
         let sums = T::products(&stages, iterations, consumer, thread, &mut at, scales);
         stages.store::<C, false>(&gemm, &sums, corner, consumer, thread);
@@ -186,13 +188,13 @@ impl Corner {
     ///
     /// As for [`Epilogue::block_scale`].
     #[inline(always)]
-    pub unsafe fn scales<'a, C: Copy, E: Epilogue>(
+    pub unsafe fn scales<'a, C: Copy, S: Copy, E: Epilogue<S>>(
         self,
-        gemm: &MappedGemm<'a, C, f32, E>,
+        gemm: &MappedGemm<'a, C, S, E>,
         from: usize,
         consumer: usize,
         thread: usize,
-    ) -> impl Fn(usize, usize) -> [f32; 2] + use<'a, C, E> {
+    ) -> impl Fn(usize, usize) -> [f32; 2] + use<'a, C, S, E> {
         let gemm = gemm.of_product(self.product);
         let (row, _) = wgmma::sum_place(thread as u32, 0);
         let row = self.row + consumer * WM + row as usize;
@@ -202,6 +204,8 @@ impl Corner {
 
 /// The elements of A and B, and how a consumer adds up their products.
 pub(crate) trait Operands<A: Tiles, B: Tiles, const SUMS: usize> {
+    /// The type of sums.
+    type Sum: Word;
     /// Elements of 128 bytes: the depth of a tile.
     const BK: usize;
     /// The consumers that take turns: a barrier each, after those of the stages.
@@ -216,14 +220,15 @@ pub(crate) trait Operands<A: Tiles, B: Tiles, const SUMS: usize> {
         thread: usize,
         at: &mut Ring,
         scales: impl Fn(usize, usize) -> [f32; 2],
-    ) -> [f32; SUMS];
+    ) -> [Self::Sum; SUMS];
 }
 
 /// The tensor cores add up all products.
 impl<T: Wgmma<A, B>, A: Tiles, B: Tiles, const SUMS: usize> Operands<A, B, SUMS> for T
 where
-    [f32; SUMS]: Sums,
+    [T::Sum; SUMS]: Sums<Sum = T::Sum>,
 {
+    type Sum = T::Sum;
     const BK: usize = <T as Wgmma<A, B>>::BK;
 
     #[inline(always)]
@@ -234,7 +239,7 @@ where
         thread: usize,
         at: &mut Ring,
         _scales: impl Fn(usize, usize) -> [f32; 2],
-    ) -> [f32; SUMS] {
+    ) -> [T::Sum; SUMS] {
         stages.products::<T, A, B>(iterations, consumer, thread, at)
     }
 }
@@ -249,10 +254,7 @@ pub(crate) struct StagesOf<const CONSUMERS: usize, const SUMS: usize, const STEP
     pub empty: *mut Mbarrier, // (STAGES + TURNS)
 }
 
-impl<const CONSUMERS: usize, const SUMS: usize, const STEP: u8> StagesOf<CONSUMERS, SUMS, STEP>
-where
-    [f32; SUMS]: Sums,
-{
+impl<const CONSUMERS: usize, const SUMS: usize, const STEP: u8> StagesOf<CONSUMERS, SUMS, STEP> {
     const BM: usize = Cta::<CONSUMERS, SUMS>::BM;
     const BN: usize = Cta::<CONSUMERS, SUMS>::BN;
     pub const STAGES: usize = Cta::<CONSUMERS, SUMS>::STAGES;
@@ -294,7 +296,7 @@ where
     #[inline(always)]
     pub unsafe fn load<T: Operands<A, B, SUMS>, C, A: Tiles, B: Tiles>(
         &self,
-        gemm: &MappedGemm<'_, C, f32, impl Epilogue>,
+        gemm: &MappedGemm<'_, C, T::Sum, impl Copy>,
         corner: Corner,
         (from, to): (usize, usize),
         at: &mut Ring,
@@ -336,13 +338,15 @@ where
         consumer: usize,
         thread: usize,
         at: &mut Ring,
-    ) -> [f32; SUMS] {
+    ) -> [T::Sum; SUMS]
+    where
+        [T::Sum; SUMS]: Sums<Sum = T::Sum>,
+    {
         let (a_tiles, b_tiles) = self.tiles::<A, B>(consumer);
-        let mut sums = if iterations > 0 {
-            <[f32; SUMS]>::unset()
-        } else {
-            [0.0; SUMS]
-        };
+        let mut sums = <[T::Sum; SUMS]>::unset();
+        if iterations == 0 {
+            sums = [T::Sum::ZERO; SUMS];
+        }
         if iterations > 0 {
             mbarrier::wait(self.full.add(at.stage), at.parity); // the first tiles have landed
         }
@@ -404,8 +408,8 @@ where
     #[inline(always)]
     pub unsafe fn store<C: Output, const MORE: bool>(
         &self,
-        gemm: &MappedGemm<'_, C::Bits, f32, impl Epilogue>,
-        sums: &[f32; SUMS],
+        gemm: &MappedGemm<'_, C::Bits, C::Sum, impl Epilogue<C::Sum>>,
+        sums: &[C::Sum; SUMS],
         corner: Corner,
         consumer: usize,
         thread: usize,
@@ -445,6 +449,8 @@ where
 pub(crate) trait Output {
     /// The bits of an element.
     type Bits: Copy;
+    /// The type of sums.
+    type Sum: Word;
 
     /// Columns of a box of C, 64 rows of 128 bytes.
     const COLUMNS: usize = BOX_BYTES / WM / size_of::<Self::Bits>();
@@ -457,9 +463,9 @@ pub(crate) trait Output {
     /// thread's sums from `first` on belong to it.
     unsafe fn write<const SUMS: usize, const TILE: u8>(
         target: *mut u8, // (64, COLUMNS), swizzled
-        gemm: &MappedGemm<'_, Self::Bits, f32, impl Epilogue>,
+        gemm: &MappedGemm<'_, Self::Bits, Self::Sum, impl Epilogue<Self::Sum>>,
         place: (usize, usize),
-        sums: &[f32; SUMS],
+        sums: &[Self::Sum; SUMS],
         first: usize,
         thread: usize,
     );
@@ -471,15 +477,16 @@ pub(crate) trait Output {
     ///
     /// No other thread touches the elements, and columns are even.
     unsafe fn update_pairs<const PAIRS: usize>(
-        gemm: &MappedGemm<'_, Self::Bits, f32, impl Epilogue>,
+        gemm: &MappedGemm<'_, Self::Bits, Self::Sum, impl Epilogue<Self::Sum>>,
         places: [(usize, usize); PAIRS],
-        sums: [[f32; 2]; PAIRS],
+        sums: [[Self::Sum; 2]; PAIRS],
     );
 }
 
 /// C is rounded to 16 bits, once.
 impl<T: Half> Output for T {
     type Bits = u16;
+    type Sum = f32;
 
     #[inline(always)]
     unsafe fn write<const SUMS: usize, const TILE: u8>(
@@ -500,7 +507,7 @@ impl<T: Half> Output for T {
             let finished = |j: usize| {
                 let in_box = 8 * pair + j;
                 let [low, high] =
-                    finished_pair::<_, SUMS, TILE>(gemm, place, sums, i + j, in_box, thread);
+                    finished_pair::<_, _, SUMS, TILE>(gemm, place, sums, i + j, in_box, thread);
                 T::pair(low, high)
             };
             let fragments = [finished(0), finished(2), finished(4), finished(6)];
@@ -522,54 +529,66 @@ impl<T: Half> Output for T {
     }
 }
 
-/// C is not rounded again.
-impl Output for f32 {
-    type Bits = f32;
+macro_rules! words {
+    ($($word:ident),*) => {$(
+        /// C is not rounded again: it is of the type of sums.
+        impl Output for $word {
+            type Bits = $word;
+            type Sum = $word;
 
-    #[inline(always)]
-    unsafe fn write<const SUMS: usize, const TILE: u8>(
-        target: *mut u8, // (64, 32)
-        gemm: &MappedGemm<'_, f32, f32, impl Epilogue>,
-        place: (usize, usize),
-        sums: &[f32; SUMS],
-        first: usize,
-        thread: usize,
-    ) {
-        for pair in 0..Self::COLUMNS / 4 {
-            let i = first + 2 * pair;
-            // The place in a box, which counts as the first columns of the tile.
-            let (row, col) = wgmma::sum_place(thread as u32, (2 * pair) as u32);
-            let in_box = row as usize * BOX_ROW + col as usize * size_of::<f32>();
-            let finished = finished_pair::<_, SUMS, TILE>(gemm, place, sums, i, 2 * pair, thread);
-            Float2(finished).write(target.add(Swizzle::Bytes128.place(in_box)).cast());
+            #[inline(always)]
+            unsafe fn write<const SUMS: usize, const TILE: u8>(
+                target: *mut u8, // (64, 32)
+                gemm: &MappedGemm<'_, $word, $word, impl Epilogue<$word>>,
+                place: (usize, usize),
+                sums: &[$word; SUMS],
+                first: usize,
+                thread: usize,
+            ) {
+                for pair in 0..Self::COLUMNS / 4 {
+                    let (i, in_box) = (first + 2 * pair, 2 * pair);
+                    // The place in a box, which counts as the first columns of the tile.
+                    let (row, col) = wgmma::sum_place(thread as u32, in_box as u32);
+                    let place_in_box = row as usize * BOX_ROW + col as usize * size_of::<$word>();
+                    let finished =
+                        finished_pair::<_, _, SUMS, TILE>(gemm, place, sums, i, in_box, thread);
+                    let target = target.add(Swizzle::Bytes128.place(place_in_box));
+                    Float2(finished.map(Word::bits)).write(target.cast());
+                }
+            }
+
+            #[inline(always)]
+            unsafe fn update_pairs<const PAIRS: usize>(
+                gemm: &MappedGemm<'_, $word, $word, impl Epilogue<$word>>,
+                places: [(usize, usize); PAIRS],
+                sums: [[$word; 2]; PAIRS],
+            ) {
+                gemm.update_pairs(places, sums);
+            }
         }
-    }
-
-    #[inline(always)]
-    unsafe fn update_pairs<const PAIRS: usize>(
-        gemm: &MappedGemm<'_, f32, f32, impl Epilogue>,
-        places: [(usize, usize); PAIRS],
-        sums: [[f32; 2]; PAIRS],
-    ) {
-        gemm.update_pairs(places, sums);
-    }
+    )*};
 }
+
+words!(f32, i32);
 
 /// What becomes of sum `i` of a thread and the next one, where C is not read. They are number
 /// `in_box` among the thread's sums of a box, which begins at `place` in C. `TILE` says what is
 /// known of the tile.
 #[inline(always)]
-unsafe fn finished_pair<C, const SUMS: usize, const TILE: u8>(
-    gemm: &MappedGemm<'_, C, f32, impl Epilogue>,
+unsafe fn finished_pair<C, S: Word, const SUMS: usize, const TILE: u8>(
+    gemm: &MappedGemm<'_, C, S, impl Epilogue<S>>,
     (row, col): (usize, usize),
-    sums: &[f32; SUMS],
+    sums: &[S; SUMS],
     i: usize,
     in_box: usize,
     thread: usize,
-) -> [f32; 2] {
+) -> [S; 2] {
     let (m, n) = wgmma::sum_place(thread as u32, in_box as u32);
     let at = gemm.at_in::<TILE>(row + m as usize, col + n as usize, 2);
-    gemm.finished(at, [gemm.alpha * sums[i], gemm.alpha * sums[i + 1]])
+    gemm.finished(
+        at,
+        [gemm.alpha.times(sums[i]), gemm.alpha.times(sums[i + 1])],
+    )
 }
 
 /// Stores a consumer's first `rows` rows of sums, from `row` and `col` on: box after box is written
@@ -577,9 +596,9 @@ unsafe fn finished_pair<C, const SUMS: usize, const TILE: u8>(
 /// there are 64 rows. `TILE` says what is known of them.
 #[inline(always)]
 unsafe fn store_boxes<C: Output, const SUMS: usize, const TILE: u8>(
-    gemm: &MappedGemm<'_, C::Bits, f32, impl Epilogue>,
+    gemm: &MappedGemm<'_, C::Bits, C::Sum, impl Epilogue<C::Sum>>,
     of_c: Boxes<'_>,
-    sums: &[f32; SUMS],
+    sums: &[C::Sum; SUMS],
     (row, col, rows): (usize, usize, usize),
     boxes: *mut u8, // (2, 64, COLUMNS)
     consumer: usize,
@@ -620,7 +639,7 @@ unsafe fn store_boxes<C: Output, const SUMS: usize, const TILE: u8>(
 /// copy engine would store all 64.
 #[inline(always)]
 unsafe fn store_rows<C: Output>(
-    gemm: &MappedGemm<'_, C::Bits, f32, impl Epilogue>,
+    gemm: &MappedGemm<'_, C::Bits, C::Sum, impl Epilogue<C::Sum>>,
     of_box: *const u8, // (64, COLUMNS), swizzled
     (row, col, rows): (usize, usize, usize),
     thread: usize,
@@ -646,14 +665,14 @@ const PAIRS: usize = 4;
 /// for the copy engine.
 #[inline(always)]
 unsafe fn store_pairs<C: Output, const SUMS: usize>(
-    gemm: &MappedGemm<'_, C::Bits, f32, impl Epilogue>,
-    sums: &[f32; SUMS],
+    gemm: &MappedGemm<'_, C::Bits, C::Sum, impl Epilogue<C::Sum>>,
+    sums: &[C::Sum; SUMS],
     row: usize,
     col: usize,
     thread: usize,
 ) {
     for part in 0..SUMS / (2 * PAIRS) {
-        let (mut places, mut pairs) = ([(0, 0); PAIRS], [[0.0_f32; 2]; PAIRS]);
+        let (mut places, mut pairs) = ([(0, 0); PAIRS], [[C::Sum::ZERO; 2]; PAIRS]);
         for pair in 0..PAIRS {
             let i = 2 * (part * PAIRS + pair);
             let (m, n) = wgmma::sum_place(thread as u32, i as u32);
@@ -690,7 +709,7 @@ macro_rules! table {
                         b: layout!($b),
                         is_lesson: $step < ALL || matches!(Grid::$grid, Grid::MappedTiles),
                     }
-                    => multiply::<$input, $output, $a, $b, $consumers, $step>(gemm, full, empty);
+                    => multiply::<$input, $output, $a, $b, $consumers, 128, $step>(gemm, full, empty);
             )*],
         }
     };

@@ -52,6 +52,7 @@ const BK: usize = 128;
 struct Fast;
 
 impl Wgmma<KMajor, KMajor> for Fast {
+    type Sum = f32;
     const BK: usize = BK;
 
     #[inline(always)]
@@ -78,6 +79,7 @@ struct Promoted;
 
 /// A consumer's tile has 64 columns, which are one part: so few products wait for memory.
 impl Operands<KMajor, KMajor, 32> for Promoted {
+    type Sum = f32;
     const BK: usize = BK;
 
     #[inline(always)]
@@ -116,6 +118,7 @@ impl Operands<KMajor, KMajor, 32> for Promoted {
 
 /// A consumer's tile has 128 columns: a thread has the sums of both parts.
 impl Operands<KMajor, KMajor, 64> for Promoted {
+    type Sum = f32;
     const BK: usize = BK;
 
     #[inline(always)]
@@ -159,6 +162,7 @@ impl Operands<KMajor, KMajor, 64> for Promoted {
 /// A consumer's tile has 256 columns: a thread has the sums of one part, and the consumers take
 /// turns.
 impl Operands<KMajor, KMajor, 128> for Promoted {
+    type Sum = f32;
     const BK: usize = BK;
     const TURNS: usize = 2;
 
@@ -219,7 +223,7 @@ unsafe fn multiply_part<const SUMS: usize>(
     stage: u32,
     part: usize,
 ) where
-    [f32; SUMS]: Sums,
+    [f32; SUMS]: Sums<Sum = f32>,
 {
     let columns = 2 * SUMS;
     let of_b = stage + (part * columns * BK) as u32;
@@ -281,12 +285,12 @@ impl Turns {
     }
 }
 
-/// Rows of the table: the type of C, how sums are kept, the number of consumers and of
-/// sums a thread, and the module of the body with its last parameter.
+/// Rows of the table: the type of C, how sums are kept, the number of consumers and of sums a
+/// thread, and the module of the body, with its last parameter.
 macro_rules! table {
     ($(
         $name:literal $entry:ident ($($types:tt)+) $c:ident $operands:ident $rounding:ident
-        ($consumers:literal, $sums:literal) $grid:ident $module:ident $last:literal;
+        ($consumers:literal, $sums:literal) $grid:ident $module:ident ($($last:literal)?);
     )*) => {
         kernel! {
             name: "warp-specialized-fp8",
@@ -312,7 +316,9 @@ macro_rules! table {
                         b: OperandLayout::K_MAJOR_ALIGNED,
                         rounding: Rounding::$rounding,
                     }
-                    => $module::multiply::<$operands, $c, KMajor, KMajor, $consumers, $last>(gemm, full, empty);
+                    => $module::multiply::<$operands, $c, KMajor, KMajor, $consumers, $sums $(, $last)?>(
+                        gemm, full, empty
+                    );
             )*],
         }
     };
@@ -320,23 +326,23 @@ macro_rules! table {
 
 table! {
     "warp-specialized-fp8" warp_specialized_fp8 (e4m3) f32 Promoted Promoted
-        (2, 128) Persistent warp_specialized 8;
+        (2, 128) Persistent warp_specialized (8);
     "warp-specialized-fp8" warp_specialized_fp8_bf16 (e4m3 -> bf16) Bf16 Promoted Promoted
-        (2, 128) Persistent warp_specialized 8;
+        (2, 128) Persistent warp_specialized (8);
     "warp-specialized-fp8-128x128" warp_specialized_fp8_128x128 (e4m3) f32 Promoted Promoted
-        (2, 64) PersistentStreamK persistent 64;
+        (2, 64) PersistentStreamK persistent ();
     "warp-specialized-fp8-128x128" warp_specialized_fp8_128x128_bf16 (e4m3 -> bf16) Bf16 Promoted
-        Promoted (2, 64) PersistentStreamK persistent 64;
+        Promoted (2, 64) PersistentStreamK persistent ();
     "warp-specialized-fp8-64x128" warp_specialized_fp8_64x128 (e4m3) f32 Promoted Promoted
-        (1, 64) PersistentStreamK persistent 64;
+        (1, 64) PersistentStreamK persistent ();
     "warp-specialized-fp8-64x128" warp_specialized_fp8_64x128_bf16 (e4m3 -> bf16) Bf16 Promoted
-        Promoted (1, 64) PersistentStreamK persistent 64;
+        Promoted (1, 64) PersistentStreamK persistent ();
     "warp-specialized-fp8-64x64" warp_specialized_fp8_64x64 (e4m3) f32 Promoted Promoted
-        (1, 32) PersistentStreamK persistent 32;
+        (1, 32) PersistentStreamK persistent ();
     "warp-specialized-fp8-64x64" warp_specialized_fp8_64x64_bf16 (e4m3 -> bf16) Bf16 Promoted
-        Promoted (1, 32) PersistentStreamK persistent 32;
+        Promoted (1, 32) PersistentStreamK persistent ();
     "warp-specialized-fp8-fast" warp_specialized_fp8_fast (e4m3) f32 Fast NotPromoted
-        (2, 128) Persistent warp_specialized 8;
+        (2, 128) Persistent warp_specialized (8);
     "warp-specialized-fp8-fast" warp_specialized_fp8_fast_bf16 (e4m3 -> bf16) Bf16 Fast NotPromoted
-        (2, 128) Persistent warp_specialized 8;
+        (2, 128) Persistent warp_specialized (8);
 }

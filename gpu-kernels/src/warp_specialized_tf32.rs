@@ -37,7 +37,6 @@ use cuda_std::tma::{self, Swizzle};
 use cuda_std::wgmma::{self, Descriptor};
 
 use crate::compat::grid_dependency;
-use crate::element::{Element, Word};
 use crate::epilogue::Epilogue;
 use crate::kernel::kernel;
 use crate::mapped_gemm::{Boxes, Float2, MappedGemm, ANY, WHOLE};
@@ -45,18 +44,18 @@ use crate::raster::{self, Place};
 use crate::warp_specialized::{Ring, WARPGROUP, WM};
 use crate::warpgroup::warpgroup;
 
-pub(crate) const CONSUMERS: usize = 2;
-pub(crate) const THREADS: usize = (1 + CONSUMERS) * WARPGROUP;
+const CONSUMERS: usize = 2;
+const THREADS: usize = (1 + CONSUMERS) * WARPGROUP;
 /// The sums of a thread: a consumer has 64 x 256.
 const SUMS: usize = 128;
-/// Rows of the left tile, columns of the right one, and the bytes of their depth.
-pub(crate) const LEFT: usize = CONSUMERS * WM;
-pub(crate) const RIGHT: usize = 2 * SUMS;
+/// Rows of the left tile, columns of the right one, and the bytes and elements of their depth.
+const LEFT: usize = CONSUMERS * WM;
+const RIGHT: usize = 2 * SUMS;
 const DEPTH_BYTES: usize = 128;
 /// Instructions along the depth, each of 32 bytes of it.
 const STEPS: usize = DEPTH_BYTES / 32;
 /// The depth in f32.
-const BK: usize = Tf32::BK;
+const BK: usize = DEPTH_BYTES / 4;
 /// The columns of a box of 32 bits: 128 bytes, which a swizzle spreads over all banks. Boxes of C
 /// are square.
 const BOX: usize = 32;
@@ -65,76 +64,13 @@ const BOX_BYTES: usize = BOX * BOX * 4;
 const LEFT_BYTES: usize = LEFT * DEPTH_BYTES;
 const STAGE_BYTES: usize = LEFT_BYTES + RIGHT * DEPTH_BYTES;
 /// The stages of the ring buffer: as many as fit in shared memory.
-pub(crate) const STAGES: usize = 4;
+const STAGES: usize = 4;
 /// Pairs of warps store C in boxes of 32 x 32, with two in flight.
 const PAIRS: usize = CONSUMERS * 2;
 /// The dynamic shared memory: the ring buffer, and the boxes of C.
-pub(crate) const BYTES: usize = STAGES * STAGE_BYTES + PAIRS * 2 * BOX_BYTES;
+const BYTES: usize = STAGES * STAGE_BYTES + PAIRS * 2 * BOX_BYTES;
 /// A thread's sums of a box.
 const SUMS_OF_BOX: usize = SUMS * BOX / RIGHT;
-
-/// Elements that `wgmma` multiplies only if tiles in shared memory are K-major, and their sums.
-pub(crate) trait KMajorOnly {
-    /// The sums, and C.
-    type Sum: Word;
-    /// The depth of a tile in elements.
-    const BK: usize;
-
-    /// The sums before a first multiplication, which does not add.
-    fn unset() -> [Self::Sum; SUMS];
-
-    /// `sums = left * right`, or `sums += left * right` if it `adds`, 32 bytes deep. `left` is a
-    /// tile or, `BY_REGISTERS`, a fragment.
-    ///
-    /// # Safety
-    ///
-    /// As for [`wgmma::m64n256k8_tf32`].
-    unsafe fn accumulate<const BY_REGISTERS: bool>(
-        sums: &mut [Self::Sum; SUMS],
-        left: (Descriptor, [f32; 4]),
-        right: Descriptor,
-        adds: bool,
-    );
-
-    /// Waits for all multiplications.
-    ///
-    /// # Safety
-    ///
-    /// As for [`wgmma::wait_128`].
-    unsafe fn wait(sums: &mut [Self::Sum; SUMS]);
-}
-
-/// f32, read as tf32.
-struct Tf32;
-
-impl KMajorOnly for Tf32 {
-    type Sum = f32;
-    const BK: usize = DEPTH_BYTES / 4;
-
-    #[inline(always)]
-    fn unset() -> [f32; SUMS] {
-        wgmma::unset_128()
-    }
-
-    #[inline(always)]
-    unsafe fn accumulate<const BY_REGISTERS: bool>(
-        sums: &mut [f32; SUMS],
-        (tile, fragment): (Descriptor, [f32; 4]),
-        right: Descriptor,
-        adds: bool,
-    ) {
-        if BY_REGISTERS {
-            wgmma::m64n256k8_tf32_of_registers(sums, fragment, right, adds);
-        } else {
-            wgmma::m64n256k8_tf32(sums, tile, right, adds);
-        }
-    }
-
-    #[inline(always)]
-    unsafe fn wait(sums: &mut [f32; SUMS]) {
-        wgmma::wait_128::<0>(sums);
-    }
-}
 
 /// The row of the tile, among a consumer's 64, that a lane has in registers 0 and 2, for a left
 /// operand in registers; `row` is `lane / 4`. Registers 1 and 3 hold the next row.
@@ -178,8 +114,8 @@ fn swapped_if<T, const TRANSPOSED: bool>((first, second): (T, T)) -> (T, T) {
 
 /// The body. The barriers are in shared memory.
 #[inline(always)]
-pub(crate) unsafe fn multiply<T: KMajorOnly, const BY_REGISTERS: bool, const TRANSPOSED: bool>(
-    gemm: MappedGemm<'_, T::Sum, T::Sum, impl Epilogue<T::Sum>>,
+unsafe fn multiply<const BY_REGISTERS: bool, const TRANSPOSED: bool>(
+    gemm: MappedGemm<'_, f32, f32, impl Epilogue>,
     full: *mut Mbarrier,  // (STAGES)
     empty: *mut Mbarrier, // (STAGES)
 ) {
@@ -206,7 +142,7 @@ pub(crate) unsafe fn multiply<T: KMajorOnly, const BY_REGISTERS: bool, const TRA
     };
     let mut tile = thread::block_idx_x() as usize;
     let ctas = thread::grid_dim_x() as usize;
-    let iterations = gemm.depth().div_ceil(T::BK);
+    let iterations = gemm.depth().div_ceil(BK);
     if warpgroup == 0 {
         wgmma::decrease_registers::<24>();
         if thread == 0 {
@@ -221,7 +157,7 @@ pub(crate) unsafe fn multiply<T: KMajorOnly, const BY_REGISTERS: bool, const TRA
                     mbarrier::arrive_expect_tx(full, STAGE_BYTES as u32);
                     let left_tile = ring.add(at.stage * STAGE_BYTES);
                     let right_tile = left_tile.add(LEFT_BYTES); // (RIGHT, BK)
-                    let k = (iteration * T::BK) as u32;
+                    let k = (iteration * BK) as u32;
                     if BY_REGISTERS {
                         // (LEFT / 32, BK, 32)
                         for i in 0..LEFT / BOX {
@@ -250,10 +186,11 @@ pub(crate) unsafe fn multiply<T: KMajorOnly, const BY_REGISTERS: bool, const TRA
     let right_tiles = Descriptor::new(ring.add(LEFT_BYTES)).uniform();
     let mut at = Ring::CONSUMER;
     while tile < gemm.products() * rows * cols {
-        let mut sums = T::unset();
-        if iterations == 0 {
-            sums = [T::Sum::ZERO; SUMS];
-        }
+        let mut sums = if iterations > 0 {
+            wgmma::unset_128()
+        } else {
+            [0.0; SUMS]
+        };
         let mut left = [[0.0_f32; 4]; STEPS];
         if iterations > 0 {
             mbarrier::wait(full.add(at.stage), at.parity); // the first tiles have landed
@@ -264,7 +201,7 @@ pub(crate) unsafe fn multiply<T: KMajorOnly, const BY_REGISTERS: bool, const TRA
         for iteration in 0..iterations {
             let stage = (at.stage * STAGE_BYTES) as u32;
             let tiles = (left_tiles.further(stage), left, right_tiles.further(stage));
-            multiply_stage::<T, BY_REGISTERS>(&mut sums, tiles, iteration > 0);
+            multiply_stage::<BY_REGISTERS>(&mut sums, tiles, iteration > 0);
             let empty = empty.add(at.stage);
             at.advance(STAGES);
             // This wait overlaps the product, so that the next one begins right after it.
@@ -275,7 +212,7 @@ pub(crate) unsafe fn multiply<T: KMajorOnly, const BY_REGISTERS: bool, const TRA
                     next = fragments(ring.add(at.stage * STAGE_BYTES), in_left);
                 }
             }
-            T::wait(&mut sums); // the tiles have been read
+            wgmma::wait_128::<0>(&mut sums); // the tiles have been read
             if BY_REGISTERS {
                 for step in 0..STEPS {
                     wgmma::keep(left[step]);
@@ -305,11 +242,11 @@ pub(crate) unsafe fn multiply<T: KMajorOnly, const BY_REGISTERS: bool, const TRA
             let (end_row, end_col) =
                 swapped_if::<_, TRANSPOSED>((place.left + WM, place.right + RIGHT));
             if !gemm.has_epilogue() || end_row <= gemm.m && end_col <= gemm.n {
-                store_boxes::<_, BY_REGISTERS, TRANSPOSED, WHOLE>(
+                store_boxes::<BY_REGISTERS, TRANSPOSED, WHOLE>(
                     &gemm, of_c, &sums, place, boxes, pair,
                 );
             } else {
-                store_boxes::<_, BY_REGISTERS, TRANSPOSED, ANY>(
+                store_boxes::<BY_REGISTERS, TRANSPOSED, ANY>(
                     &gemm, of_c, &sums, place, boxes, pair,
                 );
             }
@@ -326,17 +263,21 @@ pub(crate) unsafe fn multiply<T: KMajorOnly, const BY_REGISTERS: bool, const TRA
 
 /// Starts to multiply the tiles of a stage.
 #[inline(always)]
-unsafe fn multiply_stage<T: KMajorOnly, const BY_REGISTERS: bool>(
-    sums: &mut [T::Sum; SUMS],
+unsafe fn multiply_stage<const BY_REGISTERS: bool>(
+    sums: &mut [f32; SUMS],
     (left_tile, left, right_tile): (Descriptor, [[f32; 4]; STEPS], Descriptor),
     adds: bool,
 ) {
     wgmma::fence(); // the sums, and the left operand, may be used
     for step in 0..STEPS {
         let of_step = 32 * step as u32;
-        let left = (left_tile.further(of_step), left[step]);
-        let right = right_tile.further(of_step);
-        T::accumulate::<BY_REGISTERS>(sums, left, right, adds || step > 0);
+        let (tile, right) = (left_tile.further(of_step), right_tile.further(of_step));
+        let adds = adds || step > 0;
+        if BY_REGISTERS {
+            wgmma::m64n256k8_tf32_of_registers(sums, left[step], right, adds);
+        } else {
+            wgmma::m64n256k8_tf32(sums, tile, right, adds);
+        }
     }
     wgmma::commit();
 }
@@ -384,10 +325,10 @@ impl SumsPlace {
 /// C: sums 0 and 1 of four along `right`, or, transposed, 0 and 2 along `left`. `TILE` says
 /// what is known of the rows.
 #[inline(always)]
-unsafe fn store_boxes<S: Word, const BY_REGISTERS: bool, const TRANSPOSED: bool, const TILE: u8>(
-    gemm: &MappedGemm<'_, S, S, impl Epilogue<S>>,
+unsafe fn store_boxes<const BY_REGISTERS: bool, const TRANSPOSED: bool, const TILE: u8>(
+    gemm: &MappedGemm<'_, f32, f32, impl Epilogue>,
     of_c: Boxes<'_>,
-    sums: &[S; SUMS],
+    sums: &[f32; SUMS],
     place: SumsPlace,
     boxes: *mut u8, // (PAIRS, 2, 32, 32)
     pair: usize,
@@ -409,9 +350,8 @@ unsafe fn store_boxes<S: Word, const BY_REGISTERS: bool, const TRANSPOSED: bool,
                 };
                 let (left, right) = place.of_sum::<BY_REGISTERS>(first);
                 let (row, col) = swapped_if::<_, TRANSPOSED>((left, right));
-                let values = [first, second].map(|i| gemm.alpha.times(sums[i]));
-                let finished = gemm.finished(gemm.at_in::<TILE>(row, col, 2), values);
-                let finished = Float2(finished.map(Word::bits));
+                let values = [first, second].map(|i| gemm.alpha * sums[i]);
+                let finished = Float2(gemm.finished(gemm.at_in::<TILE>(row, col, 2), values));
                 let in_box = (row % BOX * BOX + col % BOX) * 4;
                 finished.write(target.add(Swizzle::Bytes128.place(in_box)).cast());
             }
@@ -468,7 +408,7 @@ macro_rules! variants {
                             b: OperandLayout::$b,
                             rounding: Rounding::Tf32,
                         }
-                        => multiply::<Tf32, $by_registers, $transposed>(gemm, full, empty);
+                        => multiply::<$by_registers, $transposed>(gemm, full, empty);
                 )*
             ],
         }

@@ -70,11 +70,17 @@ pub(crate) use layout;
 
 /// The body. The barriers are in shared memory.
 #[inline(always)]
-unsafe fn multiply<T: Half + Wgmma<A, B>, A: Tiles, B: Tiles, const BN: usize, const SUMS: usize>(
+unsafe fn multiply<
+    T: Half + Wgmma<A, B, Sum = f32>,
+    A: Tiles,
+    B: Tiles,
+    const BN: usize,
+    const SUMS: usize,
+>(
     gemm: MappedGemm<'_>,
     full: *mut Mbarrier, // (STAGES)
 ) where
-    [f32; SUMS]: Sums,
+    [f32; SUMS]: Sums<Sum = f32>,
 {
     const { assert!(STAGES >= 2, "one is multiplied, one arrives") }
     const { assert!(SUMS * WARPGROUP == BM * BN, "all sums have a thread") }

@@ -30,6 +30,8 @@
 //! | [`m64n64k32_e4m3`] | 64x32 by 32x64 | e4m3 | 32 |
 //! | [`m64n128k32_e4m3`] | 64x32 by 32x128 | e4m3 | 64 |
 //! | [`m64n256k32_e4m3`] | 64x32 by 32x256 | e4m3 | 128 |
+//! | [`m64n64k32_s8`] | 64x32 by 32x64 | i8, with sums in i32 | 32 |
+//! | [`m64n128k32_s8`] | 64x32 by 32x128 | i8, with sums in i32 | 64 |
 //! | [`m64n256k32_s8`] | 64x32 by 32x256 | i8, with sums in i32 | 128 |
 //!
 //! Only tiles of 16-bit elements may have rows along M or N: the instruction transposes no others.
@@ -392,6 +394,8 @@ unset_sums! {
     unset_32, 32 of f32 in xmm_reg, with_32;
     unset_64, 64 of f32 in xmm_reg, with_64;
     unset_128, 128 of f32 in xmm_reg, with_128;
+    unset_32_s32, 32 of i32 in reg, with_32;
+    unset_64_s32, 64 of i32 in reg, with_64;
     unset_128_s32, 128 of i32 in reg, with_128;
 }
 
@@ -426,6 +430,8 @@ waits! {
     wait_32, 32 of f32 in xmm_reg, with_32;
     wait_64, 64 of f32 in xmm_reg, with_64;
     wait_128, 128 of f32 in xmm_reg, with_128;
+    wait_32_s32, 32 of i32 in reg, with_32;
+    wait_64_s32, 64 of i32 in reg, with_64;
     wait_128_s32, 128 of i32 in reg, with_128;
 }
 
@@ -486,6 +492,8 @@ multiplications! {
     m64n64k32_e4m3[](Descriptor, Descriptor), 32 of f32 in xmm_reg, with_32, "m64n64k32.f32.e4m3.e4m3", "64x32 by 32x64 of e4m3", 64, 32, E4m3;
     m64n128k32_e4m3[](Descriptor, Descriptor), 64 of f32 in xmm_reg, with_64, "m64n128k32.f32.e4m3.e4m3", "64x32 by 32x128 of e4m3", 128, 32, E4m3;
     m64n256k32_e4m3[](Descriptor, Descriptor), 128 of f32 in xmm_reg, with_128, "m64n256k32.f32.e4m3.e4m3", "64x32 by 32x256 of e4m3", 256, 32, E4m3;
+    m64n64k32_s8[](Descriptor, Descriptor), 32 of i32 in reg, with_32, "m64n64k32.s32.s8.s8", "64x32 by 32x64 of i8", 64, 32, S8;
+    m64n128k32_s8[](Descriptor, Descriptor), 64 of i32 in reg, with_64, "m64n128k32.s32.s8.s8", "64x32 by 32x128 of i8", 128, 32, S8;
     m64n256k32_s8[](Descriptor, Descriptor), 128 of i32 in reg, with_128, "m64n256k32.s32.s8.s8", "64x32 by 32x256 of i8", 256, 32, S8;
 }
 
