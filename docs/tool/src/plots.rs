@@ -8,18 +8,21 @@ use crate::figures::MAIN_SIZE;
 use crate::machine_code::{self, Slots};
 use crate::measured::{h200, h200_shapes};
 use crate::overviews::climbing;
-use crate::{moving, regimes, ring};
+use crate::{moving, native, regimes, ring};
 
 /// Draws a plot from the results.
 type Draw = fn() -> Result<String, String>;
 
 /// The plots, by the names of their files.
-pub const ALL: [(&str, Draw); 8] = [
+pub const ALL: [(&str, Draw); 11] = [
     ("ladder", ladder),
     ("slots", slots),
     ("sizes", || Ok(pictures::speed(&h200()?))),
     ("roofline", roofline),
     ("regimes", regimes::plot),
+    ("cpu-serial", native::serial),
+    ("cpu-threads", native::threads),
+    ("cpu-chunks", native::chunks),
     ("mbarrier", ring::picture),
     ("swizzle", || Ok(moving::swizzle())),
     ("shapes", || Ok(pictures::ratios(&h200_shapes()?))),

@@ -16,20 +16,21 @@ use crate::spelled;
 pub enum Schedule {
     /// As many chunks of equal size as threads, one each
     Static,
-    /// A piece at a time, taken by whichever thread is free
+    /// A piece at a time, or as many as `--chunk` says, taken by whichever thread is free
     Dynamic,
     /// Half of an equal share of what remains, taken by whichever thread is free: chunks shrink
-    /// towards the end
+    /// towards the end, down to those of `dynamic`
     Guided,
 }
 
 impl Schedule {
-    /// The number of pieces in the next chunk, when `left` of `total` remain.
-    pub(super) fn chunk(self, total: usize, left: usize, threads: usize) -> usize {
+    /// The number of pieces in the next chunk, when `left` of `total` remain and a chunk that is
+    /// taken on demand has `least` or more.
+    pub(super) fn chunk(self, total: usize, left: usize, threads: usize, least: usize) -> usize {
         match self {
             Schedule::Static => total.div_ceil(threads),
-            Schedule::Dynamic => 1,
-            Schedule::Guided => left.div_ceil(2 * threads),
+            Schedule::Dynamic => least,
+            Schedule::Guided => left.div_ceil(2 * threads).max(least),
         }
     }
 }
