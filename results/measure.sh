@@ -116,7 +116,8 @@ schedules() {
 }
 
 cpu() {
-    bench cpu-serial-2-cores --kernel cpu-ijk,cpu-ikj,cpu-unrolled,cpu-vectorized,cpu-divide,cpu-matrixmultiply --sizes 128,256,512,1024 --threads 1
+    bench cpu-serial-2-cores --kernel cpu-ijk,cpu-ikj,cpu-unrolled,cpu-vectorized,cpu-divide --sizes 128,256,512,1024 --threads 1
+    bench cpu-strassen-2-cores --kernel cpu-divide,cpu-strassen --sizes 256,512,1024,2048 --threads 1 --cutoff 256
     schedules cpu-schedules-2-cores
     bench simulator-2-cores --device sim --kernel double-buffer-sn8,register-blocked-sn8 --sizes 1024
     bench opencl-2-cores --device opencl --kernel double-buffer-sn8,register-blocked-sn8 --sizes 1024
