@@ -10,8 +10,9 @@ use host::report::Record;
 use crate::measured::proven;
 use crate::repository::{at_root, read};
 
-/// The serial rungs: one run of `rust-gemm bench`.
+/// The serial rungs, and Strassen's algorithm: each one run of `rust-gemm bench`.
 const SERIAL: &str = "results/cpu-serial-2-cores.json";
+const STRASSEN: &str = "results/cpu-strassen-2-cores.json";
 /// A run for each schedule, and number of threads or size of chunks: a list of what `rust-gemm
 /// bench` writes.
 const SCHEDULES: &str = "results/cpu-schedules-2-cores.json";
@@ -30,7 +31,8 @@ fn scheduled(kernel: &str) -> Result<(String, Vec<Record>), String> {
         .first()
         .ok_or_else(|| format!("{SCHEDULES} is empty"))?;
     let day = first.provenance.as_ref().map_or("", |made| made.day());
-    let conditions = format!("{}, 2 cores, f32, {day}.", first.machine.device);
+    let device = first.machine.device.split(',').next().unwrap_or_default();
+    let conditions = format!("{device}, 2 cores, f32, {day}.");
     let records = runs.iter().flat_map(|run| &run.sizes);
     let records = records.flat_map(|size| size.results.clone());
     let records: Vec<Record> = records.filter(|one| one.kernel == kernel).collect();
@@ -71,6 +73,15 @@ pub fn figure(arguments: &str) -> Result<String, String> {
 /// The results are not right.
 pub fn serial() -> Result<String, String> {
     Ok(pictures::speed(&proven(SERIAL)?))
+}
+
+/// The speed of Strassen's algorithm, and of the one that it ends in, by size.
+///
+/// # Errors
+///
+/// The results are not right.
+pub fn strassen() -> Result<String, String> {
+    Ok(pictures::speed(&proven(STRASSEN)?))
 }
 
 /// The speed of each schedule on each number of threads, at each size.
