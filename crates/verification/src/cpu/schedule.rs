@@ -40,3 +40,17 @@ impl fmt::Display for Schedule {
         formatter.write_str(&spelled(*self))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_chunk_on_demand_has_at_least_the_pieces_that_were_asked_for() {
+        let chunk = |schedule: Schedule, left, least| schedule.chunk(32, left, 2, least);
+        assert_eq!(chunk(Schedule::Static, 32, 12), 16);
+        assert_eq!(chunk(Schedule::Dynamic, 20, 12), 12);
+        assert_eq!(chunk(Schedule::Guided, 32, 4), 8);
+        assert_eq!(chunk(Schedule::Guided, 4, 4), 4);
+    }
+}
