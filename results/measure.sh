@@ -113,6 +113,7 @@ schedules() {
         done
     done
     { printf '['; paste -s -d , <(cd "$each" && for run in *.json; do tr -d '\n' <"$run"; echo; done); printf ']\n'; } >"$folder/$1.json"
+    rm -r "$each"
 }
 
 cpu() {
