@@ -5,7 +5,7 @@
 #     results/measure.sh fp32 16-bits tensor-cores others     # on one H200, about 25 minutes
 #     results/measure.sh h100                                 # the shapes, on one H100
 #     results/measure.sh two-gpus                             # on two GPUs of one host
-#     results/measure.sh cpu                                  # by OpenCL on a CPU, the simulator, ranks over MPI
+#     results/measure.sh cpu                                  # the CPU's rungs, by OpenCL, the simulator, ranks over MPI
 #     results/measure.sh stalls                               # why warps wait: a profile by Nsight Compute
 #     results/measure.sh ideas                                # the ideas of a kernel, one by one
 #
@@ -96,7 +96,30 @@ two-gpus() {
     bench h200-two-gpus-bf16-first-b --device cuda:0+1 --kernel auto --dtype bf16 --sizes 16384 --start first-b
 }
 
+# `schedules FILE`: rungs of the CPU by schedule, threads and chunk: a list of what `bench` writes, in one file.
+schedules() {
+    local each schedule threads chunk
+    each=$(mktemp -d)
+    for schedule in static dynamic guided; do
+        for threads in 1 2 4; do
+            "$program" bench --kernel cpu-blocks --sizes 512,1024,2048 --schedule "$schedule" --threads "$threads" \
+                --json "$each/threads-$threads-$schedule.json" >/dev/null || failed=1
+        done
+    done
+    for schedule in dynamic guided; do
+        for chunk in 1 2 4 8 16 32; do
+            "$program" bench --kernel cpu-rows --sizes 2048 --schedule "$schedule" --threads 2 --chunk "$chunk" \
+                --json "$each/chunk-$chunk-$schedule.json" >/dev/null || failed=1
+        done
+    done
+    { printf '['; paste -s -d , <(cd "$each" && for run in *.json; do tr -d '\n' <"$run"; echo; done); printf ']\n'; } >"$folder/$1.json"
+    rm -r "$each"
+}
+
 cpu() {
+    bench cpu-serial-2-cores --kernel cpu-ijk,cpu-ikj,cpu-unrolled,cpu-vectorized,cpu-divide --sizes 128,256,512,1024 --threads 1
+    bench cpu-strassen-2-cores --kernel cpu-divide,cpu-strassen --sizes 256,512,1024,2048 --threads 1 --cutoff 256
+    schedules cpu-schedules-2-cores
     bench simulator-2-cores --device sim --kernel double-buffer-sn8,register-blocked-sn8 --sizes 1024
     bench opencl-2-cores --device opencl --kernel double-buffer-sn8,register-blocked-sn8 --sizes 1024
     ranks mpi-2-cores --layout all --scaling 1,2 --size 2048 --kernel cpu-divide --runs 21

@@ -13,11 +13,11 @@
 //!   wait_128::<0>(&mut sums)                ..........|  all groups have ended
 //! ```
 //!
-//! From the first multiplication to the wait, the sums are the hardware's: to read or write them is
-//! undefined. A wait for all groups but the newest says that the tiles of the older ones are no
+//! From the first multiplication to the wait, the program must not touch the sums: reading or
+//! writing them is undefined. A wait for all groups but the newest says that older tiles are no
 //! longer read; sums are complete only after a wait for all groups that add to them. A thread may
-//! have several arrays of sums, each in groups of its own: while one is the hardware's, it uses
-//! the other.
+//! have several arrays of sums, each in groups of its own: while one is added to, it uses the
+//! other.
 //!
 //! | function | A x B | elements | sums of a thread |
 //! | --- | --- | --- | --- |

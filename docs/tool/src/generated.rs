@@ -10,7 +10,7 @@ use crate::parts::{Part, refill};
 use crate::repository::{at_root, read};
 use crate::{
     by_opencl, divided, excerpts, figures, halves, ladder, listings, machine_code, many_ranks,
-    moving, of_file, overviews, plots, sample, stalls, traffic,
+    moving, native, of_file, overviews, plots, sample, stalls, traffic,
 };
 
 /// The command that writes every generated file.
@@ -165,6 +165,7 @@ fn from_sources(part: Part<'_>) -> Result<Option<String>, String> {
         "traffic" => traffic::table(part.arguments).map(Some),
         "source" => excerpts::quote(part.arguments).map(Some),
         "ranks" => many_ranks::figure(part.arguments).map(Some),
+        "scheduled" => native::figure(part.arguments).map(Some),
         "by-opencl" => by_opencl::table().map(Some),
         "divided" => divided::table().map(Some),
         "halves" => halves::table(part.arguments).map(Some),

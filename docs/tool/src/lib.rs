@@ -19,6 +19,7 @@
 //! | `stages`, `seconds FILE` | how long proofs take, all stages of a file | `sample.rs` |
 //! | `shapes WHAT` | a figure of `auto` over `rust-gemm bench --preset shapes` | `figures.rs` |
 //! | `ranks LAYOUT RANKS WHAT`, `many-ranks` | figures of `gemm-mpi`, and a table of them | `many_ranks.rs` |
+//! | `scheduled KERNEL SCHEDULE THREADS SIZE` | a speed of a rung of the CPU | `native.rs` |
 //! | `idea KERNEL` | the idea of a kernel, or of a rung of the CPU's ladder | `ladder.rs` |
 //! | `measured KERNEL` | a table of a kernel's figures | `figures.rs` |
 //! | `chosen KERNEL` | a table of the shapes for which `auto` chose it | `figures.rs` |
@@ -48,6 +49,7 @@ mod machine_code;
 mod many_ranks;
 mod measured;
 mod moving;
+mod native;
 mod of_file;
 mod overviews;
 mod parts;

@@ -17,8 +17,18 @@ pub fn unbroken(text: &str) -> String {
 }
 
 /// Kinds of parts within a line.
-const INLINE: [&str; 10] = [
-    "figure", "in", "range", "shapes", "ranks", "code", "issued", "profiled", "line", "seconds",
+const INLINE: [&str; 11] = [
+    "figure",
+    "in",
+    "range",
+    "shapes",
+    "ranks",
+    "scheduled",
+    "code",
+    "issued",
+    "profiled",
+    "line",
+    "seconds",
 ];
 
 /// The text with each part replaced by what `make` returns for it, or left as it is where that is

@@ -1,27 +1,33 @@
 //! The plots of the book and the README, drawn from the results: `docs/src/pictures/NAME.svg`.
 
 use host::bench::{Results, pictures};
-use host::plot::{BLUE, Bar, Bars, ORANGE, PALE, Row};
+use host::plot::{BLUE, Bar, Bars, ORANGE, PALE, Row, SKY};
+use host::report::Record;
 use host::rung::AUTO;
 
-use crate::figures::MAIN_SIZE;
+use crate::figures::{MAIN_SIZE, at};
 use crate::machine_code::{self, Slots};
-use crate::measured::{h200, h200_shapes};
+use crate::measured::{h200, h200_shapes, proven};
 use crate::overviews::climbing;
-use crate::{moving, regimes, ring};
+use crate::{moving, native, regimes, ring};
 
 /// Draws a plot from the results.
 type Draw = fn() -> Result<String, String>;
 
 /// The plots, by the names of their files.
-pub const ALL: [(&str, Draw); 8] = [
+pub const ALL: [(&str, Draw); 13] = [
     ("ladder", ladder),
     ("slots", slots),
     ("sizes", || Ok(pictures::speed(&h200()?))),
     ("roofline", roofline),
     ("regimes", regimes::plot),
+    ("cpu-serial", native::serial),
+    ("cpu-strassen", native::strassen),
+    ("cpu-threads", native::threads),
+    ("cpu-chunks", native::chunks),
     ("mbarrier", ring::picture),
     ("swizzle", || Ok(moving::swizzle())),
+    ("hopper-steps", hopper_steps),
     ("shapes", || Ok(pictures::ratios(&h200_shapes()?))),
 ];
 
@@ -53,6 +59,32 @@ fn ladder() -> Result<String, String> {
         });
     }
     Ok(pictures::ladder(&results))
+}
+
+/// The steps to Hopper's fast kernel: a bar of each regime.
+fn hopper_steps() -> Result<String, String> {
+    let results = proven("results/h200-hopper-steps.json")?;
+    let size = at(&results, MAIN_SIZE).ok_or("the steps were not measured")?;
+    let row = |record: &Record| {
+        let sustained = record.sustained.as_ref().map(|one| one.flops_per_s);
+        let speeds = [(record.flops_per_s, BLUE), (sustained, SKY)];
+        let bars = speeds.into_iter().filter_map(|(speed, colour)| {
+            let speed = speed? / 1e12;
+            Some(Bar::new(speed, colour, format!("{speed:.0}")))
+        });
+        Row {
+            name: record.kernel.clone(),
+            bars: bars.collect(),
+        }
+    };
+    let picture = Bars {
+        title: format!("Hopper in measured steps: bf16 at {MAIN_SIZE}, NVIDIA H200"),
+        legend: vec![(BLUE, "cold"), (SKY, "sustained")],
+        axis: "TFLOP/s".to_string(),
+        rows: size.results.iter().map(row).collect(),
+        ..Bars::default()
+    };
+    Ok(picture.draw())
 }
 
 /// Each rung's use of the issue slots: a bar for each, in three parts.

@@ -88,10 +88,12 @@ fn is_current(generated: Generated) -> Trial {
 /// The files of `results/measure.sh` exist, with its commands, and each GPU's are of one program.
 fn results_are_of_one_commit_and_of_the_scripts_commands(_: &[Chapter]) -> Result<(), Failed> {
     /// Measured on a machine of their own, or at other times: each names its own commit.
-    const APART: [&str; 9] = [
+    const APART: [&str; 11] = [
         "h200-hopper-steps",
         "h100-shapes",
         "mpi-2-cores",
+        "cpu-serial-2-cores",
+        "cpu-strassen-2-cores",
         "simulator-2-cores",
         "opencl-2-cores",
         "h200-two-gpus",

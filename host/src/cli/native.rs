@@ -15,6 +15,11 @@ pub struct NativeArguments {
     #[arg(long, value_enum)]
     schedule: Option<Schedule>,
 
+    /// The least number of pieces of C that a free thread takes, unless `--schedule` is static
+    /// [default: 1]
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
+    chunk: Option<u32>,
+
     /// The size up to which `cpu-strassen` does not halve a product [default: 1024]
     #[arg(long)]
     cutoff: Option<usize>,
@@ -26,6 +31,7 @@ impl NativeArguments {
         cpu::Settings {
             threads: self.threads.map(usize::from),
             schedule: self.schedule.unwrap_or(Schedule::Static),
+            chunk: self.chunk.map_or(1, |pieces| pieces as usize),
             cutoff: self.cutoff.unwrap_or(CUTOFF),
         }
     }

@@ -6,7 +6,7 @@ use gpu_gemm::{Choice, DeviceFacts, ElementType, Launch, Plan, Shape, Transpose}
 
 use super::candidate::{Candidate, Task};
 use super::request::Request;
-use crate::cpu::Threads;
+use crate::cpu::{Schedule, Threads};
 use crate::measure::Timing;
 use crate::measure::sustained::Sustained;
 use crate::report::{self, Record, Yardstick};
@@ -86,11 +86,16 @@ pub(super) fn record(task: Task<'_>, candidate: &Candidate, yardsticks: &[Yardst
                 Threads::Team | Threads::Scheduled => Some(task.team.threads()),
                 Threads::Library => None,
             };
+            let schedule = || match (request.cpu.schedule, request.cpu.chunk) {
+                (schedule @ Schedule::Static, _) | (schedule, 1) => schedule.to_string(),
+                // As in OpenMP's variable `OMP_SCHEDULE`.
+                (schedule, chunk) => format!("{schedule},{chunk}"),
+            };
             let scheduled = algorithm.threads == Threads::Scheduled;
             Record {
                 backend: "cpu".to_string(),
                 threads,
-                schedule: scheduled.then(|| request.cpu.schedule.to_string()),
+                schedule: scheduled.then(schedule),
                 ..record
             }
         }

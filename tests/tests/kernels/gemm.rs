@@ -267,6 +267,7 @@ fn cpu_trials<T: Number>(algorithm: &'static Algorithm) -> Vec<Trial> {
             // More threads than a small C has pieces, and not a divisor of most numbers of pieces.
             threads: Some(3),
             schedule,
+            chunk: 1,
             // So small that shapes around a tile are halved more than once.
             cutoff: 16,
         };

@@ -16,20 +16,21 @@ use crate::spelled;
 pub enum Schedule {
     /// As many chunks of equal size as threads, one each
     Static,
-    /// A piece at a time, taken by whichever thread is free
+    /// A piece at a time, or as many as `--chunk` says, taken by whichever thread is free
     Dynamic,
     /// Half of an equal share of what remains, taken by whichever thread is free: chunks shrink
-    /// towards the end
+    /// towards the end, down to those of `dynamic`
     Guided,
 }
 
 impl Schedule {
-    /// The number of pieces in the next chunk, when `left` of `total` remain.
-    pub(super) fn chunk(self, total: usize, left: usize, threads: usize) -> usize {
+    /// The number of pieces in the next chunk, when `left` of `total` remain and a chunk that is
+    /// taken on demand has `least` or more.
+    pub(super) fn chunk(self, total: usize, left: usize, threads: usize, least: usize) -> usize {
         match self {
             Schedule::Static => total.div_ceil(threads),
-            Schedule::Dynamic => 1,
-            Schedule::Guided => left.div_ceil(2 * threads),
+            Schedule::Dynamic => least,
+            Schedule::Guided => left.div_ceil(2 * threads).max(least),
         }
     }
 }
@@ -37,5 +38,19 @@ impl Schedule {
 impl fmt::Display for Schedule {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(&spelled(*self))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_chunk_on_demand_has_at_least_the_pieces_that_were_asked_for() {
+        let chunk = |schedule: Schedule, left, least| schedule.chunk(32, left, 2, least);
+        assert_eq!(chunk(Schedule::Static, 32, 12), 16);
+        assert_eq!(chunk(Schedule::Dynamic, 20, 12), 12);
+        assert_eq!(chunk(Schedule::Guided, 32, 4), 8);
+        assert_eq!(chunk(Schedule::Guided, 4, 4), 4);
     }
 }

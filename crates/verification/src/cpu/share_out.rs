@@ -3,16 +3,19 @@
 use std::sync::{Mutex, PoisonError};
 
 use super::schedule::Schedule;
-use super::team::Team;
+use super::team::{Settings, Team};
 
 /// Runs `work` on every piece with `team`, and returns when all are done.
 pub fn share_out<P: Send>(team: &Team, pieces: Vec<P>, work: impl Fn(P) + Sync) {
-    let (threads, schedule, total) = (team.threads(), team.settings().schedule, pieces.len());
+    let (threads, total) = (team.threads(), pieces.len());
+    let Settings {
+        schedule, chunk, ..
+    } = *team.settings();
     let pieces = Mutex::new(pieces.into_iter());
     let take = || -> Vec<P> {
         // The iterator is intact even if a thread panicked: no thread panics in here.
         let mut pieces = pieces.lock().unwrap_or_else(PoisonError::into_inner);
-        let count = schedule.chunk(total, pieces.len(), threads);
+        let count = schedule.chunk(total, pieces.len(), threads, chunk);
         pieces.by_ref().take(count).collect()
     };
     team.pool().scope(|scope| {
@@ -34,16 +37,16 @@ pub fn share_out<P: Send>(team: &Team, pieces: Vec<P>, work: impl Fn(P) + Sync) 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cpu::Settings;
     use std::sync::atomic::{AtomicU32, Ordering};
 
     #[test]
     fn every_piece_is_worked_on_once_however_many_threads_there_are() {
         for schedule in [Schedule::Static, Schedule::Dynamic, Schedule::Guided] {
-            for (threads, total) in [(1, 5), (3, 0), (3, 2), (3, 100)] {
+            for (threads, total, chunk) in [(1, 5, 1), (3, 0, 2), (3, 2, 7), (3, 100, 7)] {
                 let settings = Settings {
                     threads: Some(threads),
                     schedule,
+                    chunk,
                     ..Settings::default()
                 };
                 let team = Team::new(settings).unwrap();

@@ -20,6 +20,9 @@ pub struct Settings {
     pub threads: Option<usize>,
     /// How work is assigned to them.
     pub schedule: Schedule,
+    /// The least number of pieces that a free thread takes, for schedules that have free threads
+    /// take them; at least 1.
+    pub chunk: usize,
     /// The size up to which Strassen's algorithm leaves a product to `cpu-divide`.
     pub cutoff: usize,
 }
@@ -29,6 +32,7 @@ impl Default for Settings {
         Settings {
             threads: None,
             schedule: Schedule::Static,
+            chunk: 1,
             cutoff: CUTOFF,
         }
     }
