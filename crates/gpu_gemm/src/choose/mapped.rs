@@ -1,4 +1,4 @@
-//! The cost model of kernels in 16 bits that the copy engine feeds: how long each takes, and how
+//! The cost model of kernels in 16 and 8 bits that the copy engine feeds: how long each takes, and how
 //! its CTAs divide the tiles, by the size of its tile. Constants are clocks of an H200 at 1.98
 //! GHz, fitted to 65 products of few tiles, of one or two rounds and of divided ones, and to
 //! products of few rows; they predicted most of them within a tenth. Since then kernels have
@@ -6,7 +6,7 @@
 
 use std::collections::BTreeSet;
 
-use gpu_kernels::spec::Variant;
+use gpu_kernels::spec::{Rounding, Variant};
 use gpu_kernels::stream_k::StreamK;
 use gpu_kernels::{fix_up, split};
 
@@ -29,6 +29,9 @@ const LAUNCH: f64 = 6300.0;
 /// waits.
 const OF_ONE_CONSUMER: (f64, f64) = (282.0, 67.0);
 const OF_TWO_CONSUMERS: (f64, f64) = (66.0, 29.0);
+/// The same of consumers that promote, which limits one of them more.
+const OF_ONE_PROMOTING: (f64, f64) = (214.0, 25.0);
+const OF_TWO_PROMOTING: (f64, f64) = (52.0, 23.6);
 
 /// Sums of a tile that are stored in a clock.
 const STORED: f64 = 9.0;
@@ -98,9 +101,12 @@ fn clocks(variant: &Variant, shape: Shape, products: usize, decomposition: Decom
     let (ctas, waves) = (stream_k.ctas, stream_k.data_parallel_waves);
     let (divided, k_iterations) = (stream_k.stream_k_tiles(), stream_k.k_iterations);
     let sums = f64::from(tile.m * tile.n);
-    let (iteration, of_sums) = match variant.block.threads() > 2 * WARPGROUP {
-        true => OF_TWO_CONSUMERS,
-        false => OF_ONE_CONSUMER,
+    let promotes = variant.rounding == Rounding::Promoted;
+    let (iteration, of_sums) = match (variant.block.threads() > 2 * WARPGROUP, promotes) {
+        (true, false) => OF_TWO_CONSUMERS,
+        (false, false) => OF_ONE_CONSUMER,
+        (true, true) => OF_TWO_PROMOTING,
+        (false, true) => OF_ONE_PROMOTING,
     };
     let multiply = |iterations: usize| iterations as f64 * (iteration + sums / of_sums);
     // CTAs that share rows or columns are at the same k if each tile has as many.
@@ -223,6 +229,13 @@ mod tests {
             ("persistent-64x64-nt", (384, 704, 8192), (132, 0), 17.2),
             ("persistent-64x64-nt", (1, 512, 500_000), (72, 0), 177.9),
             ("persistent-64x128-nt", (128, 2112, 7168), (132, 0), 21.6),
+            ("warp-specialized-fp8", (2048, 2048, 2048), (128, 1), 16.6),
+            ("warp-specialized-fp8", (2048, 2048, 7168), (128, 1), 45.7),
+            ("warp-specialized-fp8-128x128", (2048, 2048, 2048), (128, 2), 17.2),
+            ("warp-specialized-fp8-128x128", (512, 4096, 14_336), (128, 1), 46.1),
+            ("warp-specialized-fp8-64x128", (1024, 1024, 1024), (128, 1), 6.0),
+            ("warp-specialized-fp8-64x128", (256, 4096, 7168), (128, 1), 18.7),
+            ("warp-specialized-fp8-64x64", (128, 4096, 4096), (128, 1), 9.5),
         ] {
             let decomposition = Decomposition {
                 ctas,
