@@ -125,9 +125,10 @@ fn library() -> Result<Ladder, Failed> {
 }
 
 /// Kernels with an epilogue, for f32 and for 16 bits, and a fix-up.
-const FUSED: [&str; 3] = [
+const FUSED: [&str; 4] = [
     "bias_gelu_async_pipeline_64x64_nn",
     "bias_gelu_persistent_nt_bf16",
+    "bias_gelu_bf16_persistent_nt_bf16",
     "bias_gelu_fix_up_bf16",
 ];
 
