@@ -21,6 +21,9 @@ use crate::verify::{self, Coverage, ErrorModel, Failure, Proof};
 /// The number of proofs that a result needs.
 pub(super) const GATES: usize = 2;
 
+/// A reference for each product; a group without rows has none.
+type References = Vec<Option<ComputedReference>>;
+
 /// A gate's problem, and the references for its results, both those of the gate and those that
 /// were timed.
 pub(super) struct Judge<'p, T: Number> {
@@ -31,8 +34,7 @@ pub(super) struct Judge<'p, T: Number> {
     coverage: Coverage<'static>,
     /// References for every element, one for each product, where the host would take too long; or
     /// why the GPU's references are wrong.
-    /// A group without rows has none.
-    references: Result<Option<Vec<Option<ComputedReference>>>, Failure>,
+    references: Result<Option<References>, Failure>,
 }
 
 impl<'p, T: Number> Judge<'p, T> {
@@ -139,7 +141,7 @@ pub(super) fn prove_general<T: Number>(
 fn computed_references<T: Number>(
     task: Task<'_>,
     problem: &Problem<T>,
-) -> Result<Result<Option<Vec<Option<ComputedReference>>>, Failure>, EvaluateError> {
+) -> Result<Result<Option<References>, Failure>, EvaluateError> {
     let (device, seed, progress) = (task.device, task.request.seed, task.progress);
     let stored = Storage {
         batch: problem.batch,
