@@ -18,8 +18,8 @@ pub trait Compiled: Epilogue + 'static {
     fn kernels() -> &'static Fused<Self>;
 }
 
-/// Kernels with each of these epilogues, of these bases. Each costs a third of a second of the first
-/// build, so there are few, and other layouts are copied.
+/// Kernels with each of these epilogues, of these bases. Each costs a third of a second of the
+/// first build, so there are few, and other layouts are copied.
 macro_rules! compiled {
     ($($bases:tt { $($set:ident: $epilogue:ty;)* })*) => {
         $($(

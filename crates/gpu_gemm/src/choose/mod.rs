@@ -274,8 +274,8 @@ impl Chooser {
         Some(Choice::of(&*plan.ok()?))
     }
 
-    /// The choice for groups of rows, of which the call is a batch: with a stride of B alone. `None`
-    /// if no kernel multiplies them. It is the one that [`gemm_grouped`](crate::gemm_grouped) makes.
+    /// The choice of [`gemm_grouped`](crate::gemm_grouped), where the call is a batch of groups
+    /// with a stride of B alone; `None` if no kernel multiplies them.
     ///
     /// # Safety
     ///
