@@ -59,15 +59,16 @@ pub fn total() -> u64 {
 
 fn check_against(
     shape: Shape,
-    Storage { padding, batch, .. }: Storage,
+    storage: Storage,
     element_bytes: usize,
     total: u64,
 ) -> Result<(), TooLarge> {
+    let Storage { padding, batch, .. } = storage;
     // Floating-point numbers do not overflow, and a byte more or less decides nothing.
     let [m, n, k] = [shape.m, shape.n, shape.k].map(|extent| extent as f64);
     let [a, b, c] = padding.map(|elements| elements as f64);
-    let padding = m * a + k * b + m * c;
-    let elements = (m * k + k * n + m * n + padding) * batch as f64;
+    let of_b = k * (n + b) * storage.count_of_b() as f64;
+    let elements = (m * (k + a) + m * (n + c)) * batch as f64 + of_b;
     let [of_row, of_column] = CHECKS_OF;
     let needed_bytes = elements * COPIES * element_bytes as f64 + m * of_row + n * of_column;
     match needed_bytes > total as f64 {

@@ -5,16 +5,21 @@
 //! single wrong element of a C of f32 is found if it is wrong by more than about a hundredth of a
 //! typical one; in a C of bf16, whose elements are themselves rounded by that, a wrong row of 16 or
 //! more is.
+//!
+//! An activation is not linear. After one, V selects 16 random columns of C, and the activation is
+//! computed in f64: a wrong row is found, and a wrong element in one of these columns.
 
 use std::io::{Write, stderr};
 
 use gpu_gemm::{
-    Bf16, Context, Element, ElementType, F16, GemmError, Input, MultipliesInto, Scalar, Shape, gemm,
+    Bf16, Context, Element, ElementType, F16, GemmError, Input, MultipliesInto, Scalar, Shape,
+    Transpose, gemm,
 };
 
 use crate::Refusal;
+use crate::epilogue::{Epilogue, Vector};
 use crate::multiply::{input, number};
-use crate::product::{RowMajor, Stored, Types};
+use crate::product::{BF16, F16 as HALF, RowMajor, Stored, Types};
 use crate::settings::{Math, SETTINGS};
 
 /// The columns of V.
@@ -75,11 +80,11 @@ fn one_of(product: &RowMajor, index: usize) -> RowMajor {
 
 /// What is known before the product is computed.
 struct Check {
-    /// N rows.
+    /// N rows: random signs, or, as an activation is of single elements, random columns of C.
     v: Columns,
     /// `C * V`, M rows, where beta is not 0.
     old: Columns,
-    random: Signs,
+    random: Random,
 }
 
 impl Check {
@@ -89,10 +94,19 @@ impl Check {
         [_, beta]: [f64; 2],
         seed: u64,
     ) -> Result<Check, GemmError> {
-        let mut random = Signs(seed.wrapping_mul(2).wrapping_add(1));
-        let v: Columns = (0..product.shape.n * COLUMNS)
-            .map(|_| random.next())
-            .collect();
+        let mut random = Random(seed.wrapping_mul(2).wrapping_add(1));
+        let n = product.shape.n;
+        let v = match product.epilogue {
+            Some(Epilogue {
+                activation: Some(_),
+                ..
+            }) => {
+                let mut v = vec![0.0; n * COLUMNS];
+                (0..COLUMNS).for_each(|column| v[random.below(n) * COLUMNS + column] = 1.0);
+                v
+            }
+            _ => (0..n * COLUMNS).map(|_| random.sign()).collect(),
+        };
         let old = match beta {
             0.0 => vec![0.0; product.shape.m * COLUMNS],
             _ => C::times(context, &product.c, &v)?,
@@ -136,12 +150,17 @@ impl Check {
                     .chunks(COLUMNS)
                     .flat_map(|row| {
                         let size = mean_square(row).sqrt() / unit;
-                        std::array::from_fn::<f64, COLUMNS, _>(|_| size * self.random.next())
+                        std::array::from_fn::<f64, COLUMNS, _>(|_| size * self.random.sign())
                     })
                     .collect();
                 let terms = T::times(context, &product.a, &sizes)?;
                 (sum, terms.into_iter().map(|x| x * unit).collect())
             }
+        };
+        let epilogue = product.epilogue;
+        let bias = match epilogue.and_then(|epilogue| epilogue.bias) {
+            Some(bias) => times_bias(context, bias, n, &self.v)?,
+            None => vec![0.0; COLUMNS],
         };
         let (of_sums, of_c) = rounding(product.types);
         let depth = (k as f64).sqrt() + (n as f64).sqrt();
@@ -149,10 +168,11 @@ impl Check {
             let of_row = |columns: &Columns| columns[row * COLUMNS..][..COLUMNS].to_vec();
             let (expected, old, terms) = (of_row(&expected), of_row(&self.old), of_row(&terms));
             let size = alpha * alpha * mean_square(&terms) + beta * beta * mean_square(&old);
-            let size = (size + mean_square(new)).sqrt();
+            let size = (size + mean_square(new) + mean_square(&bias)).sqrt();
             let bound = size * (16.0 * of_sums * depth + 4.0 * of_c) + f64::from(f32::MIN_POSITIVE);
             for (column, new) in new.iter().enumerate() {
-                let expected = alpha * expected[column] + beta * old[column];
+                let expected = alpha * expected[column] + beta * old[column] + bias[column];
+                let expected = epilogue.map_or(expected, |epilogue| epilogue.activation(expected));
                 // Not of infinities and NaNs in the matrices, nor where 16 bits have no number.
                 let is_known = expected.is_finite() && (new.is_finite() || size_of::<C>() > 2);
                 let error = (new - expected).abs();
@@ -229,6 +249,28 @@ factors! {
     F16 => f32;
 }
 
+/// A bias of a number for each of `n` columns of C, times few columns.
+fn times_bias(
+    context: &Context<'_>,
+    bias: Vector,
+    n: usize,
+    columns: &[f64],
+) -> Result<Columns, GemmError> {
+    let row = Stored {
+        start: bias.start,
+        rows: 1,
+        columns: n,
+        leading: n,
+        stride: 0,
+        transpose: Transpose::No,
+    };
+    match bias.data_type {
+        BF16 => Bf16::times(context, &row, columns),
+        HALF => F16::times(context, &row, columns),
+        _ => f32::times(context, &row, columns),
+    }
+}
+
 fn times<T: MultipliesInto<S>, S: Element>(
     context: &Context<'_>,
     matrix: &Stored,
@@ -262,15 +304,23 @@ fn times<T: MultipliesInto<S>, S: Element>(
     Ok(product.into_iter().map(to_f64).collect())
 }
 
-/// Random signs: xorshift.
-struct Signs(u64);
+/// xorshift.
+struct Random(u64);
 
-impl Signs {
-    fn next(&mut self) -> f64 {
+impl Random {
+    fn bits(&mut self) -> usize {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
         self.0 ^= self.0 << 17;
-        if self.0 >> 32 & 1 == 0 { 1.0 } else { -1.0 }
+        (self.0 >> 32) as usize
+    }
+
+    fn sign(&mut self) -> f64 {
+        if self.bits() & 1 == 0 { 1.0 } else { -1.0 }
+    }
+
+    fn below(&mut self, end: usize) -> usize {
+        self.bits() % end
     }
 }
 
@@ -279,26 +329,47 @@ mod tests {
     use gpu_gemm::{Bf16, Device, F16, Transpose};
 
     use super::*;
+    use crate::epilogue::Activation;
     use crate::product::Asked;
 
     /// What a check says of a product in which `wrong` changes C, of 30 rows and 40 columns, after
     /// it was computed.
     fn said<T: Factor, C: Factor>(types: Types, wrong: impl Fn(&mut [f64])) -> Option<String> {
+        said_of::<T, C>(types, None, wrong)
+    }
+
+    /// The same after an activation, with a bias of f32.
+    fn said_of<T: Factor, C: Factor>(
+        types: Types,
+        activation: Option<Activation>,
+        wrong: impl Fn(&mut [f64]),
+    ) -> Option<String> {
         // SAFETY: no other test reads the environment.
         unsafe { std::env::set_var("GEMM_BLAS_DEVICE", "simulator") };
         let shape = Shape::new(30, 40, 50);
-        let mut signs = Signs(7);
+        let mut random = Random(7);
         let mut matrix = |count| -> Vec<f64> {
             (0..count)
-                .map(|i| (1.0 + (i % 7) as f64) * signs.next())
+                .map(|i| (1.0 + (i % 7) as f64) * random.sign())
                 .collect()
         };
         let (a, b, old) = (matrix(30 * 50), matrix(50 * 40), matrix(30 * 40));
         let mut new = old.clone();
+        let bias: Vec<f32> = (0..40).map(|column| column as f32 - 20.0).collect();
+        let epilogue = activation.map(|activation| Epilogue {
+            bias: Some(Vector {
+                start: bias.as_ptr().cast(),
+                data_type: 0,
+            }),
+            activation: Some(activation),
+        });
         for (index, c) in new.iter_mut().enumerate() {
             let terms =
                 (0..50).map(|depth| a[index / 40 * 50 + depth] * b[depth * 40 + index % 40]);
             *c = 2.0 * terms.sum::<f64>() - 3.0 * *c;
+            if let Some(epilogue) = epilogue {
+                *c = epilogue.activation(*c + f64::from(bias[index % 40]));
+            }
         }
         let in_type = |numbers: &[f64]| -> Vec<T> { numbers.iter().map(|x| number(*x)).collect() };
         let (a, b) = (in_type(&a), in_type(&b));
@@ -319,7 +390,7 @@ mod tests {
             b: stored(b.as_ptr().cast(), 50, 40),
             c: stored(c.as_mut_ptr().cast_const().cast(), 30, 40),
             count: 1,
-            has_bias: false,
+            epilogue,
         };
         let device = Device::simulator();
         let context = Context::new(&device, 0).unwrap();
@@ -345,5 +416,25 @@ mod tests {
         // A row that was not written.
         assert!(said::<Bf16, Bf16>(Types::Bf16, |c| c[..40].fill(0.0)).is_some());
         assert!(said::<F16, F16>(Types::F16, |c| c[40..80].fill(1.0)).is_some());
+    }
+
+    #[test]
+    fn a_wrong_row_is_found_after_an_activation() {
+        for activation in [Activation::Relu, Activation::Gelu].map(Some) {
+            let in_f32 = |wrong: &dyn Fn(&mut [f64])| {
+                said_of::<f32, f32>(Types::F32, activation, |c| wrong(c))
+            };
+            let in_bf16 = |wrong: &dyn Fn(&mut [f64])| {
+                said_of::<Bf16, Bf16>(Types::Bf16, activation, |c| wrong(c))
+            };
+            assert_eq!((in_f32(&|_| ()), in_bf16(&|_| ())), (None, None));
+            // One that begins too early, and one that was not written.
+            let shifted = |c: &mut [f64]| c.copy_within(17 * 40 + 1..18 * 40, 17 * 40);
+            let missing = |c: &mut [f64]| c[3 * 40..4 * 40].fill(0.0);
+            for found in [in_f32(&shifted), in_f32(&missing), in_bf16(&shifted)] {
+                assert!(found.is_some(), "{activation:?}");
+            }
+            assert!(in_bf16(&missing).is_some(), "{activation:?}");
+        }
     }
 }

@@ -12,6 +12,7 @@
 //! | --- | --- |
 //! | `product` | a call as cuBLAS has it, and as `gpu_gemm` has it; which are taken |
 //! | `lt` | the descriptions of cublasLt |
+//! | `epilogue` | cublasLt's biases and activations |
 //! | `multiply` | contexts by stream, captures, launches |
 //! | `check` | Freivalds' check of a result |
 //! | `real` | cuBLAS's functions |
@@ -19,6 +20,7 @@
 //! | `settings`, `log` | the environment, and what was called |
 
 mod check;
+mod epilogue;
 mod log;
 mod lookup;
 mod lt;
@@ -138,7 +140,7 @@ fn on_handle<Int: Into<i64>>(
         c: matrix(c),
         batch: batch.into(),
         compute,
-        bias: None,
+        epilogue: None,
     })
 }
 

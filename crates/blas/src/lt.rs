@@ -3,6 +3,7 @@
 use std::ffi::{c_int, c_void};
 use std::mem::MaybeUninit;
 
+use crate::epilogue::{Activation, Epilogue, Vector};
 use crate::product::{F32, F64, Matrix, Origin, Product};
 use crate::real::Real;
 use crate::{COMPUTE_64F, Refusal};
@@ -91,14 +92,19 @@ pub unsafe fn product(
             "it scales or transposes more than A and B",
         ));
     }
-    let bias = match epilogue {
-        1 => None,
-        4 => Some(
-            pointer(8)
-                .filter(|bias| !bias.is_null())
-                .ok_or_else(unknown)?,
-        ),
-        _ => return Err(Refusal::PassedOn("it has another epilogue than a bias")),
+    // `CUBLASLT_EPILOGUE_DEFAULT`, `RELU`, `BIAS`, `RELU_BIAS`, `GELU` and `GELU_BIAS`.
+    let (has_bias, activation) = match epilogue {
+        1 => (false, None),
+        2 => (false, Some(Activation::Relu)),
+        4 => (true, None),
+        6 => (true, Some(Activation::Relu)),
+        32 => (false, Some(Activation::Gelu)),
+        36 => (true, Some(Activation::Gelu)),
+        _ => {
+            return Err(Refusal::PassedOn(
+                "it has another epilogue than bias, relu and gelu",
+            ));
+        }
     };
     let mut described = Vec::new();
     let (mut sizes, mut batches) = ([[0; 2]; 4], [0; 4]);
@@ -142,12 +148,29 @@ pub unsafe fn product(
     if !is_zero && !same(c, d) {
         return Err(Refusal::PassedOn("C is not where the result goes"));
     }
-    if bias.is_some() {
-        let is_f32 = of_operation(26).is_none_or(|data_type| [-1, F32].contains(&data_type));
-        if d.data_type != F32 || !is_f32 || !is_zero || batches[3] != 1 {
-            return Err(Refusal::PassedOn("its bias is not one of f32 alone"));
+    let epilogue = match (has_bias, activation) {
+        (false, None) => None,
+        // Where f32 is split, C is the bias first.
+        _ if d.data_type == F32 && !is_zero => {
+            return Err(Refusal::PassedOn("it has an epilogue beside a C of f32"));
         }
-    }
+        _ if batches[3] != 1 => return Err(Refusal::PassedOn("it is a batch with an epilogue")),
+        _ => Some(Epilogue {
+            bias: match has_bias {
+                true => Some(Vector {
+                    start: pointer(8)
+                        .filter(|bias| !bias.is_null())
+                        .ok_or_else(unknown)?,
+                    // That of D, if it is not said.
+                    data_type: of_operation(26)
+                        .filter(|data_type| *data_type != -1)
+                        .unwrap_or(d.data_type),
+                }),
+                false => None,
+            },
+            activation,
+        }),
+    };
     Ok(Product {
         origin: Origin::Stream(stream),
         transposes: [transpose_a, transpose_b],
@@ -158,6 +181,6 @@ pub unsafe fn product(
         c: d,
         batch: batches[3].into(),
         compute,
-        bias,
+        epilogue,
     })
 }

@@ -10,10 +10,12 @@ use gpu_gemm::cust::sys::{cuCtxGetCurrent, cuCtxGetDevice};
 use gpu_gemm::device::cuda::capture::{Relaxed, is_captured};
 use gpu_gemm::{
     Bf16, Buffer, Context, CudaDevice, DataType, Device, DeviceError, Element, ElementType, F16,
-    GemmError, Input, MultipliesInto, Output, Plan, Scalar, Shape, Transpose, gemm_strided_batched,
+    GemmError, Input, MultipliesInto, Output, Plan, Scalar, Shape, Transpose, Variant,
+    gemm_strided_batched,
 };
 
 use crate::check::checked;
+use crate::epilogue::Epilogue;
 use crate::product::{Asked, Origin, Product, RowMajor, Stored, Types};
 use crate::real::settings_of;
 use crate::settings::{Math, SETTINGS};
@@ -101,7 +103,7 @@ pub fn multiply(product: &Product, call: &log::Call) -> Result<&'static str, Ref
         return Err(Refusal::PassedOn("it is captured, by an old driver"));
     }
     let own = locked(on_stream(stream, is_captured)?);
-    own.multiply(&row_major, scalars, product.bias, is_captured)
+    own.multiply(&row_major, scalars, is_captured)
 }
 
 /// The number of this thread, from 1 on, if the stream's handle is for another stream in each.
@@ -256,17 +258,25 @@ impl Own {
         &self,
         product: &RowMajor,
         scalars: [f64; 2],
-        bias: Option<*const c_void>,
         is_captured: bool,
     ) -> Result<&'static str, Refusal> {
-        match bias {
-            None => self.run(&[(&self.context, product, scalars)], is_captured),
-            Some(bias) => {
-                let bias = self.bias(bias, product)?;
+        let rounds = SETTINGS.math != Math::Ieee && product.asked != Asked::Pedantic;
+        match product.epilogue {
+            // No kernel that splits or rounds f32 has an epilogue.
+            Some(Epilogue {
+                bias: Some(bias),
+                activation: None,
+            }) if rounds && product.types == Types::F32 => {
+                let bias = self.bias(bias.start, product)?;
                 let of_bias = (&self.exact, &bias, [1.0, 0.0]);
-                let then = (&self.context, product, [scalars[0], 1.0]);
+                let plain = RowMajor {
+                    epilogue: None,
+                    ..*product
+                };
+                let then = (&self.context, &plain, [scalars[0], 1.0]);
                 self.run(&[of_bias, then], is_captured)
             }
+            _ => self.run(&[(&self.context, product, scalars)], is_captured),
         }
     }
 
@@ -289,6 +299,7 @@ impl Own {
             shape: Shape::new(m, n, 1),
             a: row(self.gpu.ones.start().cast_const().cast(), m, Transpose::Yes),
             b: row(bias, n, Transpose::No),
+            epilogue: None,
             ..*of
         })
     }
@@ -296,14 +307,19 @@ impl Own {
     /// Launches products of the same C, one after the other, with alpha and beta of each; returns
     /// the kernel of the last.
     fn run(&self, products: &[Scaled<'_>], is_captured: bool) -> Result<&'static str, Refusal> {
-        let plan = |(context, product, [alpha, _]): &Scaled<'_>| {
-            let data_type = product.types.data_type();
-            let k = if *alpha == 0.0 { 0 } else { product.shape.k };
-            let call = product.call(data_type.inputs, k);
-            context.plan(data_type, call).ok()
+        let plan = |(context, product, scalars): &Scaled<'_>| {
+            let whole = product.as_launched(*scalars);
+            let mut variants = whole.epilogue.iter().flat_map(|fusion| fusion.variants);
+            let facts = context.chooser().facts();
+            let is_for =
+                |one: &Variant| one.types.data_type() == whole.data_type && facts.runs(one);
+            match whole.epilogue.is_none() || variants.any(is_for) {
+                true => Ok(context.plan_of(&whole).ok()),
+                false => Err(Refusal::PassedOn("no kernel of this GPU has its epilogue")),
+            }
         };
         // A product without one runs in parts.
-        let plans: Vec<Option<Arc<Plan>>> = products.iter().map(plan).collect();
+        let plans: Vec<Option<Arc<Plan>>> = products.iter().map(plan).collect::<Result<_, _>>()?;
         let kernels = || {
             let launches = plans.iter().flatten().flat_map(|plan| plan.launches());
             launches.map(|launch| launch.kernel.name)
@@ -373,6 +389,10 @@ fn launch<T: MultipliesInto<C>, C: Element>(
     product: &RowMajor,
     [alpha, beta]: [f64; 2],
 ) -> Result<(), GemmError> {
+    if product.epilogue.is_some() {
+        // SAFETY: the program vouches for the matrices and the bias as it does to cuBLAS.
+        return unsafe { context.enqueue(&product.as_launched([alpha, beta])) };
+    }
     let RowMajor {
         a,
         b,

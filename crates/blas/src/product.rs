@@ -3,9 +3,10 @@
 use std::ffi::{c_int, c_void};
 use std::fmt;
 
-use gpu_gemm::{Batch, Call, ElementType, Operand, Shape, Transpose, extent};
+use gpu_gemm::{Batch, Scalar, Shape, Transpose, extent};
 
 use crate::Refusal;
+use crate::epilogue::Epilogue;
 use crate::settings::{Math, Settings, Take};
 
 /// `CUDA_R_32F`, `CUDA_R_64F`, `CUDA_R_16F` and `CUDA_R_16BF`.
@@ -32,8 +33,7 @@ pub enum Origin {
     Stream(*mut c_void),
 }
 
-/// `C = alpha * op(A) * op(B) + beta * C`, or with a bias for each row of C instead of the second
-/// summand.
+/// `C = alpha * op(A) * op(B) + beta * C`, with an epilogue or without.
 pub struct Product {
     pub origin: Origin,
     pub transposes: [c_int; 2],
@@ -46,7 +46,7 @@ pub struct Product {
     pub batch: i64,
     /// A `cublasComputeType_t`.
     pub compute: c_int,
-    pub bias: Option<*const c_void>,
+    pub epilogue: Option<Epilogue>,
 }
 
 /// The types of A and B, and of C.
@@ -89,10 +89,6 @@ impl Stored {
         };
         batch.extent(one, self.stride)
     }
-
-    fn operand(&self, element: ElementType) -> Operand {
-        Operand::at(self.start.addr(), self.leading, element, self.transpose)
-    }
 }
 
 /// The product as `gpu_gemm` has it. A column-major matrix is the transposed one row-major, and
@@ -105,7 +101,7 @@ pub struct RowMajor {
     pub b: Stored,
     pub c: Stored,
     pub count: usize,
-    pub has_bias: bool,
+    pub epilogue: Option<Epilogue>,
 }
 
 const INVALID: Refusal = Refusal::PassedOn("its arguments are not valid");
@@ -134,6 +130,12 @@ impl Product {
             ([F16, F16], F32, F32) => Types::F16F32,
             _ => return Err(Refusal::PassedOn("no kernel multiplies its types")),
         };
+        if self
+            .epilogue
+            .is_some_and(|epilogue| epilogue.fusion(types).is_none())
+        {
+            return Err(Refusal::PassedOn("no kernel has its epilogue in its types"));
+        }
         let [m, n, k] = [
             size(self.shape[1])?,
             size(self.shape[0])?,
@@ -179,27 +181,41 @@ impl Product {
             b: stored(self.a, self.transposes[0], (k, n))?,
             c: stored(self.c, 0, (m, n))?,
             count,
-            has_bias: self.bias.is_some(),
+            epilogue: self.epilogue,
         })
     }
 }
 
 impl RowMajor {
-    /// For plans. Where alpha is 0, k is.
-    pub fn call(&self, element: ElementType, k: usize) -> Call {
-        let strides = [self.a.stride, self.b.stride, self.c.stride];
-        let call = Call {
+    /// For plans and launches. Where alpha is 0, k is.
+    pub fn as_launched(&self, [alpha, beta]: [f64; 2]) -> gpu_gemm::Product {
+        let scalar = |value: f64| match self.types {
+            Types::F64 => Scalar::F64(value),
+            _ => Scalar::F32(value as f32),
+        };
+        let stored = |stored: &Stored| gpu_gemm::Stored {
+            start: stored.start.cast_mut().cast(),
+            leading: stored.leading,
+            transpose: stored.transpose,
+        };
+        let k = if alpha == 0.0 { 0 } else { self.shape.k };
+        gpu_gemm::Product {
+            data_type: self.types.data_type(),
             shape: Shape { k, ..self.shape },
-            a: self.a.operand(element),
-            b: self.b.operand(element),
-            ldc: self.c.leading,
-            batch: Batch::ONE,
-        };
-        let batch = Batch {
-            count: self.count,
-            strides,
-        };
-        call.batched(batch, element)
+            alpha: scalar(alpha),
+            beta: scalar(beta),
+            a: stored(&self.a),
+            b: stored(&self.b),
+            c: stored(&self.c),
+            batch: Batch {
+                count: self.count,
+                strides: [self.a.stride, self.b.stride, self.c.stride],
+            },
+            epilogue: self
+                .epilogue
+                .and_then(|epilogue| epilogue.fusion(self.types)),
+            first: [0; 2],
+        }
     }
 
     /// Whether this library multiplies it, and if not, why. What is small is passed on first: a
@@ -221,6 +237,9 @@ impl RowMajor {
             Take::Faster => match self.types {
                 // As fast as cuBLAS from 2048 on, and slower below.
                 Types::F64 => "cuBLAS is as fast in f64",
+                Types::F32 if self.epilogue.is_some_and(|one| one.activation.is_some()) => {
+                    "cublasLt computes the activation in its kernel"
+                }
                 // 2.7 times as fast at 2048, 4.4 times at 8192. The program that allows tf32 has
                 // what is faster still.
                 Types::F32 if rounds(Math::Split) && self.asked == Asked::Ieee => {
@@ -234,8 +253,8 @@ impl RowMajor {
                     false => "it is too narrow for tf32",
                 },
                 Types::F32 if self.asked == Asked::Tf32 => "cuBLAS is as fast in tf32",
-                // A bias is another pass through C, which cublasLt saves.
-                Types::F32 if self.has_bias => "cublasLt adds the bias in its kernel",
+                // The kernels with an epilogue are not those for large products.
+                Types::F32 if self.epilogue.is_some() => "cublasLt adds the bias in its kernel",
                 // 1.46 to 1.81 times as fast.
                 Types::F32 if (4..=16).contains(&shorter) && k >= 128 => return Ok(()),
                 // 1.00 to 1.20 times as fast; of the smaller shapes some are at 0.94.
@@ -277,13 +296,14 @@ impl fmt::Display for RowMajor {
                 types,
                 shape,
                 count,
+                epilogue,
                 ..
             },
             [a, b],
         ) = (self, [&self.b, &self.a]);
         write!(
             formatter,
-            "{types:?} m={} n={} k={} {}{} lda={} ldb={} ldc={} batch={count}{}",
+            "{types:?} m={} n={} k={} {}{} lda={} ldb={} ldc={} batch={count}",
             shape.n,
             shape.m,
             shape.k,
@@ -292,17 +312,31 @@ impl fmt::Display for RowMajor {
             a.leading,
             b.leading,
             self.c.leading,
-            if self.has_bias { " bias" } else { "" }
-        )
+        )?;
+        match epilogue {
+            Some(epilogue) => write!(formatter, " {epilogue}"),
+            None => Ok(()),
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::epilogue::{Activation, Vector};
 
     /// Why a product without gaps is passed on, if it is.
     fn why_not(
+        data_type: c_int,
+        shape: [i64; 3],
+        compute: c_int,
+        math: Math,
+    ) -> Option<&'static str> {
+        why_not_with(None, data_type, shape, compute, math)
+    }
+
+    fn why_not_with(
+        epilogue: Option<Epilogue>,
         data_type: c_int,
         [m, n, k]: [i64; 3],
         compute: c_int,
@@ -334,7 +368,7 @@ mod tests {
             c: matrix(m),
             batch: 1,
             compute,
-            bias: None,
+            epilogue,
         };
         match product.row_major().unwrap().is_taken(&settings) {
             Ok(()) => None,
@@ -381,6 +415,29 @@ mod tests {
             assert_eq!(half([4097, 4096, 4096]), None);
             assert_eq!(half([127, 129, 131]), Some("it is small"));
         }
+        let bias = |data_type, activation| {
+            let start = std::ptr::without_provenance(256);
+            Some(Epilogue {
+                bias: Some(Vector { start, data_type }),
+                activation,
+            })
+        };
+        let gelu = Some(Activation::Gelu);
+        let odd = [4097, 4096, 4096];
+        assert_eq!(
+            why_not_with(bias(BF16, gelu), BF16, odd, 68, Math::Ieee),
+            None
+        );
+        let split = |epilogue| why_not_with(epilogue, F32, [4096; 3], 68, Math::Split);
+        assert_eq!(split(bias(F32, None)), None);
+        assert_eq!(
+            split(bias(F32, gelu)),
+            Some("cublasLt computes the activation in its kernel")
+        );
+        assert_eq!(
+            why_not_with(bias(F32, None), F32, [4096; 3], 68, Math::Ieee),
+            Some("cublasLt adds the bias in its kernel")
+        );
         assert_eq!(
             why_not(F64, [4096; 3], 70, Math::Ieee),
             Some("cuBLAS is as fast in f64")

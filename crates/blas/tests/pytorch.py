@@ -1,4 +1,4 @@
-"""The drop-in under PyTorch and CuPy on a GPU: products, a training step, CUDA graphs, times.
+"""The drop-in under PyTorch and CuPy on a GPU: products, epilogues, a training step, CUDA graphs, times.
 
     python pytorch.py path/to/libgemm_blas.so [--steps 200] [--quick]
 
@@ -145,6 +145,60 @@ def products(options):
         "cases": len(rows),
         "worst": f"{worst['name']}: {worst['share']:.3g} of its bound",
         "wrong": [row for row in rows if not row["ok"]][:20],
+        "calls": counts(),
+    }
+
+
+def epilogues(options):
+    """Linear layers with a bias, and with an activation in the same call, against f64.
+
+    PyTorch calls cublasLt with BIAS, RELU_BIAS and GELU_BIAS. The bias has the type of the matrices.
+    """
+    import torch
+
+    torch.backends.cuda.matmul.allow_tf32 = False
+    torch.backends.cuda.matmul.allow_bf16_reduced_precision_reduction = False
+    torch.backends.cuda.matmul.allow_fp16_reduced_precision_reduction = False
+    generator = torch.Generator(device="cuda").manual_seed(2)
+    takes_all = counts() is not None and os.environ.get("GEMM_BLAS_TAKE") == "all"
+    # What cublasLt's own gelu may be off by is not documented.
+    of_gelu = 2**-20 if takes_all else 2**-9
+    linear = torch.nn.functional.linear
+    gelu = lambda x: torch.nn.functional.gelu(x, approximate="tanh")
+    cases = (
+        ("linear", lambda a, w, bias: linear(a, w, bias), lambda x: x, 0.0),
+        ("relu", lambda a, w, bias: torch._addmm_activation(bias, a, w.T), torch.relu, 0.0),
+        ("gelu", lambda a, w, bias: torch._addmm_activation(bias, a, w.T, use_gelu=True), gelu, of_gelu),
+    )
+    sizes = [(512, 384, 256), (257, 129, 131), (1024, 1000, 1001), (8, 2048, 4096)]
+    if not options.quick:
+        sizes += [(4096, 4096, 1024), (4097, 1023, 511)]
+    wrong, tried, worst = [], 0, 0.0
+    for dtype in (torch.float32, torch.bfloat16, torch.float16):
+        label = str(dtype).split(".")[1]
+        of_c = 0.0 if dtype == torch.float32 else ROUNDOFF[label]
+        for m, n, k in sizes:
+            shapes = ((m, k), (n, k), (n,))
+            a, w, bias = (torch.randn(*shape, device="cuda", generator=generator).to(dtype) for shape in shapes)
+            a = a / 8
+            reference = Reference(torch, a, w.T)
+            sums = reference.product + bias.double()
+            magnitude = reference.terms + bias.double().abs()
+            for name, run, activation, of_function in cases:
+                before = counts()
+                result = run(a, w, bias)
+                torch.cuda.synchronize()
+                expected = activation(sums)
+                limit = 1.13 * magnitude * 4 * (k + 4) * ROUNDOFF["float32"] + 2 * of_c * expected.abs()
+                limit = limit + of_function * (1 + sums.abs())
+                share = ((result.double() - expected).abs() / (limit + 1e-30)).max().item()
+                share = share if bool(torch.isfinite(result).all()) else math.inf
+                worst, tried = max(worst, share), tried + 1
+                calls = difference(before) if before else None
+                if not share <= 1.0 or (takes_all and calls != [1, 0]):
+                    wrong.append({"name": f"{label} {m}x{n}x{k} {name}", "share": share, "calls": calls})
+    return {
+        "ok": not wrong, "cases": tried, "worst": f"{worst:.3g} of its bound", "wrong": wrong[:20],
         "calls": counts(),
     }
 
@@ -297,7 +351,13 @@ def graphs(options):
     return {"ok": not wrong, "wrong": wrong, "captured": rows, "calls": counts()}
 
 
-CASES = {"products": products, "cupy": cupy_products, "training": training, "graphs": graphs}
+CASES = {
+    "products": products,
+    "epilogues": epilogues,
+    "cupy": cupy_products,
+    "training": training,
+    "graphs": graphs,
+}
 
 
 def run(options, case, settings, dtype="float32"):
@@ -375,6 +435,16 @@ def main():
         ):
             result = run(options, "products", settings)
             row(f"products, {name}", result, result.get("worst", ""), must_multiply="all" in name)
+    if wanted("epilogues"):
+        result = run(options, "epilogues", None)
+        row("epilogues, cuBLAS", result, result.get("worst", ""))
+        for name, settings in (
+            ("all", all_of),
+            ("all, each checked", {**all_of, "GEMM_BLAS_CHECK": "1"}),
+            ("split, all", {**all_of, "GEMM_BLAS_MATH": "split"}),
+        ):
+            result = run(options, "epilogues", settings)
+            row(f"epilogues, {name}", result, result.get("worst", ""), must_multiply=True)
     if wanted("cupy"):
         try:
             import cupy  # noqa: F401

@@ -363,6 +363,24 @@ impl<'device> Context<'device> {
         self.plan_among(Variants::LIBRARY, data_type.into(), call)
     }
 
+    /// [`Context::plan`] of a product with its epilogue, for [`Context::enqueue`].
+    ///
+    /// # Errors
+    ///
+    /// As there.
+    pub fn plan_of(&self, product: &Product) -> Result<Arc<Plan>, GemmError> {
+        let variants = Context::variants_for(product);
+        self.plan_among(variants, product.data_type, product.call())
+    }
+
+    /// The library's own, or those with the product's epilogue.
+    fn variants_for(product: &Product) -> Variants {
+        let fused = product
+            .epilogue
+            .map(|fusion| Variants::fused(fusion.variants));
+        fused.unwrap_or(Variants::LIBRARY)
+    }
+
     fn plan_among(
         &self,
         variants: Variants,
@@ -398,17 +416,13 @@ impl<'device> Context<'device> {
     /// As for [`gemm`] and [`gemm_fused`], and the matrices, as the product describes them, are in
     /// memory of the device. Alpha and beta are of the type of sums.
     pub unsafe fn enqueue(&self, product: &Product) -> Result<(), GemmError> {
-        let fused = product
-            .epilogue
-            .map(|fusion| Variants::fused(fusion.variants));
-        let variants = fused.unwrap_or(Variants::LIBRARY);
-        let plan = match self.plan_among(variants, product.data_type, product.call()) {
+        let plan = match self.plan_of(product) {
             Ok(plan) => plan,
             Err(error) => {
                 let Some([first, second]) = product.halves() else {
                     // If no kernel runs at all, that is the error, not the workspace.
-                    let call = product.call();
-                    let data_type = product.data_type;
+                    let (data_type, call) = (product.data_type, product.call());
+                    let variants = Context::variants_for(product);
                     let plan = self
                         .chooser
                         .plan_among(variants, data_type, call, usize::MAX);

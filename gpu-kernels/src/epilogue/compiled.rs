@@ -1,7 +1,7 @@
 //! Epilogues that the library's own kernels are compiled with, so that a program without kernels
 //! of its own has them: a bias, and one followed by an activation.
 
-use super::{Bias, BlockScales, GeluTanh, Relu, Silu, Then};
+use super::{Bf16, Bias, BlockScales, GeluTanh, PerColBias, Relu, Silu, Then, F16};
 #[cfg(not(cuda_device))]
 use super::{Epilogue, Fused};
 #[cfg(not(cuda_device))]
@@ -18,20 +18,13 @@ pub trait Compiled: Epilogue + 'static {
     fn kernels() -> &'static Fused<Self>;
 }
 
-/// Kernels with each of these epilogues: for bf16 and f16 on Hopper and on other GPUs, and for f32.
-/// Each costs a third of a second of the first build, so there are few, and other layouts are
-/// copied.
+/// Kernels with each of these epilogues, of these bases. Each costs a third of a second of the
+/// first build, so there are few, and other layouts are copied.
 macro_rules! compiled {
-    ($($set:ident: $epilogue:ty;)*) => {
-        $(
+    ($($bases:tt { $($set:ident: $epilogue:ty;)* })*) => {
+        $($(
             crate::fused! {
-                static $set: $epilogue = [
-                    persistent::{
-                        persistent_bf16, persistent_nt_bf16, persistent_f16, persistent_nt_f16,
-                    },
-                    tensor_core::{tensor_core_nt_bf16, tensor_core_nt_f16},
-                    async_pipeline::{async_pipeline_64x64_nn, async_pipeline_32x128_nt},
-                ];
+                static $set: $epilogue = $bases;
             }
 
             #[cfg(not(cuda_device))]
@@ -40,37 +33,54 @@ macro_rules! compiled {
                     &$set
                 }
             }
-        )*
+        )*)*
 
         /// The variants of all of them.
         #[cfg(not(cuda_device))]
         pub(crate) fn variants() -> impl Iterator<Item = &'static Variant> {
-            [BLOCK_SCALES.variants, $($set.variants),*].into_iter().flatten()
+            [$($($set.variants),*),*].into_iter().flatten()
         }
     };
 }
 
-crate::fused! {
-    static BLOCK_SCALES: BlockScales = [
+compiled! {
+    // For bf16 and f16 on Hopper and on other GPUs, and for f32.
+    [
+        persistent::{persistent_bf16, persistent_nt_bf16, persistent_f16, persistent_nt_f16},
+        tensor_core::{tensor_core_nt_bf16, tensor_core_nt_f16},
+        async_pipeline::{async_pipeline_64x64_nn, async_pipeline_32x128_nt},
+    ] {
+        BIAS: Bias;
+        BIAS_RELU: Then<Bias, Relu>;
+        BIAS_GELU: Then<Bias, GeluTanh>;
+        BIAS_SILU: Then<Bias, Silu>;
+    }
+    // With a bias of the type of C, as in cublasLt.
+    [
+        persistent::{persistent_bf16, persistent_nt_bf16},
+        tensor_core::{tensor_core_nt_bf16},
+    ] {
+        BIAS_BF16: PerColBias<Bf16>;
+        BIAS_RELU_BF16: Then<PerColBias<Bf16>, Relu>;
+        BIAS_GELU_BF16: Then<PerColBias<Bf16>, GeluTanh>;
+    }
+    [
+        persistent::{persistent_f16, persistent_nt_f16},
+        tensor_core::{tensor_core_nt_f16},
+    ] {
+        BIAS_F16: PerColBias<F16>;
+        BIAS_RELU_F16: Then<PerColBias<F16>, Relu>;
+        BIAS_GELU_F16: Then<PerColBias<F16>, GeluTanh>;
+    }
+    // For e4m3, whose kernels promote sums.
+    [
         warp_specialized_fp8::{
             warp_specialized_fp8, warp_specialized_fp8_bf16, warp_specialized_fp8_128x128,
             warp_specialized_fp8_128x128_bf16, warp_specialized_fp8_64x128,
             warp_specialized_fp8_64x128_bf16, warp_specialized_fp8_64x64,
             warp_specialized_fp8_64x64_bf16,
         },
-    ];
-}
-
-#[cfg(not(cuda_device))]
-impl Compiled for BlockScales {
-    fn kernels() -> &'static Fused<Self> {
-        &BLOCK_SCALES
+    ] {
+        BLOCK_SCALES: BlockScales;
     }
-}
-
-compiled! {
-    BIAS: Bias;
-    BIAS_RELU: Then<Bias, Relu>;
-    BIAS_GELU: Then<Bias, GeluTanh>;
-    BIAS_SILU: Then<Bias, Silu>;
 }

@@ -7,6 +7,7 @@ use clap::{Arg, CommandFactory, Parser, Subcommand};
 use clap_complete::Shell;
 
 use super::fused::EpilogueArguments;
+use super::groups::GroupArguments;
 use super::matrices::{MatrixArguments, ProblemArguments};
 use super::native::NativeArguments;
 use super::running::Running;
@@ -48,6 +49,9 @@ pub struct Arguments {
 
     #[command(flatten)]
     pub(super) problem: ProblemArguments,
+
+    #[command(flatten)]
+    pub(super) grouped: GroupArguments,
 
     #[command(flatten)]
     pub(super) fused: EpilogueArguments,

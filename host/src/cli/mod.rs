@@ -6,6 +6,7 @@ pub mod environment;
 pub mod exit;
 mod explain;
 mod fused;
+mod groups;
 pub mod matrices;
 mod multiply;
 pub mod native;

@@ -5,6 +5,7 @@ use std::thread;
 
 use super::arguments::Arguments;
 use super::exit::{FAILED, PROVEN, Stop, failed, finish, note, noted, usage};
+use super::groups;
 use super::matrices::{Matrices, default_size, matrices};
 use super::running::{self, Math};
 use crate::data::Storage;
@@ -15,18 +16,22 @@ use crate::report::{Format, Report};
 use crate::rung::{AUTO, Asked, Rung};
 use crate::select;
 use crate::source::Source;
-use gpu_gemm::{Chooser, Device, DeviceChoice, Opened};
+use gpu_gemm::{Chooser, DataType, Device, DeviceChoice, Opened};
 
 pub(super) fn multiply(
     arguments: &Arguments,
     out: &mut dyn Write,
     notes: &mut dyn Write,
 ) -> Result<u8, Stop> {
-    let of_kernels = select::type_for(None, &arguments.kernel);
+    let division = arguments.grouped.groups.as_ref();
+    let of_kernels = match division {
+        Some(_) => DataType::BF16,
+        None => select::type_for(None, &arguments.kernel),
+    };
     let matrices = matrices(&arguments.problem, &arguments.matrices, of_kernels)?;
     let data_type = matrices.data_type;
     let names = match &arguments.kernel[..] {
-        [] if arguments.fused.epilogue.is_some() => &[AUTO.to_string()],
+        [] if arguments.fused.epilogue.is_some() || division.is_some() => &[AUTO.to_string()],
         [] => &[select::default_for(data_type).to_string()],
         names => names,
     };
@@ -79,15 +84,31 @@ pub(super) fn multiply(
         effort.runs = effort.runs.or(Some(1));
     }
     let size = default_size(&asked, &opened.device);
-    let shape = arguments.problem.shape(&matrices.source, size);
+    let mut shape = arguments.problem.shape(&matrices.source, size);
+    let mut storage = storage;
+    if let Some(division) = division {
+        let m = arguments.problem.dimensions.m;
+        let groups = division.groups(m, shape.m, arguments.running.seed);
+        let groups = groups.map_err(usage)?;
+        if arguments.running.baseline.needs_gpu() {
+            return Err(usage(
+                "--groups is compared with no library: leave out --baseline.",
+            ));
+        }
+        (shape.m, storage.groups) = (groups.total(), Some(groups));
+    }
     let call = storage.call(shape, data_type.inputs);
     let (fused, device) = (arguments.fused, &opened.device);
     let asked = fused.able(asked, names, (data_type, device), notes)?;
     let asked = running::runnable(asked, device, notes)?;
     let chooser = math.chooser(noted(Chooser::of(&opened.device), notes));
     let rung = |asked: &Asked| asked.rung(&chooser, data_type, call, fused.epilogue);
+    let rungs = match division {
+        Some(_) => vec![groups::rung(&chooser, data_type, call, device)?],
+        None => asked.iter().filter_map(rung).collect(),
+    };
     let request = Request {
-        rungs: asked.iter().filter_map(rung).collect(),
+        rungs,
         data_type,
         shape,
         alpha: arguments.problem.operands.alpha,

@@ -21,6 +21,9 @@ use crate::verify::{self, Coverage, ErrorModel, Failure, Proof};
 /// The number of proofs that a result needs.
 pub(super) const GATES: usize = 2;
 
+/// A reference for each product; a group without rows has none.
+type References = Vec<Option<ComputedReference>>;
+
 /// A gate's problem, and the references for its results, both those of the gate and those that
 /// were timed.
 pub(super) struct Judge<'p, T: Number> {
@@ -31,7 +34,7 @@ pub(super) struct Judge<'p, T: Number> {
     coverage: Coverage<'static>,
     /// References for every element, one for each product, where the host would take too long; or
     /// why the GPU's references are wrong.
-    references: Result<Option<Vec<ComputedReference>>, Failure>,
+    references: Result<Option<References>, Failure>,
 }
 
 impl<'p, T: Number> Judge<'p, T> {
@@ -92,8 +95,10 @@ impl<'p, T: Number> Judge<'p, T> {
     ) -> Result<Proof, Failure> {
         let references = self.references.as_ref().map_err(Failure::clone)?;
         verify::each_product(self.problem, c, |index, problem, c| {
-            let coverage = match references {
-                Some(references) => Coverage::By(&references[index]),
+            let reference = references.as_ref().and_then(|of| of[index].as_ref());
+            let coverage = match reference {
+                _ if problem.shape().is_empty() => Coverage::Full,
+                Some(reference) => Coverage::By(reference),
                 None => self.coverage,
             };
             match self.is_exact {
@@ -136,10 +141,11 @@ pub(super) fn prove_general<T: Number>(
 fn computed_references<T: Number>(
     task: Task<'_>,
     problem: &Problem<T>,
-) -> Result<Result<Option<Vec<ComputedReference>>, Failure>, EvaluateError> {
+) -> Result<Result<Option<References>, Failure>, EvaluateError> {
     let (device, seed, progress) = (task.device, task.request.seed, task.progress);
     let stored = Storage {
         batch: problem.batch,
+        groups: problem.groups,
         ..Storage::COMPACT
     };
     let is_worth_it = T::TYPE != ElementType::I32
@@ -149,11 +155,15 @@ fn computed_references<T: Number>(
     if !is_worth_it {
         return Ok(Ok(None));
     }
-    let mut references = Vec::with_capacity(problem.batch);
-    for index in 0..problem.batch {
+    let mut references = Vec::with_capacity(problem.count());
+    for index in 0..problem.count() {
         let product = problem.product(index)?;
+        if product.shape().is_empty() {
+            references.push(None);
+            continue;
+        }
         match compute_reference(device.first(), &product, seed, progress)? {
-            Ok(Some(reference)) => references.push(reference),
+            Ok(Some(reference)) => references.push(Some(reference)),
             Ok(None) => return Ok(Ok(None)),
             Err(failure) => return Ok(Err(failure)),
         }

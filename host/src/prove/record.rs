@@ -141,6 +141,10 @@ fn problem(request: &Request) -> Record {
         n,
         k,
         batch: Some(request.storage.batch).filter(|batch| *batch > 1),
+        groups: request
+            .storage
+            .groups
+            .map(|groups| groups.sizes().collect()),
         transpose_a: transpose_a == Transpose::Yes,
         transpose_b: transpose_b == Transpose::Yes,
         lda: Some(call.a.leading),

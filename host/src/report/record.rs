@@ -1,6 +1,7 @@
 //! The record of a run.
 
 use gpu_gemm::Shape;
+use gpu_gemm::text::plural;
 use serde::{Deserialize, Serialize};
 
 use super::several::Several;
@@ -52,6 +53,8 @@ pub struct Record {
     /// The batch size: products of this shape, with their matrices one after the other; null for
     /// one product, and in older reports.
     pub batch: Option<usize>,
+    /// The rows of each group of a grouped product, which add up to `m`; else null.
+    pub groups: Option<Vec<usize>>,
     /// Whether kernels got A as `k x m`, and B as `n x k`; false in older reports.
     pub transpose_a: bool,
     pub transpose_b: bool,
@@ -201,8 +204,8 @@ impl Record {
         epilogue.map_or_else(String::new, |of| format!(", epilogue {of}"))
     }
 
-    /// The transposes, leading dimensions and batch size that are not the defaults, for people,
-    /// after a comma; else empty.
+    /// The transposes, leading dimensions, batch size and groups that are not the defaults, for
+    /// people, after a comma; else empty.
     pub fn layout(&self) -> String {
         let transposed = match (self.transpose_a, self.transpose_b) {
             (false, false) => "",
@@ -210,9 +213,13 @@ impl Record {
             (false, true) => ", B stored transposed",
             (true, true) => ", A and B stored transposed",
         };
-        let batch = match self.batch {
-            Some(batch) => format!(", a batch of {batch}"),
-            None => String::new(),
+        let batch = match (self.batch, &self.groups) {
+            (_, Some(groups)) => {
+                let most = groups.iter().max().unwrap_or(&0);
+                format!(", {} of up to {most} rows", plural(groups.len(), "group"))
+            }
+            (Some(batch), None) => format!(", a batch of {batch}"),
+            (None, None) => String::new(),
         };
         match self.leading_dimensions() {
             dimensions if dimensions == self.columns() => format!("{batch}{transposed}"),

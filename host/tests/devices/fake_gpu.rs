@@ -25,7 +25,7 @@ use crate::fake::{Line, Ran, again, host, is_loaded, spans};
 use crate::{guest, several, trials};
 
 /// What the programs run.
-const KERNELS: [&str; 15] = [
+const KERNELS: [&str; 16] = [
     "async_pipeline_16x128_nn",
     "async_pipeline_32x32_odd",
     "bias_relu_async_pipeline_64x64_nn",
@@ -33,6 +33,7 @@ const KERNELS: [&str; 15] = [
     "few_rows_1",
     "few_rows_4x64",
     "fix_up",
+    "grouped_64x128_bf16",
     "naive",
     "pad",
     "pitched",
@@ -58,6 +59,7 @@ pub fn trials(prepares: bool) -> Vec<Trial> {
         cublas_multiplies_the_same_matrices_in_the_mode_that_its_name_promises,
         without_a_cublas_nothing_is_compared,
         a_batch_is_one_launch_of_a_kernel_and_one_call_of_cublas,
+        each_launch_of_groups_gets_their_ends,
         cublas_multiplies_all_inputs_in_every_layout_one_product_or_a_batch,
         padded_matrices_are_multiplied_as_they_lie_and_in_pitched_copies,
         a_benchmark_has_the_clocks_figures,
@@ -389,6 +391,31 @@ fn a_batch_is_one_launch_of_a_kernel_and_one_call_of_cublas() {
             assert_eq!(arguments, [70, 33, 19, 72, 21, 72, 5]);
         }
     }
+}
+
+fn each_launch_of_groups_gets_their_ends() {
+    let groups = "--device cuda --groups 3,0,2 --n 64 --k 8 --beta 0.5 --format json";
+    let ran = host(EXACT, groups);
+    let report: Value = serde_json::from_str(&ran.ended.succeeded()).unwrap();
+    let record = &report["results"][0];
+    assert_eq!(record["proven"], true, "{record}");
+    assert_contains(
+        record["verification"].as_str().unwrap(),
+        &["a launch like the timed ones gives the same bits"],
+    );
+    let speed = record["flops_per_s"].as_f64().unwrap();
+    assert_eq!(speed, 2.0 * 5.0 * 64.0 * 8.0 / 125e-6);
+    assert_eq!(report["yardsticks"].as_array().unwrap().len(), 0);
+    let launches = ran.log.iter().filter(|line| line.kind == "launch");
+    let launches: Vec<&Line> = launches.collect();
+    assert!(launches.len() > 20, "{} launches", launches.len());
+    // One copy for each gate; the second is that of the timed launches.
+    let ends: HashSet<u64> = launches.iter().map(|line| line.number("ends")).collect();
+    assert_eq!(ends.len(), 2, "{ends:?}");
+    let ran = host(&format!("{EXACT} wrong_kernel_from=2"), groups);
+    let report: Value = serde_json::from_str(&ran.ended.out).unwrap();
+    let why = report["results"][0]["verification"].as_str().unwrap();
+    assert!(why.starts_with("Product 2 of the groups"), "{why}");
 }
 
 fn cublas_multiplies_all_inputs_in_every_layout_one_product_or_a_batch() {

@@ -123,6 +123,56 @@ fn an_epilogue_is_proven_with_the_gates_that_it_allows() {
 }
 
 #[test]
+fn groups_are_proven_each_with_its_own_b() {
+    let division = "6 groups of up to ";
+    for (options, shown) in [
+        ("70,0,5,66 --n 136 --k 72", "shape   141 x 136 x 72"),
+        (
+            "6 --m 90 --n 72 --k 40 --transpose-b --beta 2 --dtype f16",
+            division,
+        ),
+        (
+            "1 --m 3 --n 64 --k 64 --padding 8 --data graded",
+            "1 group of up to 3 rows",
+        ),
+    ] {
+        let report = run(&format!("--device sim --groups {options}")).succeeded();
+        let report = report.split_whitespace().collect::<Vec<_>>().join(" ");
+        let shown = shown.split_whitespace().collect::<Vec<_>>().join(" ");
+        let is_exact = [
+            "auto: proven right",
+            "chosen: grouped-64x128",
+            "exact: in each of ",
+        ];
+        assert_contains(&report, &is_exact);
+        assert_contains(&report, &[&shown]);
+    }
+    let json = run("--groups 3,4 --n 64 --k 64 --device sim --format json").succeeded();
+    assert_contains(&json, &["\"groups\": [\n        3,\n        4\n      ]"]);
+    let reason = "A, B and C must be of bf16 or f16";
+    for (options, error) in [
+        ("3,4 --dtype f32 --size 64", reason),
+        ("3,4 --dtype bf16-f32 --size 64", reason),
+        (
+            "3,4 --n 63 --k 64",
+            "the rows of A and B at multiples of 16 bytes",
+        ),
+        ("3,4 --m 8", "The groups have 7 rows in all, but --m is 8"),
+        ("3,-4", "a size is a whole number"),
+        ("0,0", "The groups have no rows."),
+        ("3,4 --kernel persistent", "cannot be used with"),
+        (
+            "3,4 --device sim+sim --size 64",
+            "--groups runs on one GPU or in the simulator",
+        ),
+        ("3,4 --baseline cublas --size 64", "leave out --baseline"),
+    ] {
+        let refused = run(&format!("--groups {options}")).refused(2);
+        assert_contains(&refused, &[error]);
+    }
+}
+
+#[test]
 fn several_devices_multiply_a_and_b_of_16_bits_into_either_type_of_c() {
     for data_type in ["bf16", "f16", "bf16-f32", "f16-f32"] {
         let options = format!(

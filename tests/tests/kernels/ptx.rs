@@ -9,7 +9,7 @@ use device_kernels::probe::Probe;
 use gpu_gemm::KERNELS;
 use gpu_gemm::device::compiled;
 use gpu_gemm::device::ptx::{Kernels, without_lines};
-use gpu_gemm::gpu_kernels::epilogue::{Bias, Compiled, GeluTanh, Then};
+use gpu_gemm::gpu_kernels::epilogue::{Bf16, Bias, Compiled, GeluTanh, PerColBias, Then};
 use gpu_gemm::gpu_kernels::spec::{Grid, Variant};
 use gpu_gemm::gpu_kernels::{self, variants};
 use host::listing::{self, Line, Place};
@@ -125,9 +125,10 @@ fn library() -> Result<Ladder, Failed> {
 }
 
 /// Kernels with an epilogue, for f32 and for 16 bits, and a fix-up.
-const FUSED: [&str; 3] = [
+const FUSED: [&str; 4] = [
     "bias_gelu_async_pipeline_64x64_nn",
     "bias_gelu_persistent_nt_bf16",
+    "bias_gelu_bf16_persistent_nt_bf16",
     "bias_gelu_fix_up_bf16",
 ];
 
@@ -307,8 +308,11 @@ fn have_instructions(ladder: &Ladder) -> Result<(), Failed> {
 /// A kernel that may begin early waits for the previous one before it reads anything, and only
 /// kernels for which the next one waits let it begin early.
 fn waits_before_it_reads(arch: NvvmArch, entry: &Entry<'_>) {
-    let mut fused = <Then<Bias, GeluTanh>>::kernels().variants.iter();
-    let fused = fused.find(|variant| variant.entry.name == entry.name);
+    let fused = <Then<Bias, GeluTanh>>::kernels().variants.iter();
+    let of_16_bits = <Then<PerColBias<Bf16>, GeluTanh>>::kernels().variants;
+    let fused = fused
+        .chain(of_16_bits)
+        .find(|variant| variant.entry.name == entry.name);
     let variant = variant_of(entry.name).or(fused);
     let is_stream_k = variant.is_some_and(|variant| variant.grid.is_stream_k());
     let is_persistent = variant.is_some_and(|variant| variant.grid.is_mapped());

@@ -31,6 +31,7 @@ fn main() -> ExitCode {
         all_layouts_of_f32_are_multiplied_as_cublas_does,
         all_types_and_batches_are_multiplied,
         what_cublaslt_describes_is_multiplied_and_a_bias_added,
+        epilogues_of_cublaslt_are_computed_in_each_type,
         what_is_not_multiplied_is_passed_on_as_it_came,
         without_sums_c_is_scaled_and_nothing_read,
         cublas_that_calls_itself_is_not_taken,
@@ -45,6 +46,7 @@ fn main() -> ExitCode {
         on_gpu::calls_run_on_the_handles_stream,
         on_gpu::each_thread_has_its_stream,
         on_gpu::captures_take_what_has_run_before,
+        on_gpu::an_epilogue_is_one_launch_and_captured,
     ];
     let is_ignored = compiled::why_absent().is_some();
     let arguments = Arguments::from_args();
@@ -174,34 +176,53 @@ const HANDLE: Handle = Handle {
 /// Numbers that a matrix may have, of which sums are exact in each type.
 trait Number: Copy + PartialEq + std::fmt::Debug {
     const TYPE: c_int;
+    /// The largest relative error of a number that is rounded once, and of a function in f32.
+    const ROUNDING: f64;
     fn of(value: f64) -> Self;
+    fn value(self) -> f64;
 }
 
 impl Number for f32 {
     const TYPE: c_int = 0;
+    const ROUNDING: f64 = 2e-6;
     fn of(value: f64) -> f32 {
         value as f32
+    }
+    fn value(self) -> f64 {
+        self.into()
     }
 }
 
 impl Number for f64 {
     const TYPE: c_int = 1;
+    const ROUNDING: f64 = 1e-15;
     fn of(value: f64) -> f64 {
         value
+    }
+    fn value(self) -> f64 {
+        self
     }
 }
 
 impl Number for F16 {
     const TYPE: c_int = 2;
+    const ROUNDING: f64 = 4.9e-4;
     fn of(value: f64) -> F16 {
         F16::from_f64(value)
+    }
+    fn value(self) -> f64 {
+        self.to_f64()
     }
 }
 
 impl Number for Bf16 {
     const TYPE: c_int = 14;
+    const ROUNDING: f64 = 3.92e-3;
     fn of(value: f64) -> Bf16 {
         Bf16::from_f64(value)
+    }
+    fn value(self) -> f64 {
+        self.to_f64()
     }
 }
 
@@ -406,9 +427,9 @@ impl Description {
         self
     }
 
-    /// The layout of a matrix of f32.
-    fn layout(rows: usize, columns: usize, matrix: &Matrix) -> Description {
-        let described = Description::new().with(0, 0, 4).with(1, 0, 4).with(5, 1, 4);
+    fn layout<T: Number>(rows: usize, columns: usize, matrix: &Matrix) -> Description {
+        let described = Description::new().with(0, T::TYPE.into(), 4);
+        let described = described.with(1, 0, 4).with(5, 1, 4);
         let sizes = [
             (2, rows),
             (3, columns),
@@ -430,12 +451,12 @@ impl Description {
     }
 }
 
-/// Calls cublasLt with a product of f32.
-fn matmul(
+/// Calls cublasLt with a product of matrices of one type.
+fn matmul<T: Number>(
     case: &Case,
     operation: &Description,
     change: impl Fn(&mut [Description; 4]),
-) -> Vec<f32> {
+) -> Vec<T> {
     let [m, n, k] = case.shape;
     let [a, b, c] = &case.matrices;
     let stored = |transpose, rows, columns| {
@@ -450,19 +471,19 @@ fn matmul(
         stored(case.transposes[1], k, n),
     ];
     let mut layouts = [
-        Description::layout(ar, ac, a),
-        Description::layout(br, bc, b),
-        Description::layout(m, n, c),
-        Description::layout(m, n, c),
+        Description::layout::<T>(ar, ac, a),
+        Description::layout::<T>(br, bc, b),
+        Description::layout::<T>(m, n, c),
+        Description::layout::<T>(m, n, c),
     ];
     change(&mut layouts);
     let [al, bl, cl, dl] = &layouts;
-    let (a, b, mut c) = (a.of::<f32>(), b.of::<f32>(), c.of::<f32>());
+    let (a, b, mut c) = (a.of::<T>(), b.of::<T>(), c.of::<T>());
     let (alpha, beta) = (case.alpha as f32, case.beta as f32);
     type D = *const Description;
     let status = call!("cublasLtMatmul"; null() => *const Handle, operation => D, &alpha => *const f32,
-        a.as_ptr() => *const f32, al => D, b.as_ptr() => *const f32, bl => D, &beta => *const f32,
-        c.as_ptr() => *const f32, cl => D, c.as_mut_ptr() => *mut f32, dl => D,
+        a.as_ptr() => *const T, al => D, b.as_ptr() => *const T, bl => D, &beta => *const f32,
+        c.as_ptr() => *const T, cl => D, c.as_mut_ptr() => *mut T, dl => D,
         null() => *const u8, null() => *const u8, 0 => usize, 0 => usize);
     assert_eq!(status, 0);
     c
@@ -478,14 +499,14 @@ fn what_cublaslt_describes_is_multiplied_and_a_bias_added() {
     }
     for transposes in [[0, 0], [1, 0], [0, 1]] {
         let case = Case::new(transposes, [21, 34, 13], [2.0, 3.0], 1);
-        let c = matmul(&case, &Description::operation(transposes), |_| ());
+        let c: Vec<f32> = matmul(&case, &Description::operation(transposes), |_| ());
         assert_eq!(c, case.expected().of::<f32>());
     }
     let case = Case::new([1, 0], [21, 34, 13], [2.0, 0.0], 1);
     let bias: Vec<f32> = (0..21).map(|row| row as f32 / 3.0).collect();
     let operation = Description::operation([1, 0]).with(7, 4, 4);
     let operation = operation.with(8, bias.as_ptr().addr() as i64, 8);
-    let c = matmul(&case, &operation, |_| ());
+    let c: Vec<f32> = matmul(&case, &operation, |_| ());
     let mut expected = case.expected();
     for (row, column) in (0..21).flat_map(|row| (0..34).map(move |column| (row, column))) {
         let index = expected.index(0, row, column, 0);
@@ -498,7 +519,7 @@ fn what_cublaslt_describes_is_multiplied_and_a_bias_added() {
     let case = Case::new([0, 0], [21, 34, 13], [1.0, 1.0], 1);
     let plain = Description::operation([0, 0]);
     let pass = |operation: &Description, change: &dyn Fn(&mut [Description; 4])| {
-        let c = matmul(&case, operation, change);
+        let c: Vec<f32> = matmul(&case, operation, change);
         assert_eq!(c, case.matrices[2].of::<f32>());
         assert!(calls_of_cublas().starts_with("cublasLtMatmul "));
     };
@@ -507,10 +528,11 @@ fn what_cublaslt_describes_is_multiplied_and_a_bias_added() {
         (1, 1),
         (2, 1),
         (5, 1),
-        (7, 2),
-        (7, 6),
-        (7, 36),
-        (7, 132),
+        // With a second output, backward, and sums of a gradient.
+        (7, 130),
+        (7, 164),
+        (7, 192),
+        (7, 512),
         (15, 64),
     ];
     for (attribute, value) in of_operation {
@@ -518,7 +540,8 @@ fn what_cublaslt_describes_is_multiplied_and_a_bias_added() {
     }
     pass(&plain.clone().with(17, 64, 8), &|_| ());
     // A bias beside a C.
-    pass(&plain.clone().with(7, 4, 4).with(8, 64, 8), &|_| ());
+    let with_bias = plain.clone().with(7, 4, 4).with(8, 64, 8);
+    pass(&with_bias, &|_| ());
     // Row-major, another type, another depth, a batch of B alone, pointers, another D.
     for (index, attribute, value, bytes) in [
         (0, 1, 1, 4),
@@ -532,6 +555,95 @@ fn what_cublaslt_describes_is_multiplied_and_a_bias_added() {
             layouts[index] = layouts[index].clone().with(attribute, value, bytes)
         });
     }
+}
+
+/// Each element of a product with an epilogue: of cublasLt's number, with a bias of a type.
+fn epilogue_is_right<T: Number, B: Number>(
+    transposes: [c_int; 2],
+    beta: f64,
+    epilogue: i64,
+    activation: impl Fn(f64) -> f64,
+) {
+    let case = Case::new(transposes, [21, 34, 13], [0.25, beta], 1);
+    let bias: Vec<B> = (0..21)
+        .map(|row| B::of(f64::from(row) / 7.0 - 1.5))
+        .collect();
+    let has_bias = epilogue & 4 != 0;
+    let mut operation = Description::operation(transposes).with(7, epilogue, 4);
+    if has_bias {
+        operation = operation.with(8, bias.as_ptr().addr() as i64, 8);
+        // cublasLt takes D's type if it is not said.
+        if B::TYPE != T::TYPE {
+            operation = operation.with(26, B::TYPE.into(), 4);
+        }
+    }
+    let before = counts();
+    let c: Vec<T> = matmul(&case, &operation, |_| ());
+    assert_eq!(counts(), [before[0] + 1, before[1]]);
+    let mut expected = case.expected().numbers;
+    let place = |row, column| case.matrices[2].index(0, row, column, 0);
+    for (row, column) in (0..21).flat_map(|row| (0..34).map(move |column| (row, column))) {
+        let of_row = if has_bias { bias[row].value() } else { 0.0 };
+        let number = &mut expected[place(row, column)];
+        *number = activation(*number + of_row);
+    }
+    for (index, (got, expected)) in c.iter().zip(expected).enumerate() {
+        let error = (got.value() - expected).abs();
+        assert!(
+            error <= T::ROUNDING * expected.abs() + 1e-6,
+            "epilogue {epilogue}, types {} and {}: {index} is {got:?}, not {expected}",
+            T::TYPE,
+            B::TYPE
+        );
+    }
+}
+
+fn epilogues_of_cublaslt_are_computed_in_each_type() {
+    let name = "epilogues_of_cublaslt_are_computed_in_each_type";
+    if !is_child() {
+        again(name, &[]);
+        again(name, &[("GEMM_BLAS_CHECK", "1")]);
+        again(name, &[("GEMM_BLAS_MATH", "split")]);
+        return;
+    }
+    let relu = |x: f64| x.max(0.0);
+    let inner = |x: f64| (2.0 / std::f64::consts::PI).sqrt() * (x + 0.044715 * x.powi(3));
+    let gelu = |x: f64| x / 2.0 * (1.0 + inner(x).tanh());
+    let all: [(i64, &dyn Fn(f64) -> f64); 5] = [
+        (4, &|x| x),
+        (2, &relu),
+        (6, &relu),
+        (32, &gelu),
+        (36, &gelu),
+    ];
+    for (epilogue, activation) in all {
+        for transposes in [[1, 0], [0, 0]] {
+            epilogue_is_right::<f32, f32>(transposes, 0.0, epilogue, activation);
+            epilogue_is_right::<Bf16, Bf16>(transposes, 0.0, epilogue, activation);
+            epilogue_is_right::<F16, F16>(transposes, 0.0, epilogue, activation);
+        }
+        epilogue_is_right::<Bf16, f32>([1, 0], 0.5, epilogue, activation);
+        epilogue_is_right::<F16, f32>([0, 1], 0.5, epilogue, activation);
+        epilogue_is_right::<Bf16, Bf16>([1, 0], -0.5, epilogue, activation);
+    }
+    assert_eq!(calls_of_cublas(), "");
+    // A bias of another type, no bias where there should be one, a batch, and a C of f32 of bf16.
+    let case = Case::new([0, 0], [21, 34, 13], [1.0, 0.0], 1);
+    let bias = Description::operation([0, 0]).with(7, 4, 4).with(8, 64, 8);
+    let pass = |operation: &Description, change: &dyn Fn(&mut [Description; 4])| {
+        let c: Vec<Bf16> = matmul(&case, operation, change);
+        assert_eq!(c, case.matrices[2].of::<Bf16>());
+        assert!(calls_of_cublas().starts_with("cublasLtMatmul "));
+    };
+    pass(&bias.clone().with(26, 2, 4), &|_| ());
+    pass(&bias.clone().with(8, 0, 8), &|_| ());
+    let each = |layouts: &mut [Description], attribute, value| {
+        for layout in layouts {
+            *layout = layout.clone().with(attribute, value, 4);
+        }
+    };
+    pass(&bias, &|layouts| each(layouts, 5, 2));
+    pass(&bias, &|layouts| each(&mut layouts[2..], 0, 0));
 }
 
 /// Calls `cublasSgemm_v2` and expects that it is passed on as it came.

@@ -11,10 +11,15 @@ use gpu_gemm::cust::sys::{
     CUstreamCaptureMode, cuCtxSetCurrent, cuStreamBeginCapture_v2, cuStreamEndCapture,
 };
 
-use crate::{HANDLE, Handle, again, built, call, calls_of_cublas, counts, is_child};
+use crate::{Description, HANDLE, Handle, again, built, call, calls_of_cublas, counts, is_child};
 
 /// The kernels that the tests here launch.
-pub const KERNELS: [&str; 3] = ["async_pipeline_16x128_nn", "few_rows_4x64", "fix_up"];
+pub const KERNELS: [&str; 4] = [
+    "async_pipeline_16x128_nn",
+    "few_rows_4x64",
+    "fix_up",
+    "bias_gelu_bf16_persistent_nt_bf16",
+];
 
 /// Runs a test with a fake driver, and returns its log.
 fn again_on_gpu(test: &str, settings: &[(&str, &str)]) -> Vec<String> {
@@ -163,4 +168,62 @@ pub fn captures_take_what_has_run_before() {
     let deep = [64, 16, 16_384];
     assert!(!is_passed_on(&one, deep, &memory));
     assert_eq!(captured(&one, deep), !takes_all);
+}
+
+/// A linear layer of bf16 with a bias and gelu, as PyTorch calls cublasLt.
+pub fn an_epilogue_is_one_launch_and_captured() {
+    let name = "on_gpu::an_epilogue_is_one_launch_and_captured";
+    if !is_child() {
+        let log = again_on_gpu(name, &[]);
+        let launches: Vec<&str> = log
+            .iter()
+            .filter_map(|line| line.strip_prefix("launch name=")?.split(' ').next())
+            .collect();
+        assert_eq!(
+            launches, ["bias_gelu_bf16_persistent_nt_bf16"; 2],
+            "{log:?}"
+        );
+        return;
+    }
+    let device = CudaDevice::open(0).unwrap();
+    let _entered = device.enter().unwrap();
+    let [stream, _] = two_streams();
+    let memory = DeviceBuffer::from_slice(&vec![0.0_f32; 3 << 18]).unwrap();
+    let at = |mib: u64| (memory.as_device_ptr().as_raw() + (mib << 20)) as *mut c_void;
+    // A sum of 64 products is not split, which would take workspace.
+    let layout = |rows| {
+        let layout = Description::new()
+            .with(0, 14, 4)
+            .with(1, 0, 4)
+            .with(5, 1, 4);
+        let sizes = [(2, rows), (3, 512), (4, rows), (6, 0)];
+        sizes
+            .iter()
+            .fold(layout, |all, (size, value)| all.with(*size, *value, 8))
+    };
+    let (factor, c) = (&layout(64), &layout(512));
+    let bias = at(2).addr() as i64 + (512 << 10);
+    let operation = &Description::operation([1, 0])
+        .with(7, 36, 4)
+        .with(8, bias, 8);
+    let scalars = [1.0_f32, 0.0];
+    let multiply = || {
+        type D = *const Description;
+        let status = call!("cublasLtMatmul"; null_mut() => *mut c_void, operation => D,
+            &scalars[0] => *const f32, at(0) => *mut c_void, factor => D, at(1) => *mut c_void, factor => D,
+            &scalars[1] => *const f32, at(2) => *mut c_void, c => D, at(2) => *mut c_void, c => D,
+            null_mut() => *mut c_void, null_mut() => *mut c_void, 0 => usize, stream.as_inner().cast() => *mut c_void);
+        assert_eq!(status, 0);
+        calls_of_cublas().is_empty()
+    };
+    assert!(multiply());
+    let mut graph = null_mut();
+    let mode = CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_GLOBAL;
+    // SAFETY: the stream exists, and the pointer outlives the call.
+    unsafe {
+        assert_eq!(cuStreamBeginCapture_v2(stream.as_inner(), mode) as u32, 0);
+        assert!(multiply());
+        assert_eq!(cuStreamEndCapture(stream.as_inner(), &mut graph) as u32, 0);
+    }
+    assert_eq!(counts(), [2, 0]);
 }

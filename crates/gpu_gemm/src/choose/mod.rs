@@ -274,6 +274,16 @@ impl Chooser {
         Some(Choice::of(&*plan.ok()?))
     }
 
+    /// The choice of [`gemm_grouped`](crate::gemm_grouped), where the call is a batch of groups
+    /// with a stride of B alone; `None` if no kernel multiplies them.
+    ///
+    /// # Safety
+    ///
+    /// A launch of its plan gets the ends of the groups for a workspace.
+    pub unsafe fn choose_grouped(&self, data_type: DataType, call: Call) -> Option<Choice> {
+        Some(Choice::of(&grouped(data_type, call, &self.facts)?))
+    }
+
     /// What [`Chooser::choose`] chooses, and why.
     pub fn reasoned(&self, data_type: impl Into<DataType>, shape: Shape) -> Option<Reasoned> {
         let data_type = data_type.into();

@@ -11,5 +11,5 @@ pub use error::ProblemError;
 pub use matrix::{Matrix, Placement};
 pub use number::{Arithmetic, Number};
 pub(crate) use problem::by_inputs;
-pub use problem::{Problem, Storage};
+pub use problem::{Groups, Problem, Storage};
 pub use random::Data;

@@ -6,14 +6,61 @@
 
 use std::any::Any;
 use std::borrow::Cow;
+use std::ops::Range;
 
-use gpu_gemm::{Bf16, Call, DataType, E4m3, ElementType, F16, Operand, Shape, Transpose};
+use gpu_gemm::{Batch, Bf16, Call, DataType, E4m3, ElementType, F16, Operand, Shape, Transpose};
 
 use super::error::ProblemError;
 use super::matrix::{Matrix, Placement};
 use super::number::Number;
 use super::random::{Data, Powers};
 use crate::epilogue::Epilogue;
+
+/// The division of the rows of A and C among the matrices B of a grouped product: the row after the
+/// last of each group.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Groups(&'static [i32]);
+
+impl Groups {
+    /// Groups of these sizes, of which there is at least one; `None` if they have more rows than
+    /// an i32 counts. They live as long as the program, which has one division.
+    pub fn of(sizes: &[usize]) -> Option<Groups> {
+        let mut ends = Vec::with_capacity(sizes.len());
+        for &size in sizes {
+            let end = ends
+                .last()
+                .map_or(Some(size), |end| size.checked_add(*end as usize));
+            ends.push(i32::try_from(end?).ok()?);
+        }
+        (!ends.is_empty()).then(|| Groups(Vec::leak(ends)))
+    }
+
+    /// The number of groups, and of matrices B.
+    pub fn count(self) -> usize {
+        self.0.len()
+    }
+
+    /// The row after the last of each.
+    pub fn ends(self) -> &'static [i32] {
+        self.0
+    }
+
+    /// The rows of all.
+    pub fn total(self) -> usize {
+        self.rows(self.count() - 1).end
+    }
+
+    /// The rows of a group.
+    pub fn rows(self, group: usize) -> Range<usize> {
+        let first = group.checked_sub(1).map_or(0, |before| self.0[before]);
+        first as usize..self.0[group] as usize
+    }
+
+    /// The number of rows of each.
+    pub fn sizes(self) -> impl Iterator<Item = usize> {
+        (0..self.count()).map(move |group| self.rows(group).len())
+    }
+}
 
 /// How a problem's matrices are stored where kernels multiply them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,6 +73,8 @@ pub struct Storage {
     pub offset: [usize; 3],
     /// The number of products, at least 1, with their matrices one after the other.
     pub batch: usize,
+    /// The groups of a grouped product, each with a B; then the batch is 1.
+    pub groups: Option<Groups>,
 }
 
 impl Storage {
@@ -39,7 +88,13 @@ impl Storage {
             padding,
             offset,
             batch: 1,
+            groups: None,
         }
+    }
+
+    /// The number of matrices B.
+    pub fn count_of_b(&self) -> usize {
+        self.groups.map_or(self.batch, Groups::count)
     }
 
     /// The positions of the matrices in their buffers, before any is transposed.
@@ -60,13 +115,24 @@ impl Storage {
             let leading = operand.leading.saturating_add(self.padding[matrix]);
             Operand::at(address, leading, element, operand.transpose)
         };
-        Call {
+        let call = Call {
             a: operand(compact.a, 0),
             b: operand(compact.b, 1),
             ldc: compact.ldc.saturating_add(self.padding[2]),
             ..compact
+        };
+        let repeated = call.repeated(self.count_of_b(), element);
+        match self.groups {
+            None => repeated,
+            Some(groups) => {
+                let [_, stride_of_b, _] = repeated.batch.strides;
+                let batch = Batch {
+                    count: groups.count(),
+                    strides: [0, stride_of_b, 0],
+                };
+                call.batched(batch, element)
+            }
         }
-        .repeated(self.batch, element)
     }
 }
 
@@ -91,6 +157,9 @@ pub struct Problem<T> {
     pub transposes: [Transpose; 2],
     /// The number of products; at least 1.
     pub batch: usize,
+    /// The groups of rows of A and C that are multiplied by a B each; then the batch is 1, and the
+    /// matrices B are stacked.
+    pub groups: Option<Groups>,
     /// What kernels do to each element before they store it.
     pub epilogue: Option<Epilogue>,
 }
@@ -141,6 +210,15 @@ impl<T: Number> Problem<T> {
     /// Builds a batch of `batch` products from their stacked matrices A, B and C.
     pub fn of_batch(
         batch: usize,
+        scalars: (T, T),
+        matrices: [Matrix<T>; 3],
+    ) -> Result<Self, ProblemError> {
+        Problem::of_groups(None, batch, scalars, matrices)
+    }
+
+    fn of_groups(
+        groups: Option<Groups>,
+        batch: usize,
         (alpha, beta): (T, T),
         [a, b, c]: [Matrix<T>; 3],
     ) -> Result<Self, ProblemError> {
@@ -153,10 +231,16 @@ impl<T: Number> Problem<T> {
             c,
             transposes: [Transpose::No; 2],
             batch,
+            groups,
             epilogue: None,
         };
         problem.checked_shape()?;
         Ok(problem)
+    }
+
+    /// The number of products: of the batch, or of the groups.
+    pub fn count(&self) -> usize {
+        self.groups.map_or(self.batch, Groups::count)
     }
 
     /// One of the products, as a problem of its own.
@@ -165,28 +249,43 @@ impl<T: Number> Problem<T> {
     ///
     /// If there is no such product.
     pub fn product(&self, index: usize) -> Result<Self, ProblemError> {
-        assert!(index < self.batch);
-        let Shape { m, k, .. } = self.shape();
+        assert!(index < self.count());
+        let (rows, k) = (self.rows_of(index), self.shape().k);
         Ok(Problem {
-            a: self.a.rows_from(index * m, m)?,
+            a: self.a.rows_from(rows.start, rows.len())?,
             b: self.b.rows_from(index * k, k)?,
-            c: self.c.rows_from(index * m, m)?,
+            c: self.c.rows_from(rows.start, rows.len())?,
             batch: 1,
+            groups: None,
             ..*self
         })
+    }
+
+    /// The rows of A and C that belong to one of the products.
+    pub fn rows_of(&self, index: usize) -> Range<usize> {
+        let m = self.shape().m;
+        match self.groups {
+            Some(groups) => groups.rows(index),
+            None => index * m..(index + 1) * m,
+        }
     }
 
     /// A and B as kernels get them, `m x k` or `k x m` and `k x n` or `n x k`, in elements of a
     /// type; what is transposed or of another type is a copy.
     pub fn factors_as<Input: Number>(&self) -> Result<[Cow<'_, Matrix<Input>>; 2], ProblemError> {
         let [a, b] = self.transposes;
-        Ok([self.factor_as(&self.a, a)?, self.factor_as(&self.b, b)?])
+        let count_of_b = self.count();
+        Ok([
+            self.factor_as(&self.a, a, self.batch)?,
+            self.factor_as(&self.b, b, count_of_b)?,
+        ])
     }
 
     fn factor_as<'a, Input: Number>(
         &self,
         matrix: &'a Matrix<T>,
         transpose: Transpose,
+        count: usize,
     ) -> Result<Cow<'a, Matrix<Input>>, ProblemError> {
         let matrix = match (matrix as &dyn Any).downcast_ref::<Matrix<Input>>() {
             Some(matrix) => Cow::Borrowed(matrix),
@@ -194,7 +293,7 @@ impl<T: Number> Problem<T> {
         };
         match transpose {
             Transpose::No => Ok(matrix),
-            Transpose::Yes => matrix.transposed(self.batch).map(Cow::Owned),
+            Transpose::Yes => matrix.transposed(count).map(Cow::Owned),
         }
     }
 
@@ -219,9 +318,13 @@ impl<T: Number> Problem<T> {
         let size = |matrix: &Matrix<T>| (matrix.rows(), matrix.columns());
         let (a, b, c) = (size(&self.a), size(&self.b), size(&self.c));
         let shape = Shape::new(c.0 / self.batch.max(1), c.1, a.1);
-        let rows = |rows: usize| rows.checked_mul(self.batch).filter(|_| self.batch > 0);
-        let fits = (Some(a.0), Some(c.0)) == (rows(shape.m), rows(shape.m))
-            && (Some(b.0), b.1) == (rows(shape.k), shape.n);
+        let rows = |count: usize, rows: usize| rows.checked_mul(count).filter(|_| count > 0);
+        let of_c = rows(self.batch, shape.m);
+        let fits = (Some(a.0), Some(c.0)) == (of_c, of_c)
+            && (Some(b.0), b.1) == (rows(self.count(), shape.k), shape.n)
+            && self
+                .groups
+                .is_none_or(|groups| self.batch == 1 && groups.total() == shape.m);
         match fits {
             true => Ok(shape),
             false => Err(ProblemError::ShapesDiffer { a, b, c }),
@@ -290,7 +393,8 @@ impl<T: Number> Problem<T> {
         let (zero, Shape { m, n, k }) = (T::default(), shape);
         let (rows, depth) = (m, k);
         // The matrices are stacked. A size that saturates is refused below.
-        let [m, k] = [m, k].map(|rows| rows.saturating_mul(storage.batch));
+        let m = m.saturating_mul(storage.batch);
+        let k = k.saturating_mul(storage.count_of_b());
         let [at_a, at_b, at_c] = storage.placements(shape);
         // Three seeds from one; odd multiples of 2^64 over the golden ratio keep them far apart.
         let [a, b, c] = [1, 3, 5].map(|odd: u64| seed ^ odd.wrapping_mul(0x9e37_79b9_7f4a_7c15));
@@ -321,7 +425,8 @@ impl<T: Number> Problem<T> {
                 (data.of_c(row % rows, column), powers.of_c(row, column))
             })?,
         };
-        let problem = Problem::of_batch(storage.batch, (alpha, beta), [a, b, c])?;
+        let (scalars, matrices) = ((alpha, beta), [a, b, c]);
+        let problem = Problem::of_groups(storage.groups, storage.batch, scalars, matrices)?;
         Ok(Problem {
             transposes: storage.transposes,
             ..problem.with_inputs(inputs)
@@ -425,6 +530,38 @@ mod tests {
         assert_ne!(problem.a.row(0), problem.a.row(5));
         let first = problem.product(0).unwrap();
         assert_eq!(first.a.row(1), transposed(1).a.row(1));
+    }
+
+    #[test]
+    fn groups_have_rows_of_one_a_and_a_b_each() {
+        let groups = Groups::of(&[2, 0, 3]).unwrap();
+        assert_eq!((groups.ends(), groups.total()), (&[2, 2, 5][..], 5));
+        assert!(Groups::of(&[]).is_none() && Groups::of(&[1 << 30, 1 << 30, 1]).is_none());
+        let storage = Storage {
+            transposes: [Transpose::No, Transpose::Yes],
+            groups: Some(groups),
+            ..PADDED
+        };
+        let problem = random(storage, Data::Normal, 1);
+        assert_eq!(
+            (problem.shape(), problem.b.rows()),
+            (Shape::new(5, 6, 7), 21)
+        );
+        let [_, b] = problem.factors_as::<f32>().unwrap();
+        assert_eq!((b.rows(), b.columns()), (18, 7));
+        for (index, rows) in [0..2, 2..2, 2..5].into_iter().enumerate() {
+            let product = problem.product(index).unwrap();
+            assert_eq!(product.shape(), Shape::new(rows.len(), 6, 7));
+            assert_eq!(product.b.row(6), problem.b.row(7 * index + 6));
+            assert_eq!(b.row(6 * index)[3], product.b.row(3)[0]);
+            for (of_group, row) in rows.enumerate() {
+                assert_eq!(product.a.row(of_group), problem.a.row(row));
+                assert_eq!(product.c.row(of_group), problem.c.row(row));
+            }
+        }
+        let call = storage.call(problem.shape(), ElementType::F32);
+        let strides = [0, 6 * (7 + PADDED.padding[1]), 0];
+        assert_eq!(call.batch, Batch { count: 3, strides });
     }
 
     #[test]

@@ -27,10 +27,13 @@ pub trait Copies<T: Number> {
     /// none.
     fn bias_of_c(&self) -> *const c_void;
 
+    /// What a kernel gets for its workspace: that, or for groups their ends.
+    fn workspace(&self, workspace: *mut u8) -> *mut u8;
+
     /// Sets C of this copy to the problem's C again.
     fn restore_c(&mut self, backend: &dyn Backend, number: usize) -> Result<(), DeviceError>;
 
-    /// Checks that `kernel` left A and B of this copy unchanged.
+    /// Checks that `kernel` left A and B of this copy, and the ends of groups (E), unchanged.
     fn check_inputs(
         &self,
         backend: &dyn Backend,
@@ -74,6 +77,10 @@ fn none_as<'a, Input: Number, T: Number>(
             .epilogue
             .map(|epilogue| Bias::new(epilogue, problem.shape().n))
             .transpose()?,
+        ends: problem.groups.map(|groups| {
+            let ends = groups.ends().to_vec();
+            (Matrix::new(ends, 1, groups.count()), None)
+        }),
     }))
 }
 
@@ -97,6 +104,8 @@ struct OnDevice<'a, Input: Number, T: Number> {
     copies: Vec<(Guarded<Input>, Guarded<Input>, Guarded<T>)>,
     /// The bias of the epilogue, if the problem has one.
     bias: Option<Bias<T>>,
+    /// The ends of the groups, if it has any, and their copy.
+    ends: Option<(Matrix<i32>, Option<Guarded<i32>>)>,
 }
 
 /// An epilogue's bias, in f32 for kernels and in the type of C for libraries, and copies of both.
@@ -144,6 +153,9 @@ impl<Input: Number, T: Number> Copies<T> for OnDevice<'_, Input, T> {
             let of_f32 = Guarded::upload(backend, &bias.of_f32)?;
             bias.copies = Some((of_f32, Guarded::upload(backend, &bias.of_c)?));
         }
+        if let Some((ends, copy @ None)) = &mut self.ends {
+            *copy = Some(Guarded::upload(backend, ends)?);
+        }
         Ok(())
     }
 
@@ -159,6 +171,7 @@ impl<Input: Number, T: Number> Copies<T> for OnDevice<'_, Input, T> {
         let b = stored(b.start(&self.b), self.b.leading(), transpose_b);
         let c = stored(c.start(&self.c), self.c.leading(), Transpose::No);
         let Shape { m, n, k } = problem.shape();
+        let stride_of_b = transpose_b.of((k, n)).0 * b.leading;
         Product {
             data_type: problem.data_type(),
             shape: match problem.alpha == T::default() {
@@ -171,12 +184,15 @@ impl<Input: Number, T: Number> Copies<T> for OnDevice<'_, Input, T> {
             b,
             c,
             batch: Batch {
-                count: problem.batch,
-                strides: [
-                    transpose_a.of((m, k)).0 * a.leading,
-                    transpose_b.of((k, n)).0 * b.leading,
-                    m * c.leading,
-                ],
+                count: problem.count(),
+                strides: match problem.groups {
+                    Some(_) => [0, stride_of_b, 0],
+                    None => [
+                        transpose_a.of((m, k)).0 * a.leading,
+                        stride_of_b,
+                        m * c.leading,
+                    ],
+                },
             },
             epilogue: problem.epilogue.map(|epilogue| {
                 let bias = self.bias.as_ref().and_then(|bias| {
@@ -197,6 +213,13 @@ impl<Input: Number, T: Number> Copies<T> for OnDevice<'_, Input, T> {
         bias.unwrap_or(ptr::null())
     }
 
+    fn workspace(&self, workspace: *mut u8) -> *mut u8 {
+        match &self.ends {
+            Some((ends, Some(copy))) => copy.start(ends),
+            _ => workspace,
+        }
+    }
+
     fn restore_c(&mut self, backend: &dyn Backend, number: usize) -> Result<(), DeviceError> {
         self.copies[number].2.restore(backend, &self.c)
     }
@@ -211,7 +234,14 @@ impl<Input: Number, T: Number> Copies<T> for OnDevice<'_, Input, T> {
         let trespass = RunError::trespass_of(kernel);
         a.check_unchanged(backend, 'A', &self.a)?
             .map_err(&trespass)?;
-        b.check_unchanged(backend, 'B', &self.b)?.map_err(&trespass)
+        b.check_unchanged(backend, 'B', &self.b)?
+            .map_err(&trespass)?;
+        match &self.ends {
+            Some((ends, Some(copy))) => {
+                copy.check_unchanged(backend, 'E', ends)?.map_err(&trespass)
+            }
+            _ => Ok(()),
+        }
     }
 
     fn result(

@@ -143,7 +143,7 @@ impl<'a, T: Number> Resident<'a, T> {
         // Everything is compiled before the clock starts.
         backend.compile(plan)?;
         let kernel = choice.variant.name;
-        let bindings = product.bindings(workspace.start(&poison));
+        let bindings = product.bindings(copies.workspace(workspace.start(&poison)));
         // SAFETY: the matrices and the workspace live until `time` has waited, and the plan
         // belongs to this problem.
         let time = backend.time(kernel, &mut || unsafe {

@@ -95,9 +95,13 @@ pub enum Failure {
     },
     #[error("The result was right, but that of a launch like the timed ones is not: {0}")]
     Timed(Box<Failure>),
-    /// One product of a batch fails.
-    #[error("Product {index} of the batch, counted from 0: {failure}")]
-    Product { index: usize, failure: Box<Failure> },
+    /// One product of a batch fails, or of the groups.
+    #[error("Product {index} of the {of}, counted from 0: {failure}")]
+    Product {
+        index: usize,
+        of: &'static str,
+        failure: Box<Failure>,
+    },
     #[error("The result cannot be proven: {0}")]
     Unprovable(String),
     #[error("The result is {} x {}, but must be {} x {}.", got.0, got.1, want.0, want.1)]

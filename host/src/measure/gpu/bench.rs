@@ -115,13 +115,14 @@ impl<T: Number> Bench<'_, '_, T> {
     pub fn launch(&self, runner: &Runner<'_>) -> Result<(), MeasureError> {
         self.launches.set(self.launches.get() + 1);
         let number = self.launches.get() % self.count;
-        let product = self.resident.copies(runner.copies).product(number);
+        let copies = self.resident.copies(runner.copies);
+        let product = copies.product(number);
         match &runner.work {
             Work::Kernel(plan) => {
-                let bindings = product.bindings(self.workspace.start());
+                let bindings = product.bindings(copies.workspace(self.workspace.start()));
                 // SAFETY: the copies have the layout for which the plan was made, and outlive
                 // `measure`'s last wait; so does the workspace, which is as large as any plan
-                // requires.
+                // requires, or has the ends of the groups.
                 unsafe { gpu_gemm::run(self.backend, plan, &bindings)? };
             }
             // SAFETY: as above.

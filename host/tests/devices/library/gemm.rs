@@ -193,6 +193,25 @@ impl From<Bf16> for f64 {
     }
 }
 
+impl Element for Bf16 {
+    type Input = Bf16;
+    type Scalar = f32;
+    const WRONG: Bf16 = Bf16(0x4996); // 1228800
+    type Sum = f64;
+    const EMPTY: f64 = 0.0;
+
+    fn plus_product(sum: f64, a: Bf16, b: Bf16) -> f64 {
+        sum + f64::from(a) * f64::from(b)
+    }
+
+    fn combined(alpha: f32, sum: f64, beta: f32, old: Option<Bf16>) -> Bf16 {
+        let old = old.map(|old| f64::from(old) as f32);
+        let bits = f32::combined(alpha, sum, beta, old).to_bits();
+        // The nearest; of two, the even one.
+        Bf16(((bits + 0x7fff + (bits >> 16 & 1)) >> 16) as u16)
+    }
+}
+
 impl From<F16> for f64 {
     fn from(element: F16) -> f64 {
         let (exponent, fraction) = (i32::from(element.0 >> 10 & 31), f64::from(element.0 & 1023));

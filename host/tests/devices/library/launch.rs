@@ -37,6 +37,7 @@ pub fn launch(gpu: &mut Gpu, launch: Launch) -> Outcome {
         "few_rows_1" => multiply::<f32>(gpu, &name, &launch),
         "warp_specialized_bf16_f32" => multiply_mapped::<Of<Bf16>>(gpu, &name, &launch),
         "warp_specialized_f16_f32" => multiply_mapped::<Of<F16>>(gpu, &name, &launch),
+        "grouped_64x128_bf16" => multiply_groups(gpu, &name, &launch),
         "pad" | "transpose" => copy_operand(gpu, &name, &launch, 4),
         "pad_16" => copy_operand(gpu, &name, &launch, 2),
         _ if gpu.setting("any_kernel") == 1 => {
@@ -117,6 +118,42 @@ fn multiply_mapped<T: Element + Send + 'static>(gpu: &mut Gpu, name: &str, launc
         };
         gpu.enqueue(stream, move |gpu| gemm.compute(gpu, |element| element));
     }
+}
+
+/// Groups of rows, each times a B: a kernel that takes a `MappedBlock`, with the ends of the groups
+/// for a workspace.
+fn multiply_groups(gpu: &mut Gpu, name: &str, launch: &Launch) {
+    let count = |index| launch.word::<u64>(index) as usize;
+    let scalar = |index| launch.word::<f32>(index);
+    let (n, k, groups) = (count(49), count(50), count(67));
+    let (alpha, beta) = (scalar(51), scalar(58));
+    let (a, b) = (launch.word::<TensorMap>(0), launch.word::<TensorMap>(16));
+    let (c, ldc, ends) = (count(59), count(60), count(64) as u64);
+    let is_wrong = gpu.is_wrong("wrong_kernel_from", gpu.kernel_launches);
+    gpu.log(format_args!("launch name={name} stream={} ends={ends}", launch.stream));
+    gpu.enqueue(launch.stream, move |gpu| {
+        let ends = gpu.memory(ends, groups * size_of::<i32>()).cast::<i32>();
+        let mut first = 0;
+        for group in 0..groups {
+            // SAFETY: the memory has an end for each group.
+            let end = unsafe { ends.add(group).read() } as usize;
+            let rows_from = |start: u64, bytes: u64, row: usize| Matrix::row_major(start + bytes * row as u64, bytes as usize / 2);
+            let gemm = Gemm::<Bf16> {
+                m: end - first,
+                n,
+                k,
+                alpha,
+                a: rows_from(a[0], a[1], first),
+                b: Matrix::row_major(b[0] + b[2] * group as u64, b[1] as usize / 2),
+                beta,
+                c: rows_from(c as u64, 2 * ldc as u64, first),
+                is_wrong: is_wrong && group == groups - 1,
+                writes_a: false,
+            };
+            gemm.compute(gpu, |element| element);
+            first = end;
+        }
+    });
 }
 
 /// A kernel that takes a `Gemm`.
