@@ -1,6 +1,7 @@
 """Why warps wait: profiles one launch of each rung with Nsight Compute, and writes its counts.
 
-    results/stalls.py PROGRAM FILE
+    results/stalls.py PROGRAM FILE           the ladder
+    results/stalls.py PROGRAM FILE steps     the steps of docs/src/hopper-steps.md
 
 Nsight Compute holds the SM clock at its base, and the program ends after the launch. The book's
 page on the machine shows what comes out.
@@ -35,6 +36,18 @@ KERNELS = [
     ("few-rows-1", "f32", (1, 24576, 1536)),
     ("fp64-tensor", "f64"),
     ("tensor-core", "f32"),
+]
+STEPS = [
+    ("warpgroup-64x64", "bf16"),
+    ("warpgroup", "bf16"),
+    ("warp-specialized-step3", "bf16"),
+    ("warp-specialized-step4", "bf16"),
+    ("warp-specialized-step5", "bf16"),
+    ("warp-specialized-step6", "bf16"),
+    ("warp-specialized-step7", "bf16"),
+    ("warp-specialized", "bf16"),
+    ("persistent", "bf16"),
+    ("warp-specialized-tiles", "bf16"),
 ]
 STALLED = re.compile(r"smsp__average_warps_issue_stalled_(\w+?)_per_issue_active\.ratio")
 COUNTERS = {
@@ -92,10 +105,10 @@ def provenance(program, *others):
     return made | {"profiler": "Nsight Compute, one launch of each kernel, SM clock held at its base"}
 
 
-def main(program, file):
-    made = provenance(program, file)
+def main(program, file, *steps):
+    made = provenance(program, file, *steps)
     kernels = []
-    for kernel in KERNELS:
+    for kernel in STEPS if steps else KERNELS:
         kernels.append(counts(program, *kernel))
         print(kernel[0], flush=True)
     ask = ["nvidia-smi", "--query-gpu=name,compute_cap,driver_version", "--format=csv,noheader"]
