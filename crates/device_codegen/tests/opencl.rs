@@ -55,9 +55,11 @@ fn main() {
         }));
     }
     // Whatever can be printed of what PTX is made of must be OpenCL C.
-    for case in cases("golden") {
-        let (name, ignored) = named("compiles", &case.claim, &why_not);
-        trials.push(Trial::test(name, move || check_compiles(&case)).with_ignored_flag(ignored));
+    if why_not.is_none() {
+        for case in cases("golden") {
+            let name = format!("exhaustive::compiles::{}", case.claim);
+            trials.push(Trial::test(name, move || check_compiles(&case)).with_ignored_flag(true));
+        }
     }
     libtest_mimic::run(&arguments, trials).exit();
 }

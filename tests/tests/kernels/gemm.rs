@@ -160,7 +160,7 @@ fn kernel_trials<T: Number>(variant: &'static Variant) -> Vec<Trial> {
     }
     for case in claims![takes_sides_that_16_bits_cannot_count] {
         // On the simulator, which is slow, one variant.
-        if is_first_of_code(variant) && !variant.grid.is_mapped() && represents_others {
+        if tests::is_first(variant, |_| true) && !variant.grid.is_mapped() {
             add(Tier::Exhaustive, Backend::Simulator, case);
         }
         add(Tier::Exhaustive, Backend::Gpu, case);
@@ -192,16 +192,9 @@ fn kernel_trials<T: Number>(variant: &'static Variant) -> Vec<Trial> {
     trials
 }
 
-/// Whether it is the first of its kernel with these types and layouts: they share their index
-/// arithmetic, and differ in the sizes of tiles.
-fn is_first_of_code(variant: &Variant) -> bool {
-    let code = |of: &Variant| (of.types, of.grid, of.a, of.b, of.exact_tiles, of.k_slices);
-    tests::is_first(variant, |other| code(other) == code(variant))
-}
-
 /// Whether OpenCL runs this variant: in the quick tier the first of each kernel, except those that
-/// take PoCL ten seconds or more to compile, and in the other tier the first of those for each
-/// layout, and all others.
+/// take PoCL ten seconds or more to compile, and in the other tier the first of those, and all
+/// others.
 fn is_in_opencl(variant: &'static Variant, tier: Tier) -> bool {
     // OpenCL C has no tensor cores, no conversions from f16, and no lanes that exchange values.
     let has_text = |variant: &Variant| {
@@ -217,7 +210,7 @@ fn is_in_opencl(variant: &'static Variant, tier: Tier) -> bool {
     let mut takes_long = ["async_pipeline", "warp_tiled", "wide_thread_tile"].into_iter();
     let takes_long = takes_long.any(|name| variant.entry.name.starts_with(name));
     let is_quick = is_first && !takes_long;
-    is_quick == (tier == Tier::Quick) && (!takes_long || is_first_of_code(variant))
+    is_quick == (tier == Tier::Quick) && (!takes_long || is_first)
 }
 
 /// Makes the PTX of all kernels in parallel: one by one they take minutes. It makes none if tests
@@ -336,11 +329,13 @@ impl Bench<'_> {
         }
     }
 
-    /// Whether a run takes a good part of a second: warpgroups in the simulator.
+    /// Whether a run takes a good part of a second: warpgroups in the simulator, and CPU rungs with
+    /// large tiles.
     fn takes_a_while(&self) -> bool {
-        let choice = self.rung.choice();
-        let is_mapped = choice.is_some_and(|choice| choice.variant.grid.is_mapped());
-        is_mapped && self.device.is_simulator()
+        match self.rung.choice() {
+            Some(choice) => choice.variant.grid.is_mapped() && self.device.is_simulator(),
+            None => self.rung.tile().k >= 128 && self.rung.tile().m >= 128,
+        }
     }
 
     /// A reference for every element by another kernel, if the host would take long, and elements
@@ -572,7 +567,7 @@ fn multiplies_a_batch_in_one_launch<T: Number>(bench: &Bench) -> Result<(), Fail
 /// Primes, a single row, a single column, sums far longer than the sides of C.
 fn is_proven_on_awkward_shapes<T: Number>(bench: &Bench) -> Result<(), Failed> {
     let quick = [(17, 33, 129), (1, 257, 63), (263, 1, 67)];
-    let others = [(1, 1, 1), (131, 137, 139), (3, 5, 5_003), (256, 384, 64)];
+    let others = [(1, 1, 1), (131, 137, 139), (3, 5, 5_003)];
     let others = match bench.tier {
         Tier::Quick => &[][..],
         Tier::Exhaustive => &others,
