@@ -213,9 +213,9 @@ fn all_equal(outcome: &Outcome, functions: usize) -> Result<(), Failed> {
     Ok(())
 }
 
-/// Two hundred, which take minutes: half of them in each dialect, at the same time. For more there is
-/// `cargo run -p differential -- check --functions 1000 --seed 8`. (Thousands run on GPUs, packed by
-/// `differential pack`.)
+/// Two hundred, which take minutes: half of them in each dialect, at the same time. For more
+/// there is `cargo run -p differential -- check --functions 1000 --seed 8`. (Thousands run on GPUs,
+/// packed by `differential pack`.)
 fn random_functions() -> Result<(), Failed> {
     const FUNCTIONS: u64 = 200;
     const AT_A_TIME: u64 = 100;
