@@ -15,7 +15,7 @@
 //! refused with the message in `opencl_errors/CLAIM.expected`.
 //!
 //! After an intended change: `UPDATE_EXPECT=1 cargo test -p device_codegen --test opencl`, then
-//! read the diff. What cannot run here is shown as ignored, with the reason in its name.
+//! read the diff. What runs is in the exhaustive tier.
 
 mod common;
 #[path = "common/opencl.rs"]
@@ -32,41 +32,44 @@ const WORDS: usize = 64;
 
 fn main() {
     let arguments = Arguments::from_args();
-    let opened = OpenCl::open();
-    let has_fma = opened.as_ref().is_ok_and(OpenCl::has_fma);
-    let why_not = opened.err();
     let mut trials = Vec::new();
     for case in cases("opencl") {
-        let text = case.text.clone();
-        let claim = case.claim.clone();
-        trials.push(Trial::test(format!("prints::{claim}"), move || {
+        trials.push(Trial::test(format!("prints::{}", case.claim), move || {
             check_text(&case)
         }));
-        let why_not = match why_not.is_none() && needs_fma(&text) && !has_fma {
-            true => Some("the device has no FMA".to_owned()),
-            false => why_not.clone(),
-        };
-        let (name, ignored) = named("runs", &claim, &why_not);
-        trials.push(Trial::test(name, move || check_run(&claim, &text)).with_ignored_flag(ignored));
     }
     for case in cases("opencl_errors") {
         trials.push(Trial::test(format!("refuses::{}", case.claim), move || {
             check_error(&case)
         }));
     }
-    // Whatever can be printed of what PTX is made of must be OpenCL C.
-    for case in cases("golden") {
-        let (name, ignored) = named("compiles", &case.claim, &why_not);
-        trials.push(Trial::test(name, move || check_compiles(&case)).with_ignored_flag(ignored));
+    match OpenCl::open() {
+        Ok(device) => trials.extend(on_device(&device)),
+        Err(why_not) => println!("nothing runs or is compiled by OpenCL here: {why_not}"),
     }
     libtest_mimic::run(&arguments, trials).exit();
 }
 
-fn named(what: &str, claim: &str, why_not: &Option<String>) -> (String, bool) {
-    match why_not {
-        None => (format!("{what}::{claim}"), false),
-        Some(why) => (format!("{what}::{claim} (not run: {why})"), true),
+/// The tests of the exhaustive tier: a device takes a second to compile a kernel. In the quick tier
+/// the text is that which was run.
+fn on_device(device: &OpenCl) -> Vec<Trial> {
+    let has_fma = device.has_fma();
+    let mut trials = Vec::new();
+    for case in cases("opencl") {
+        let name = format!("exhaustive::runs::{}", case.claim);
+        if has_fma || !needs_fma(&case.text) {
+            trials.push(Trial::test(name, move || {
+                check_run(&case.claim, &case.text)
+            }));
+        }
     }
+    // Whatever can be printed of what PTX is made of must be OpenCL C.
+    for case in cases("golden") {
+        let name = format!("exhaustive::compiles::{}", case.claim);
+        trials.push(Trial::test(name, move || check_compiles(&case)));
+    }
+    let trials = trials.into_iter();
+    trials.map(|trial| trial.with_ignored_flag(true)).collect()
 }
 
 fn needs_fma(text: &str) -> bool {

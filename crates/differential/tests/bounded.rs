@@ -55,11 +55,17 @@ fn main() -> ExitCode {
         let is_ignored = missing.is_some() || name.starts_with("exhaustive::");
         Trial::test(name, test).with_ignored_flag(is_ignored)
     });
-    let claims = claims().into_iter().map(|claim| {
-        Trial::test(claim.name, move || claim.check()).with_ignored_flag(missing.is_some())
-    });
+    let claims_of = |tier: &'static Tier| {
+        let is_ignored = missing.is_some() || !tier.is_quick;
+        let claims = claims().into_iter().map(move |claim| {
+            let name = format!("{}{}", tier.prefix(), claim.name);
+            Trial::test(name, move || claim.check(tier)).with_ignored_flag(is_ignored)
+        });
+        claims.collect::<Vec<_>>()
+    };
     let tests = tests
-        .chain(claims)
+        .chain(claims_of(&QUICK))
+        .chain(claims_of(&EXHAUSTIVE))
         .chain(dependencies::trials(missing.is_some()));
     let tests = tests.chain(assembled::trials());
     libtest_mimic::run(&arguments, tests.collect()).exit_code()
@@ -119,15 +125,43 @@ struct Compiled {
     refused: Vec<(String, String)>,
 }
 
-static COMPILED: LazyLock<Result<Compiled, String>> =
-    LazyLock::new(|| Compiled::new().map_err(|error| format!("{error:?}")));
+/// The quick tier has each dialect and each level of optimisation once, the other one the rest.
+struct Tier {
+    is_quick: bool,
+    compiled: LazyLock<Result<Compiled, String>>,
+}
+
+static QUICK: Tier = Tier {
+    is_quick: true,
+    compiled: LazyLock::new(|| Compiled::new(true).map_err(|error| format!("{error:?}"))),
+};
+
+static EXHAUSTIVE: Tier = Tier {
+    is_quick: false,
+    compiled: LazyLock::new(|| Compiled::new(false).map_err(|error| format!("{error:?}"))),
+};
+
+impl Tier {
+    fn prefix(&self) -> &'static str {
+        if self.is_quick { "" } else { "exhaustive::" }
+    }
+
+    fn compiled(&self) -> Result<&Compiled, Failed> {
+        Ok(self.compiled.as_ref()?)
+    }
+}
 
 impl Compiled {
-    fn new() -> Result<Compiled, Failed> {
+    fn new(is_quick: bool) -> Result<Compiled, Failed> {
         let claims = claims().into_iter();
         let mut functions: Vec<_> = claims.flat_map(|claim| claim.functions).collect();
         functions.push(function(PLANTED, "x[0] ^ x[1]"));
-        let (configs, mut refused) = (configs(&DIALECTS), Vec::new());
+        let mut configs = configs(&DIALECTS);
+        configs.retain(|config| {
+            let is_typed = config.arch == NvvmArch::Compute75;
+            (config.optimized == is_typed) == is_quick
+        });
+        let mut refused = Vec::new();
         let (batch, ptx) =
             check::compile(&mut functions, &configs, &mut refused)?.ok_or("none is compiled")?;
         let parsed = configs.into_iter().zip(ptx).map(|(config, ptx)| {
@@ -143,8 +177,8 @@ impl Compiled {
 }
 
 impl Claim {
-    fn check(&self) -> Result<(), Failed> {
-        let compiled = COMPILED.as_ref()?;
+    fn check(&self, tier: &Tier) -> Result<(), Failed> {
+        let compiled = tier.compiled()?;
         for (name, _) in &self.functions {
             if let Some((_, reason)) = compiled.refused.iter().find(|(of, _)| of == name) {
                 return Err(format!("{name} is refused: {reason}").into());
@@ -179,10 +213,11 @@ fn all_equal(outcome: &Outcome, functions: usize) -> Result<(), Failed> {
     Ok(())
 }
 
-/// Four hundred, which take minutes: half of them in each dialect, at the same time. (Thousands run
-/// on GPUs, packed by `differential pack`.)
+/// Two hundred, which take minutes: half of them in each dialect, at the same time. For more
+/// there is `cargo run -p differential -- check --functions 1000 --seed 8`. (Thousands run on GPUs,
+/// packed by `differential pack`.)
 fn random_functions() -> Result<(), Failed> {
-    const FUNCTIONS: u64 = 400;
+    const FUNCTIONS: u64 = 200;
     const AT_A_TIME: u64 = 100;
     let in_dialect = |arch: NvvmArch, first: u64| -> Result<(), Failed> {
         for first in (first..FUNCTIONS).step_by(DIALECTS.len() * AT_A_TIME as usize) {
@@ -838,7 +873,7 @@ const PLANTED: &str = "planted";
 fn planted_error() -> Result<(), Failed> {
     let Compiled {
         on_host, modules, ..
-    } = COMPILED.as_ref()?;
+    } = QUICK.compiled()?;
     let inputs = generate::inputs(1);
     let expected = on_host.expected(PLANTED, &inputs)?;
     for (config, ptx, _) in modules {

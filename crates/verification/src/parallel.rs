@@ -2,7 +2,7 @@
 //!
 //! They use rayon through one function that is compiled once: each of rayon's own parallel
 //! iterators is compiled anew for each closure and each type, and two dozen of them were half of
-//! this crate's machine code.
+//! this crate's machine code. These functions call closures by reference for the same reason.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -14,9 +14,13 @@ const TASKS: usize = 1024;
 
 /// Calls `work` with each number below `count`, and returns the results in order.
 pub fn map<R: Send>(count: usize, work: impl Fn(usize) -> R + Sync) -> Vec<R> {
+    map_by(count, &work)
+}
+
+fn map_by<R: Send>(count: usize, work: &(dyn Fn(usize) -> R + Sync)) -> Vec<R> {
     let mut results = Vec::new();
     results.resize_with(count, || None);
-    pieces(&mut results, 1, |index, result| {
+    pieces_by(&mut results, 1, &|index, result| {
         result[0] = Some(work(index))
     });
     results.into_iter().flatten().collect()
@@ -28,6 +32,10 @@ pub fn map<R: Send>(count: usize, work: impl Fn(usize) -> R + Sync) -> Vec<R> {
 ///
 /// If `length` is 0.
 pub fn pieces<T: Send>(elements: &mut [T], length: usize, work: impl Fn(usize, &mut [T]) + Sync) {
+    pieces_by(elements, length, &work);
+}
+
+fn pieces_by<T: Send>(elements: &mut [T], length: usize, work: &(dyn Fn(usize, &mut [T]) + Sync)) {
     let of_task = elements.len().div_ceil(length).div_ceil(TASKS).max(1);
     let tasks: Vec<Mutex<&mut [T]>> = elements
         .chunks_mut(of_task.saturating_mul(length))

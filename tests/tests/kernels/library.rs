@@ -33,7 +33,7 @@ pub fn trials() -> Vec<Trial> {
     for backend in [Backend::Simulator, Backend::OpenCl, Backend::Gpu] {
         let test = move || backend.run(names_the_argument_that_is_wrong);
         let name = "library::names_the_argument_that_is_wrong";
-        trials.extend(tests::trial(Tier::Quick, backend, name, test));
+        trials.extend(tests::trial(tier_on(backend), backend, name, test));
     }
     trials.push(on_gpu("library::is_right_at_large_sizes", || {
         Backend::Gpu.run(|device| large(device, WORKSPACE))
@@ -54,6 +54,15 @@ pub fn trials() -> Vec<Trial> {
         prepared,
     ));
     trials
+}
+
+/// The first tier that has a claim on a device. Kernels take PoCL seconds to compile: in the quick
+/// tier it runs those of `gemm.rs`, and the program's tests with OpenCL call the library.
+fn tier_on(backend: Backend) -> Tier {
+    match backend {
+        Backend::OpenCl => Tier::Exhaustive,
+        _ => Tier::Quick,
+    }
 }
 
 /// The claims about a type.
@@ -80,11 +89,6 @@ fn trials_of<T: Number + MultipliesInto<C>, C: Number>() -> Vec<Trial> {
             refuses_long_sums_that_the_workspace_is_too_small_for
         ]);
     }
-    // Kernels take PoCL long to compile, those of f64 the least: the quick tier has these alone.
-    let with_opencl = match T::DATA_TYPE {
-        DataType::F64 => Tier::Quick,
-        _ => Tier::Exhaustive,
-    };
     let mut trials = Vec::new();
     for (claim, case) in claims {
         for tier in [Tier::Quick, Tier::Exhaustive] {
@@ -106,7 +110,7 @@ fn trials_of<T: Number + MultipliesInto<C>, C: Number>() -> Vec<Trial> {
             };
             let name = format!("library::{}::{claim}", T::DATA_TYPE);
             add(Backend::Simulator, name.clone(), WORKSPACE / 16);
-            if tier == with_opencl {
+            if tier == tier_on(Backend::OpenCl) {
                 add(Backend::OpenCl, name.clone(), WORKSPACE / 16);
             }
             add(Backend::Gpu, name.clone(), WORKSPACE);

@@ -8,7 +8,7 @@ use differential::alone::Module;
 use libtest_mimic::{Failed, Trial};
 use nvvm::{Toolkit, ptxas};
 
-use super::{COMPILED, Claim, claim};
+use super::{Claim, EXHAUSTIVE, QUICK, Tier, claim};
 
 pub fn trials() -> Vec<Trial> {
     let toolkit = Toolkit::find_or_fetch().ok();
@@ -17,11 +17,16 @@ pub fn trials() -> Vec<Trial> {
         eprintln!("The test of ptxas is ignored: no CUDA toolkit or wheel with it was found.");
     }
     let is_ignored = toolkit.is_none();
-    let assemble = move || assemble(&toolkit.ok_or("no ptxas")?);
-    let recursion = "recursion_that_is_not_reached_assembles";
+    let assembles = |tier: &'static Tier| {
+        let name = format!("{}recursion_that_is_not_reached_assembles", tier.prefix());
+        let toolkit = toolkit.clone();
+        let test = move || assemble(&toolkit.ok_or("no ptxas")?, tier);
+        Trial::test(name, test).with_ignored_flag(is_ignored || !tier.is_quick)
+    };
     let alone = "a_kernel_comes_with_what_it_reaches_alone";
     vec![
-        Trial::test(recursion, assemble).with_ignored_flag(is_ignored),
+        assembles(&QUICK),
+        assembles(&EXHAUSTIVE),
         Trial::test(alone, comes_with_what_it_reaches_alone),
     ]
 }
@@ -71,8 +76,8 @@ const FUNCTIONS: [(&str, &str); 3] = [
     ),
 ];
 
-fn assemble(toolkit: &Toolkit) -> Result<(), Failed> {
-    let modules = COMPILED.as_ref()?.modules.iter();
+fn assemble(toolkit: &Toolkit, tier: &Tier) -> Result<(), Failed> {
+    let modules = tier.compiled()?.modules.iter();
     for (config, ptx, _) in modules.filter(|(config, ..)| !config.optimized) {
         let machines = match config.arch {
             NvvmArch::Compute75 => &["sm_75", "sm_90", "sm_100"][..],

@@ -67,6 +67,16 @@ impl<T: Number> Matrix<T> {
         placement: Placement,
         row: impl Fn(usize, &mut [T]) + Sync,
     ) -> Result<Self, ProblemError> {
+        Self::from_rows_by(rows, columns, placement, &row)
+    }
+
+    /// Compiled once for each type, and not for each closure.
+    fn from_rows_by(
+        rows: usize,
+        columns: usize,
+        placement: Placement,
+        row: &(dyn Fn(usize, &mut [T]) + Sync),
+    ) -> Result<Self, ProblemError> {
         let Placement { offset, leading } = placement;
         assert!(
             leading >= columns,
