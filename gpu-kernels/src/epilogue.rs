@@ -81,7 +81,7 @@ pub trait Epilogue<S = f32>: Copy {
 
     /// What the products of the element at `at` in a block of the depth are multiplied by before
     /// they are added to the others, in kernels that promote sums: those of e4m3 do so every 128 of
-    /// the depth. Where `at.count` is 0, C has no such element, and nothing may be read.
+    /// the depth. C has that element.
     ///
     /// # Safety
     ///

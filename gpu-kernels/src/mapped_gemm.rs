@@ -201,14 +201,18 @@ impl<C, S, E: Epilogue<S>> MappedGemm<'_, C, S, E> {
         self.gemm.epilogue.prepare(at, thread)
     }
 
-    /// [`Epilogue::block_scale`] for two rows, 8 apart: the scales of a thread's sums.
+    /// [`Epilogue::block_scale`] for two rows, 8 apart: the scales of a thread's sums. Rows and
+    /// columns that C lacks get those of its last, without a branch.
     ///
     /// # Safety
     ///
     /// As there.
     #[inline(always)]
     pub unsafe fn block_scales(&self, row: usize, col: usize, block: usize) -> [f32; 2] {
-        let of_row = |row| self.gemm.epilogue.block_scale(self.at(row, col, 1), block);
+        let of_row = |row: usize| {
+            let at = At::one(self.product, row.min(self.m - 1), col.min(self.n - 1));
+            self.gemm.epilogue.block_scale(at, block)
+        };
         [of_row(row), of_row(row + 8)]
     }
 

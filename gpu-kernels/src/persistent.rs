@@ -101,7 +101,7 @@ pub(crate) unsafe fn multiply<
         };
         let corner = Stages::<CONSUMERS, SUMS>::corner(segments.place(segment));
         let scales = corner.scales(&gemm, segment.from, consumer, thread);
-        let sums = T::products(&stages, iterations, consumer, thread, &mut at, scales);
+        let sums = T::add_up(&stages, iterations, consumer, thread, &mut at, scales);
         if segments.stream_k.covers_tile(segment) {
             stages.store::<C, false>(&gemm, &sums, corner, consumer, thread);
         } else {

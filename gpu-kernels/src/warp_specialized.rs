@@ -162,7 +162,7 @@ pub(crate) unsafe fn multiply<
     while tile < tiles {
         let corner = Stages::<CONSUMERS, SUMS>::corner(raster::place(tile, rows, cols));
         let scales = corner.scales(&gemm, 0, consumer, thread);
-        let sums = T::products(&stages, iterations, consumer, thread, &mut at, scales);
+        let sums = T::add_up(&stages, iterations, consumer, thread, &mut at, scales);
         stages.store::<C, false>(&gemm, &sums, corner, consumer, thread);
         tile += ctas;
     }
@@ -213,7 +213,7 @@ pub(crate) trait Operands<A: Tiles, B: Tiles, const SUMS: usize> {
 
     /// [`StagesOf::products`]. Where products are scaled before they are added up, `scales` are
     /// those of two rows of a thread, for an iteration and a column of the tile.
-    unsafe fn products<const CONSUMERS: usize, const STEP: u8>(
+    unsafe fn add_up<const CONSUMERS: usize, const STEP: u8>(
         stages: &StagesOf<CONSUMERS, SUMS, STEP>,
         iterations: usize,
         consumer: usize,
@@ -232,7 +232,7 @@ where
     const BK: usize = <T as Wgmma<A, B>>::BK;
 
     #[inline(always)]
-    unsafe fn products<const CONSUMERS: usize, const STEP: u8>(
+    unsafe fn add_up<const CONSUMERS: usize, const STEP: u8>(
         stages: &StagesOf<CONSUMERS, SUMS, STEP>,
         iterations: usize,
         consumer: usize,

@@ -83,7 +83,7 @@ impl Operands<KMajor, KMajor, 32> for Promoted {
     const BK: usize = BK;
 
     #[inline(always)]
-    unsafe fn products<const CONSUMERS: usize, const STEP: u8>(
+    unsafe fn add_up<const CONSUMERS: usize, const STEP: u8>(
         stages: &StagesOf<CONSUMERS, 32, STEP>,
         iterations: usize,
         consumer: usize,
@@ -94,14 +94,18 @@ impl Operands<KMajor, KMajor, 32> for Promoted {
         let tiles = stages.tiles::<KMajor, KMajor>(consumer);
         let mut sums = [0.0; 32];
         let mut of_tile = <[f32; 32]>::unset();
+        let mut next = [1.0; 2];
         if iterations > 0 {
+            next = scales(0, 0);
             mbarrier::wait(stages.full.add(at.stage), at.parity); // the first tiles have landed
         }
         for iteration in 0..iterations {
             let stage = (at.stage * StagesOf::<CONSUMERS, 32, STEP>::STAGE_BYTES) as u32;
             let empty = stages.empty.add(at.stage);
             multiply_part(&mut of_tile, tiles, stage, 0);
-            let of_rows = scales(iteration, 0);
+            // Loaded an iteration before they are used.
+            let of_rows = next;
+            next = scales((iteration + 1).min(iterations - 1), 0);
             at.advance(StagesOf::<CONSUMERS, 32, STEP>::STAGES);
             if iteration + 1 < iterations {
                 mbarrier::wait(stages.full.add(at.stage), at.parity); // the next tiles have landed
@@ -122,7 +126,7 @@ impl Operands<KMajor, KMajor, 64> for Promoted {
     const BK: usize = BK;
 
     #[inline(always)]
-    unsafe fn products<const CONSUMERS: usize, const STEP: u8>(
+    unsafe fn add_up<const CONSUMERS: usize, const STEP: u8>(
         stages: &StagesOf<CONSUMERS, 64, STEP>,
         iterations: usize,
         consumer: usize,
@@ -133,7 +137,9 @@ impl Operands<KMajor, KMajor, 64> for Promoted {
         let tiles = stages.tiles::<KMajor, KMajor>(consumer);
         let mut sums = [0.0; 64];
         let (mut first, mut second) = (<[f32; 32]>::unset(), <[f32; 32]>::unset());
+        let mut next = [[1.0; 2]; 2];
         if iterations > 0 {
+            next = [scales(0, 0), scales(0, 64)];
             mbarrier::wait(stages.full.add(at.stage), at.parity); // the first tiles have landed
         }
         for iteration in 0..iterations {
@@ -141,8 +147,10 @@ impl Operands<KMajor, KMajor, 64> for Promoted {
             let empty = stages.empty.add(at.stage);
             multiply_part(&mut first, tiles, stage, 0);
             multiply_part(&mut second, tiles, stage, 1);
-            // While the tensor cores multiply, scales are loaded, and tiles awaited.
-            let (of_first, of_second) = (scales(iteration, 0), scales(iteration, 64));
+            // Loaded an iteration before they are used.
+            let [of_first, of_second] = next;
+            let following = (iteration + 1).min(iterations - 1);
+            next = [scales(following, 0), scales(following, 64)];
             at.advance(StagesOf::<CONSUMERS, 64, STEP>::STAGES);
             if iteration + 1 < iterations {
                 mbarrier::wait(stages.full.add(at.stage), at.parity); // the next tiles have landed
@@ -167,7 +175,7 @@ impl Operands<KMajor, KMajor, 128> for Promoted {
     const TURNS: usize = 2;
 
     #[inline(always)]
-    unsafe fn products<const CONSUMERS: usize, const STEP: u8>(
+    unsafe fn add_up<const CONSUMERS: usize, const STEP: u8>(
         stages: &StagesOf<CONSUMERS, 128, STEP>,
         iterations: usize,
         consumer: usize,
@@ -183,7 +191,9 @@ impl Operands<KMajor, KMajor, 128> for Promoted {
         let tiles = stages.tiles::<KMajor, KMajor>(consumer);
         let mut sums = [0.0; 128];
         let mut of_part = <[f32; 64]>::unset();
+        let mut next = [[1.0; 2]; 2];
         if iterations > 0 {
+            next = [scales(0, 0), scales(0, 128)];
             mbarrier::wait(stages.full.add(at.stage), at.parity); // the first tiles have landed
         }
         for iteration in 0..iterations {
@@ -192,14 +202,16 @@ impl Operands<KMajor, KMajor, 128> for Promoted {
             turns.wait(0);
             multiply_part(&mut of_part, tiles, stage, 0);
             turns.pass(thread);
-            let of_rows = scales(iteration, 0);
+            // Loaded an iteration before they are used.
+            let [of_first, of_second] = next;
+            let following = (iteration + 1).min(iterations - 1);
+            next = [scales(following, 0), scales(following, 128)];
             of_part.wait::<0>();
-            promote(&mut sums, &of_part, 0, of_rows);
+            promote(&mut sums, &of_part, 0, of_first);
 
             turns.wait(1);
             multiply_part(&mut of_part, tiles, stage, 1);
             turns.pass(thread);
-            let of_rows = scales(iteration, 128);
             at.advance(StagesOf::<CONSUMERS, 128, STEP>::STAGES);
             if iteration + 1 < iterations {
                 mbarrier::wait(stages.full.add(at.stage), at.parity); // the next tiles have landed
@@ -208,7 +220,7 @@ impl Operands<KMajor, KMajor, 128> for Promoted {
             if thread == 0 {
                 mbarrier::arrive(empty);
             }
-            promote(&mut sums, &of_part, 1, of_rows);
+            promote(&mut sums, &of_part, 1, of_second);
         }
         sums
     }

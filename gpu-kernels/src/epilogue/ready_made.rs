@@ -146,9 +146,6 @@ impl Epilogue for BlockScales {
 
     #[inline(always)]
     unsafe fn block_scale(&self, at: At, block: usize) -> f32 {
-        if at.count == 0 {
-            return 0.0;
-        }
         let place = |line: usize, [of_line, of_block, of_product]: [usize; 3]| {
             line * of_line + block * of_block + at.product * of_product
         };
