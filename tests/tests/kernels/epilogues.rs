@@ -4,8 +4,8 @@
 use std::cell::UnsafeCell;
 
 use gpu_gemm::gpu_kernels::epilogue::{
-    self, Alignment, At, AuxStore, Bias, BlockScales, Clamp, Compiled, DGeluTanh, Epilogue, Gelu, GeluTanh,
-    Matrix, PerColBias, PerColScale, PerRowBias, PerRowScale, Relu, Residual, Silu, Then,
+    self, Alignment, At, AuxStore, Bias, BlockScales, Clamp, Compiled, DGeluTanh, Epilogue, Gelu,
+    GeluTanh, Matrix, PerColBias, PerColScale, PerRowBias, PerRowScale, Relu, Residual, Silu, Then,
 };
 use gpu_gemm::gpu_kernels::fused;
 use gpu_gemm::launch::Parameters;
@@ -373,7 +373,10 @@ fn scaled_blocks<C: Element<Scalar = f32>>(
             .sum();
         let expected = output(2.0 * sum - 1.0);
         let name = variant.entry.name;
-        assert!(got[place] == expected, "{name}: C[{row}][{col}] of {product}");
+        assert!(
+            got[place] == expected,
+            "{name}: C[{row}][{col}] of {product}"
+        );
     }
 }
 

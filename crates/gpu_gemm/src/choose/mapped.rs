@@ -231,11 +231,36 @@ mod tests {
             ("persistent-64x128-nt", (128, 2112, 7168), (132, 0), 21.6),
             ("warp-specialized-fp8", (2048, 2048, 2048), (128, 1), 16.6),
             ("warp-specialized-fp8", (2048, 2048, 7168), (128, 1), 45.7),
-            ("warp-specialized-fp8-128x128", (2048, 2048, 2048), (128, 2), 17.2),
-            ("warp-specialized-fp8-128x128", (512, 4096, 14_336), (128, 1), 46.1),
-            ("warp-specialized-fp8-64x128", (1024, 1024, 1024), (128, 1), 6.0),
-            ("warp-specialized-fp8-64x128", (256, 4096, 7168), (128, 1), 18.7),
-            ("warp-specialized-fp8-64x64", (128, 4096, 4096), (128, 1), 9.5),
+            (
+                "warp-specialized-fp8-128x128",
+                (2048, 2048, 2048),
+                (128, 2),
+                17.2,
+            ),
+            (
+                "warp-specialized-fp8-128x128",
+                (512, 4096, 14_336),
+                (128, 1),
+                46.1,
+            ),
+            (
+                "warp-specialized-fp8-64x128",
+                (1024, 1024, 1024),
+                (128, 1),
+                6.0,
+            ),
+            (
+                "warp-specialized-fp8-64x128",
+                (256, 4096, 7168),
+                (128, 1),
+                18.7,
+            ),
+            (
+                "warp-specialized-fp8-64x64",
+                (128, 4096, 4096),
+                (128, 1),
+                9.5,
+            ),
         ] {
             let decomposition = Decomposition {
                 ctas,
