@@ -6,19 +6,20 @@
 //! [`NpyFile::read`], after that, allocates memory.
 
 use std::fs::{self, File};
-use std::io::{self, BufReader, BufWriter, ErrorKind, Read, Seek, Write};
+use std::io::{self, BufReader, BufWriter, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 
 use gpu_gemm::ElementType;
 use thiserror::Error;
 
 use crate::data::{Matrix, Number, Placement, ProblemError};
-use crate::output::clause;
 
 mod descriptor;
 mod header;
+mod refusal;
 
 use header::Header;
+use refusal::{Refusal, damaged};
 
 /// A matrix in a file, or a batch of them, one for each product: its header, which agrees with the
 /// length of the file.
@@ -43,51 +44,6 @@ pub struct NpyFile {
 pub struct NpyError {
     path: PathBuf,
     refusal: Refusal,
-}
-
-/// An error in a file: a sentence that begins with the file's name.
-#[derive(Debug, Error)]
-enum Refusal {
-    #[error("cannot be read: {}.", clause(.0))]
-    Unreadable(io::Error),
-    #[error(
-        "is not a regular file, so its length cannot be checked against its header; copy it into one first."
-    )]
-    Irregular,
-    #[error("is a folder; name a .npy file in it.")]
-    Folder,
-    #[error(
-        "is an archive (.npz), and not one array; `unzip` makes a .npy file of each array in it."
-    )]
-    Archive,
-    /// With a clause that says why.
-    #[error("is not a whole .npy file, as `numpy.save` writes it: {0}.")]
-    Damaged(String),
-    #[error(
-        "has a header that is damaged, or is not written as `numpy.save` writes it; if NumPy reads it, save it \
-         again, with `numpy.save(path, numpy.load(path))`."
-    )]
-    Unusual,
-    /// What it holds, and what to do instead: two clauses.
-    #[error("{0}; {1}.")]
-    Unfit(String, String),
-    #[error(
-        "has changed since the program started; run it again when nothing else writes the file."
-    )]
-    Changed,
-}
-
-impl From<io::Error> for Refusal {
-    fn from(error: io::Error) -> Refusal {
-        match error.kind() {
-            ErrorKind::UnexpectedEof => damaged("it ends within its header"),
-            _ => Refusal::Unreadable(error),
-        }
-    }
-}
-
-fn damaged(why: impl Into<String>) -> Refusal {
-    Refusal::Damaged(why.into())
 }
 
 /// Why the elements of a file were not read.

@@ -18,9 +18,10 @@ use gpu_gemm::{
 
 use crate::Refusal;
 use crate::epilogue::{Epilogue, Vector};
-use crate::multiply::{input, number};
-use crate::product::{BF16, F16 as HALF, RowMajor, Stored, Types};
+use crate::operands::{input, number};
+use crate::product::{RowMajor, Stored};
 use crate::settings::{Math, SETTINGS};
+use crate::types::{BF16, F16 as HALF, Types};
 
 /// The columns of V.
 const COLUMNS: usize = 16;

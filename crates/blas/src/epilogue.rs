@@ -8,7 +8,7 @@ use gpu_gemm::Fusion;
 use gpu_gemm::gpu_kernels::epilogue::{self, Bias, Compiled, GeluTanh, PerColBias, Relu, Then};
 use gpu_gemm::launch::Parameters;
 
-use crate::product::{BF16, F16, F32, Types};
+use crate::types::{BF16, F16, F32, Types};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Activation {

@@ -11,6 +11,7 @@
 //! | module | content |
 //! | --- | --- |
 //! | `product` | a call as cuBLAS has it, and as `gpu_gemm` has it; which are taken |
+//! | `types`, `operands` | types of matrices, and matrices in the program's memory |
 //! | `lt` | the descriptions of cublasLt |
 //! | `epilogue` | cublasLt's biases and activations |
 //! | `multiply` | contexts by stream, captures, launches |
@@ -25,16 +26,19 @@ mod log;
 mod lookup;
 mod lt;
 mod multiply;
+mod operands;
 mod product;
 mod real;
 mod settings;
+mod types;
 
 use std::cell::Cell;
 use std::ffi::{c_int, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use product::{F32, F64, Matrix, Origin, Product};
+use product::{Matrix, Origin, Product};
 use real::Real;
+use types::{F32, F64};
 
 /// What a call ends with if this library does not multiply.
 #[derive(Debug)]

@@ -4,8 +4,9 @@ use std::ffi::{c_int, c_void};
 use std::mem::MaybeUninit;
 
 use crate::epilogue::{Activation, Epilogue, Vector};
-use crate::product::{F32, F64, Matrix, Origin, Product};
+use crate::product::{Matrix, Origin, Product};
 use crate::real::Real;
+use crate::types::{F32, F64};
 use crate::{COMPUTE_64F, Refusal};
 
 /// An attribute of a description, or `None` if this cublasLt does not know it.

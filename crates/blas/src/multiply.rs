@@ -9,16 +9,17 @@ use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 use gpu_gemm::cust::sys::{cuCtxGetCurrent, cuCtxGetDevice};
 use gpu_gemm::device::cuda::capture::{Relaxed, is_captured};
 use gpu_gemm::{
-    Bf16, Buffer, Context, CudaDevice, DataType, Device, DeviceError, Element, ElementType, F16,
-    GemmError, Input, MultipliesInto, Output, Plan, Scalar, Shape, Transpose, Variant,
-    gemm_strided_batched,
+    Bf16, Buffer, Context, CudaDevice, Device, DeviceError, Element, F16, GemmError,
+    MultipliesInto, Plan, Shape, Transpose, Variant, gemm_strided_batched,
 };
 
 use crate::check::checked;
 use crate::epilogue::Epilogue;
-use crate::product::{Asked, Origin, Product, RowMajor, Stored, Types};
+use crate::operands::{input, number, output};
+use crate::product::{Asked, Origin, Product, RowMajor, Stored};
 use crate::real::settings_of;
 use crate::settings::{Math, SETTINGS};
+use crate::types::Types;
 use crate::{Refusal, log};
 
 /// The rows of C, as stored, to which a bias is added.
@@ -236,20 +237,6 @@ macro_rules! of_types {
     };
 }
 
-impl Types {
-    pub fn data_type(self) -> DataType {
-        let (inputs, c) = match self {
-            Types::F32 => (ElementType::F32, ElementType::F32),
-            Types::F64 => (ElementType::F64, ElementType::F64),
-            Types::Bf16 => (ElementType::Bf16, ElementType::Bf16),
-            Types::Bf16F32 => (ElementType::Bf16, ElementType::F32),
-            Types::F16 => (ElementType::F16, ElementType::F16),
-            Types::F16F32 => (ElementType::F16, ElementType::F32),
-        };
-        DataType { inputs, c }
-    }
-}
-
 /// A product with its alpha and beta, in one of a stream's contexts.
 type Scaled<'a> = (&'a Context<'static>, &'a RowMajor, [f64; 2]);
 
@@ -422,42 +409,5 @@ fn launch<T: MultipliesInto<C>, C: Element>(
             shape.k,
             count,
         )
-    }
-}
-
-/// The nearest number of a type.
-pub fn number<T: Element>(value: f64) -> T {
-    let found = T::of(Scalar::F64(value)).or_else(|| T::of(Scalar::F32(value as f32)));
-    found.unwrap_or_default()
-}
-
-/// A or B of the program.
-///
-/// # Safety
-///
-/// It is in the memory of the device, as long as its sizes say.
-pub unsafe fn input<T: Element>(stored: &Stored, count: usize) -> Input<'static, T> {
-    let length = stored.extent(count);
-    let input = match SETTINGS.is_simulator {
-        false => Input::at(stored.start.addr() as u64, length),
-        true if length == 0 => Input::from(&[][..]),
-        // SAFETY: as the caller vouches.
-        true => unsafe { std::slice::from_raw_parts(stored.start.cast::<T>(), length) }.into(),
-    };
-    input.with(stored.transpose)
-}
-
-/// C of the program.
-///
-/// # Safety
-///
-/// As for [`input`], and nothing else refers to it.
-unsafe fn output<C: Element>(stored: &Stored, count: usize) -> Output<'static, C> {
-    let (start, length) = (stored.start.cast::<C>().cast_mut(), stored.extent(count));
-    match SETTINGS.is_simulator {
-        false => Output::at(start.addr() as u64, length),
-        true if length == 0 => Output::from(&mut [][..]),
-        // SAFETY: as the caller vouches.
-        true => unsafe { std::slice::from_raw_parts_mut(start, length) }.into(),
     }
 }

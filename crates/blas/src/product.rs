@@ -8,12 +8,7 @@ use gpu_gemm::{Batch, Scalar, Shape, Transpose, extent};
 use crate::Refusal;
 use crate::epilogue::Epilogue;
 use crate::settings::{Math, Settings, Take};
-
-/// `CUDA_R_32F`, `CUDA_R_64F`, `CUDA_R_16F` and `CUDA_R_16BF`.
-pub const F32: c_int = 0;
-pub const F64: c_int = 1;
-pub const F16: c_int = 2;
-pub const BF16: c_int = 14;
+use crate::types::{BF16, F16, F32, F64, Types};
 
 /// A column-major matrix, or the first of a batch.
 #[derive(Clone, Copy)]
@@ -47,17 +42,6 @@ pub struct Product {
     /// A `cublasComputeType_t`.
     pub compute: c_int,
     pub epilogue: Option<Epilogue>,
-}
-
-/// The types of A and B, and of C.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Types {
-    F32,
-    F64,
-    Bf16,
-    Bf16F32,
-    F16,
-    F16F32,
 }
 
 /// What the program allows for products of f32.

@@ -3,7 +3,6 @@
 use std::io::{self, Write};
 
 use super::results::{Results, Size, Summary};
-use super::table::write_device;
 use crate::measure::cublas::lt_mark;
 use crate::report::{Record, duration, or_dash, speed, table};
 use gpu_gemm::text::plural;
@@ -65,7 +64,7 @@ const HEADER: [&str; 9] = [
 
 /// Writes everything.
 pub fn write(results: &Results, why: &str, out: &mut dyn Write) -> io::Result<()> {
-    write_device(results, why, out)?;
+    results.write_device(why, out)?;
     writeln!(out, "\n{}", table_of(results))?;
     for size in &results.sizes {
         for record in size.results.iter().filter(|record| !record.proven) {

@@ -3,13 +3,14 @@
 //! not apply or is not known is null.
 
 use std::collections::HashSet;
+use std::io::{self, Write};
 use std::time::SystemTime;
 
 use serde::{Deserialize, Serialize};
 
 use crate::measure::nvml::GpuState;
 use crate::progress::Stage;
-use crate::report::{Record, Yardstick};
+use crate::report::{Record, Yardstick, folded};
 use gpu_gemm::device::driver;
 use gpu_gemm::gpu::Gpu;
 use gpu_gemm::{DataType, Device, Shape};
@@ -240,6 +241,13 @@ impl Results {
             !size.results.is_empty() && size.results.iter().all(|record| record.proven)
         };
         !self.sizes.is_empty() && self.sizes.iter().all(proven)
+    }
+
+    /// Writes the device, and why it was chosen.
+    pub(super) fn write_device(&self, why: &str, out: &mut dyn Write) -> io::Result<()> {
+        let device = format!("device  {}", self.machine.description());
+        writeln!(out, "{}", folded(&device))?;
+        writeln!(out, "{}", folded(&format!("why     {why}")))
     }
 
     /// The results at a shape.

@@ -29,7 +29,7 @@ impl<'a> Tables<'a> {
             return Ok(());
         }
         if self.count == 0 {
-            write_device(results, self.why, out)?;
+            results.write_device(self.why, out)?;
         }
         for size in &results.sizes[self.count..] {
             write_size(results, size, out)?;
@@ -46,13 +46,6 @@ impl<'a> Tables<'a> {
             false => Ok(()),
         }
     }
-}
-
-/// Writes the device, and why it was chosen.
-pub(super) fn write_device(results: &Results, why: &str, out: &mut dyn Write) -> io::Result<()> {
-    let device = format!("device  {}", results.machine.description());
-    writeln!(out, "{}", folded(&device))?;
-    writeln!(out, "{}", folded(&format!("why     {why}")))
 }
 
 /// The whole report for people. It is Markdown, too.

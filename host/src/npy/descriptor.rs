@@ -3,7 +3,7 @@
 use gpu_gemm::{ElementType, text};
 use serde_json::Value;
 
-use super::Refusal;
+use super::refusal::Refusal;
 
 /// The spellings of a type after the character for the byte order; first the one that is written.
 fn spellings(data_type: ElementType) -> &'static [&'static str] {

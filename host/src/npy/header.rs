@@ -7,7 +7,7 @@ use std::iter;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{Refusal, damaged};
+use super::refusal::{Refusal, damaged};
 
 const MAGIC: &[u8] = b"\x93NUMPY";
 /// The first two bytes of a ZIP archive, which an .npz file is.

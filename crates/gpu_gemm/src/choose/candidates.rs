@@ -2,9 +2,9 @@
 
 use gpu_kernels::spec::{DataType, ElementType, Grid, Rounding, Unit, Variant};
 
-use super::Variants;
 use super::choice::Choice;
 use super::model;
+use super::variants::Variants;
 use crate::call::{Call, Factor, Shape};
 use crate::gpu::DeviceFacts;
 use crate::plan::decomposition::tiles;

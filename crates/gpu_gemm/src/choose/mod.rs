@@ -8,6 +8,7 @@
 //! | `mapped.rs` | the same of kernels on tensor cores whose tiles the copy engine brings |
 //! | `copying.rs` | the part of copies of operands in both |
 //! | `candidates.rs` | the plans that might be the fastest, in the order of that |
+//! | `variants.rs` | the kernels that a choice is among |
 //! | `tuned.rs` | the plans that `rust-gemm tune` measured to be the fastest, in a file |
 //!
 //! A call gets the plan that was tuned for exactly its shape and layout on exactly this GPU,
@@ -19,9 +20,9 @@ mod copying;
 mod mapped;
 pub mod model;
 pub mod tuned;
+mod variants;
 
 use std::collections::HashMap;
-use std::hash::{Hash, Hasher};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use gpu_kernels::spec::{DataType, Rounding, Variant};
@@ -36,6 +37,7 @@ pub(crate) use candidates::grouped;
 pub use candidates::predictions;
 pub use choice::Choice;
 pub use tuned::{Found, Key, Tuned};
+pub(crate) use variants::Variants;
 
 /// Chooses plans for one device, by the facts about it and by what was tuned on it.
 #[derive(Debug)]
@@ -52,46 +54,6 @@ pub struct Chooser {
 }
 
 type Question = (Variants, DataType, Call, usize);
-
-/// The kernels to choose from. Those with an epilogue are chosen by prediction alone, whatever was
-/// tuned or fixed.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Variants(Option<&'static [Variant]>);
-
-impl Variants {
-    /// Those of the library.
-    pub(crate) const LIBRARY: Variants = Variants(None);
-
-    /// Those with an epilogue.
-    pub(crate) fn fused(variants: &'static [Variant]) -> Variants {
-        Variants(Some(variants))
-    }
-
-    fn iter(self) -> impl Iterator<Item = &'static Variant> {
-        let library = self.0.is_none().then(gpu_kernels::variants);
-        let own = self.0.into_iter().flatten();
-        library.into_iter().flatten().chain(own)
-    }
-
-    /// Where they are, which tells tables apart.
-    fn place(self) -> Option<*const [Variant]> {
-        self.0.map(std::ptr::from_ref)
-    }
-}
-
-impl PartialEq for Variants {
-    fn eq(&self, other: &Variants) -> bool {
-        self.place() == other.place()
-    }
-}
-
-impl Eq for Variants {}
-
-impl Hash for Variants {
-    fn hash<H: Hasher>(&self, hasher: &mut H) {
-        self.place().hash(hasher);
-    }
-}
 
 /// How f32 may be rounded where it may be split, and where it may be rounded to tf32.
 pub(crate) const SPLIT: &[Rounding] = &[Rounding::Split];

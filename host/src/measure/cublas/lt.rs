@@ -7,9 +7,8 @@ use std::ptr;
 use gpu_gemm::Allocated;
 
 use super::column_major::ColumnMajor;
-use super::precision::Interface;
 use super::precision::Precision;
-use super::status::{CublasError, Handle, NOT_SUPPORTED, succeeded};
+use super::status::{CublasError, Handle, Interface, NOT_SUPPORTED, succeeded};
 use crate::epilogue::Epilogue;
 use crate::measure::library::Loaded;
 

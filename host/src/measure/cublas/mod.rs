@@ -25,8 +25,8 @@ use self::status::{Handle, succeeded, supported};
 use super::library::Loaded;
 use super::places;
 use crate::epilogue::Epilogue;
-pub use precision::{Interface, Precision, is_less_accurate, is_on_tensor_cores, lt_mark, title};
-pub use status::CublasError;
+pub use precision::{Precision, is_less_accurate, is_on_tensor_cores, lt_mark, title};
+pub use status::{CublasError, Interface};
 
 /// `CUBLAS_GEMM_DEFAULT`.
 const DEFAULT_ALGORITHM: c_int = -1;

@@ -1,36 +1,10 @@
-//! The library, its precision, and their names in reports.
+//! The precision of a library, and the names of both in reports.
 
 use std::ffi::c_int;
 
 use gpu_gemm::{DataType, ElementType};
 
-use super::CublasError;
-
-/// One of the two libraries.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Interface {
-    Cublas,
-    CublasLt,
-}
-
-impl Interface {
-    pub const ALL: [Interface; 2] = [Interface::Cublas, Interface::CublasLt];
-
-    pub(super) fn name(self) -> &'static str {
-        match self {
-            Interface::Cublas => "cublas",
-            Interface::CublasLt => "cublaslt",
-        }
-    }
-
-    /// As NVIDIA spells it.
-    pub(super) fn title(self) -> &'static str {
-        match self {
-            Interface::Cublas => "cuBLAS",
-            Interface::CublasLt => "cublasLt",
-        }
-    }
-}
+use super::status::CublasError;
 
 /// The element types, and the precision that the library may use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

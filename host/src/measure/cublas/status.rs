@@ -1,4 +1,4 @@
-//! The status codes of both libraries, and their meaning.
+//! The two libraries, their status codes, and what these mean.
 
 use std::ffi::{c_int, c_void};
 use std::path::PathBuf;
@@ -6,10 +6,34 @@ use std::path::PathBuf;
 use gpu_gemm::DataType;
 use thiserror::Error;
 
-use super::precision::Interface;
-
 /// A `cublasHandle_t`, which is also a `cublasLtHandle_t`.
 pub(super) type Handle = *mut c_void;
+
+/// One of the two libraries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Interface {
+    Cublas,
+    CublasLt,
+}
+
+impl Interface {
+    pub const ALL: [Interface; 2] = [Interface::Cublas, Interface::CublasLt];
+
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Interface::Cublas => "cublas",
+            Interface::CublasLt => "cublaslt",
+        }
+    }
+
+    /// As NVIDIA spells it.
+    pub(super) fn title(self) -> &'static str {
+        match self {
+            Interface::Cublas => "cuBLAS",
+            Interface::CublasLt => "cublasLt",
+        }
+    }
+}
 
 /// Why cuBLAS cannot be measured.
 #[derive(Debug, Error, PartialEq)]
