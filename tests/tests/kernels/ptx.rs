@@ -235,9 +235,12 @@ fn stores_float4s(entry: &Entry<'_>) {
 fn has_every_kernel(built: &Built) -> Result<(), Failed> {
     let found: BTreeSet<&str> = entries(built.ptx()).map(|entry| entry.name).collect();
     let all: BTreeSet<&str> = gpu_kernels::entries().map(|one| one.name).collect();
+    // Kernels with an epilogue have a fix-up for each type of C, even if none of them has that C.
+    let mut others = found.difference(&all);
+    assert!(others.all(|name| name.contains("_fix_up")), "{found:?}");
     match built.is_whole() {
-        true => assert_eq!(found, all),
-        false => assert!(found.contains("naive") && found.is_subset(&all)),
+        true => assert!(found.is_superset(&all), "{found:?}"),
+        false => assert!(found.contains("naive")),
     }
     Ok(())
 }
