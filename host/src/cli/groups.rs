@@ -5,6 +5,7 @@ use std::str::FromStr;
 use clap::Args;
 use gpu_gemm::{Call, Chooser, DataType, Device, GemmError};
 use rand::RngExt;
+use rand_distr::StandardNormal;
 use rand_pcg::Pcg64;
 
 use super::exit::{Stop, usage};
@@ -82,11 +83,7 @@ impl Division {
 /// Divides rows among groups: the logarithms of their shares are normal with variance 1.
 fn log_normal(rows: usize, count: usize, seed: u64) -> Vec<usize> {
     let mut generator = Pcg64::new(seed.into(), 0x6e0d_5a17);
-    let mut normal = || {
-        // Box and Muller. The logarithm is of a number above 0.
-        let [one, other]: [f64; 2] = [generator.random(), generator.random()];
-        (-2.0 * (1.0 - one).ln()).sqrt() * (std::f64::consts::TAU * other).cos()
-    };
+    let mut normal = || generator.sample::<f64, _>(StandardNormal);
     let weights: Vec<f64> = (0..count).map(|_| normal().exp()).collect();
     let total: f64 = weights.iter().sum();
     let (mut end, mut sum) = (0, 0.0);
