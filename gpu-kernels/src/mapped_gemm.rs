@@ -1,6 +1,7 @@
 //! The argument block of a kernel with tiles that the copy engine (TMA) loads, and how it writes
 //! C. For elements of 16 bits, with a C of the same type or of f32; for f32 rounded to tf32; for
-//! f64; for f32 split into two elements of 16 bits; and for i8 with a C of i32.
+//! f64; for f32 split into two elements of 16 bits; for i8 with a C of i32; and for
+//! e4m3 with a C of bf16 or f32.
 
 use core::ops::Deref;
 

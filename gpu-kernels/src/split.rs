@@ -52,7 +52,8 @@ pub struct Split<'a> {
 /// The threads of a CTA of [`split_rows`], which splits a row.
 pub const ROW_THREADS: usize = 256;
 /// The columns that a CTA of [`split_columns`] splits, its threads along x: 32 bytes of a row,
-/// which memory reads at a time. More columns would be fewer CTAs, each of which goes through all of k.
+/// which memory reads at a time. More columns would be fewer CTAs, each of which goes through all
+/// of k.
 pub const COLUMNS: usize = 8;
 /// Its threads along y.
 pub const COLUMN_THREADS: usize = 128;

@@ -91,8 +91,8 @@ impl LibNvvm {
     }
 
     /// Compiles each kernel to a module of its own, all of the same version: the lowest that is
-    /// sufficient for all. If kernels share a variable that they can write, or a function is for other
-    /// modules, the module of each has all of them.
+    /// sufficient for all. If kernels share a variable that they can write, or a function is for
+    /// other modules, the module of each has all of them.
     pub(crate) fn compile_kernels(
         &self,
         module: &NvvmModule,

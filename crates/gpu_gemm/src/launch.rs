@@ -313,8 +313,8 @@ pub trait Element: Plain + Default + PartialEq + Send + Sync + 'static {
 }
 
 /// A type of A and B with kernels for a C of type `C`: the same type, or `f32` for elements of 16
-/// bits; for `i8` only `i32`, and for `E4m3` `f32` or `Bf16`. Each type but `f32` is a feature of this
-/// crate; all are enabled by default. No other crate can implement it.
+/// bits; for `i8` only `i32`, and for `E4m3` `f32` or `Bf16`. Each type but `f32` is a feature of
+/// this crate; all are enabled by default. No other crate can implement it.
 #[diagnostic::on_unimplemented(
     message = "no kernel multiplies `{Self}` into `{C}`",
     note = "there are kernels of f32, f64, i32, bf16 and f16 into their own type, of bf16, f16 and e4m3 into f32, of e4m3 into bf16, and of i8 into i32; \

@@ -279,8 +279,8 @@ impl ErrorBound {
     }
 
     /// The bound where tensor cores add up products of e4m3 with 14 bits, and each `interval` of
-    /// them is added in f32. An instruction adds 32 products and the sum so far. Of each it cuts off
-    /// less than 2^-13 of the largest one's power of two, and then as much of the result
+    /// them is added in f32. An instruction adds 32 products and the sum so far. Of each it cuts
+    /// off less than 2^-13 of the largest one's power of two, and then as much of the result
     /// (`cuda_std::wgmma`): 2^-13 * (n + 2 n / 32) for n products. All of it is toward zero, so no
     /// sum is larger than that of the magnitudes, and the error at most twice that.
     ///
