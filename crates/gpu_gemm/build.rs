@@ -33,7 +33,7 @@ const MACHINE_CODE: &str = "GEMM_MACHINE_CODE";
 
 /// The size of the text that is compressed together: kernels resemble each other, but loading one
 /// unpacks its whole block.
-const BLOCK_BYTES: usize = 2 << 20;
+const BLOCK_BYTES: usize = 4 << 20;
 
 fn main() -> Result<(), Box<dyn Error>> {
     println!("cargo::rerun-if-changed=build.rs");
@@ -162,7 +162,10 @@ fn compile(
         for ((_, texts), places) in modules.iter().zip(&mut places) {
             if let Some(text) = texts.get(name) {
                 sources.extend(text.lines().filter_map(named_file).map(str::to_owned));
-                let place = packed.add(text.as_bytes())?;
+                let place = match names.iter().any(|base| is_fused(name, base)) {
+                    true => packed.add(without_lines(text).as_bytes()),
+                    false => packed.add(with_one_name(text).as_bytes()),
+                };
                 let _ = write!(places, "({name:?}, {place}), ");
             }
         }
@@ -178,7 +181,7 @@ fn compile(
     for (number, module, kernels) in assemble(&modules) {
         let mut places = String::new();
         for (name, code) in kernels {
-            let place = packed.add(&code)?;
+            let place = packed.add(&code);
             let _ = write!(places, "({name:?}, {place}), ");
         }
         packed.machine_code += &format!("({number}, {module}, &[{places}]),\n");
@@ -193,7 +196,7 @@ fn compile(
             .map(|(file, _)| file)
             .filter(|file| file.ends_with(".rs"));
         sources.extend(files.map(str::to_owned));
-        let place = packed.add(text.as_bytes())?;
+        let place = packed.add(text.as_bytes());
         programs.insert(name, format!("Ok({place})"));
     }
     let refused = self::texts(&opencl, "refused")?.into_iter();
@@ -205,11 +208,51 @@ fn compile(
         // A name is relative to the root of the kernels' workspace: their folder or its parent.
         let mut paths = kernels.ancestors().take(2).map(|folder| folder.join(name));
         if let Some(path) = paths.find(|path| path.is_file()) {
-            let place = packed.add(&fs::read(path)?)?;
+            let place = packed.add(&fs::read(path)?);
             packed.sources += &format!("({name:?}, {place}),\n");
         }
     }
     Ok(())
+}
+
+/// Whether a kernel is another one with an epilogue, whose name is in front of the other's.
+fn is_fused(name: &str, base: &str) -> bool {
+    name.strip_suffix(base)
+        .is_some_and(|epilogue| epilogue.ends_with('_'))
+}
+
+/// PTX without its line tables. Nothing shows those of fused kernels, and they are half of a text.
+fn without_lines(ptx: &str) -> String {
+    let code = ptx.lines().take_while(|line| !is_of(line, ".section"));
+    let code = code.filter(|line| !is_of(line, ".loc"));
+    code.flat_map(|line| [line, "\n"]).collect()
+}
+
+/// PTX whose line tables have one name for all functions. Nothing shows the names, and they are a
+/// tenth of what is left when texts are compressed.
+fn with_one_name(ptx: &str) -> String {
+    const NAME: &str = "$L__info_string";
+    let mut text = String::with_capacity(ptx.len());
+    for line in ptx.lines() {
+        match line.split_once(NAME) {
+            Some((loc, end)) if is_of(loc, ".loc") => {
+                let end = end.trim_start_matches(|digit: char| digit.is_ascii_digit());
+                text.extend([loc, NAME, "0", end, "\n"]);
+            }
+            // The second name: the others follow, and the section's end.
+            Some(("", "1:")) => {
+                text.push_str("\t}\n");
+                break;
+            }
+            _ => text.extend([line, "\n"]),
+        }
+    }
+    text
+}
+
+/// Whether a line is of this directive.
+fn is_of(line: &str, directive: &str) -> bool {
+    line.trim_start().starts_with(directive)
 }
 
 /// Texts by the names of kernels.
@@ -282,8 +325,8 @@ fn assemble(modules: &[(NvvmArch, Texts)]) -> Vec<(i32, usize, BTreeMap<String, 
 struct Packed {
     out: PathBuf,
     is_compressed: bool,
-    block: Vec<u8>,
-    blocks: Vec<String>,
+    /// The last one is not full.
+    blocks: Vec<Vec<u8>>,
     modules: String,
     machine_code: String,
     opencl: String,
@@ -296,8 +339,7 @@ impl Packed {
         Packed {
             out: out.to_owned(),
             is_compressed,
-            block: Vec::new(),
-            blocks: Vec::new(),
+            blocks: vec![Vec::new()],
             modules: String::new(),
             machine_code: String::new(),
             opencl: String::new(),
@@ -306,36 +348,41 @@ impl Packed {
     }
 
     /// Adds bytes, and returns their place: the block, the offset in it, and their number.
-    fn add(&mut self, bytes: &[u8]) -> io::Result<String> {
-        let place = (self.blocks.len(), self.block.len(), bytes.len());
-        self.block.extend_from_slice(bytes);
-        if self.block.len() >= BLOCK_BYTES {
-            self.end_block()?;
+    fn add(&mut self, bytes: &[u8]) -> String {
+        if self
+            .blocks
+            .last()
+            .is_none_or(|last| last.len() >= BLOCK_BYTES)
+        {
+            self.blocks.push(Vec::new());
         }
-        Ok(format!("{place:?}"))
+        let index = self.blocks.len() - 1;
+        let block = &mut self.blocks[index];
+        let place = (index, block.len(), bytes.len());
+        block.extend_from_slice(bytes);
+        format!("{place:?}")
     }
 
-    fn end_block(&mut self) -> io::Result<()> {
-        let mut block = std::mem::take(&mut self.block);
-        if self.is_compressed {
-            // Higher presets take two to ten times as long, for a quarter less at best.
-            let mut options = LzmaOptions::with_preset(1);
-            options.dict_size = block.len().next_power_of_two() as u32;
-            let length = block.len() as u64;
-            let mut writer = LzmaWriter::new_use_header(Vec::new(), &options, Some(length))?;
-            writer.write_all(&block)?;
-            block = writer.finish()?;
-        }
-        let path = self.out.join(format!("{}.block", self.blocks.len()));
-        fs::write(&path, block)?;
-        self.blocks.push(format!("include_bytes!({path:?})"));
-        Ok(())
-    }
-
-    fn finish(mut self) -> io::Result<()> {
-        if !self.block.is_empty() {
-            self.end_block()?;
-        }
+    fn finish(self) -> io::Result<()> {
+        let threads = thread::available_parallelism().map_or(1, usize::from);
+        let number = self.blocks.len();
+        let paths = Vec::from_iter((0..number).map(|i| self.out.join(format!("{i}.block"))));
+        let write = |first: usize| {
+            // Each thread takes every `threads`-th block: they are equally long.
+            (first..number).step_by(threads).try_for_each(|i| {
+                let block = &self.blocks[i];
+                match self.is_compressed {
+                    true => fs::write(&paths[i], compressed(block)?),
+                    false => fs::write(&paths[i], block),
+                }
+            })
+        };
+        thread::scope(|scope| {
+            let running = Vec::from_iter((0..threads).map(|i| scope.spawn(move || write(i))));
+            let mut ended = running.into_iter().map(|thread| thread.join());
+            ended.try_for_each(|ended| ended.unwrap_or_else(|panic| resume_unwind(panic)))
+        })?;
+        let blocks = Vec::from_iter(paths.iter().map(|path| format!("include_bytes!({path:?})")));
         let text = format!(
             "Compiled {{\nis_compressed: {},\nmodules: &[\n{}],\nmachine_code: &[\n{}],\nopencl: \
              &[\n{}],\nsources: &[\n{}],\nblocks: &[{}],\n}}\n",
@@ -344,10 +391,21 @@ impl Packed {
             self.machine_code,
             self.opencl,
             self.sources,
-            self.blocks.join(",\n")
+            blocks.join(",\n")
         );
         fs::write(self.out.join("compiled.rs"), text)
     }
+}
+
+/// A block of kernels, as LZMA.
+fn compressed(block: &[u8]) -> io::Result<Vec<u8>> {
+    // Presets up to 3 take a third of the time, and a quarter more space.
+    let mut options = LzmaOptions::with_preset(6);
+    options.dict_size = block.len().next_power_of_two() as u32;
+    let length = block.len() as u64;
+    let mut writer = LzmaWriter::new_use_header(Vec::new(), &options, Some(length))?;
+    writer.write_all(block)?;
+    writer.finish()
 }
 
 /// The name in a line `.file 7 "gpu-kernels/src/tiled.rs"`.
