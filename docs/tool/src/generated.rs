@@ -10,7 +10,7 @@ use crate::parts::{Part, refill};
 use crate::repository::{at_root, read};
 use crate::{
     by_opencl, divided, excerpts, figures, halves, ladder, listings, machine_code, many_ranks,
-    moving, native, of_file, overviews, plots, sample, stalls, traffic,
+    moving, native, of_file, overviews, plots, sample, stalls, timelines, traffic,
 };
 
 /// The command that writes every generated file.
@@ -124,6 +124,11 @@ pub fn all() -> Result<Vec<Generated>, String> {
     for (name, draw) in plots::ALL {
         let path = format!("{}/pictures/{name}.svg", chapters::FOLDER);
         all.push(Generated::new(path, Origin::Sources, move |_| draw()));
+    }
+    for name in timelines::ALL {
+        let path = format!("{}/pictures/{name}.svg", chapters::FOLDER);
+        let draw = move |_: &str| timelines::picture(name);
+        all.push(Generated::new(path, Origin::Sources, draw));
     }
     Ok(all)
 }

@@ -59,6 +59,7 @@ pub mod repository;
 mod ring;
 mod sample;
 mod stalls;
+mod timelines;
 mod traffic;
 
 pub use listings::why_absent;
