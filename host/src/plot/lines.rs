@@ -7,7 +7,7 @@ use plotters::style::text_anchor::{HPos, Pos, VPos};
 
 use super::ticks::{self, Scale};
 use super::{BLUE, GREEN, GREY, ORANGE, PINK, RED, SKY};
-use super::{Colour, Drawn, FAINT, INK, MARGIN, SOFT, Sheet};
+use super::{Colour, Drawn, FAINT, INK, MARGIN, SOFT, Sheet, WIDTH};
 use super::{dash, font, picture, stroke, widest, write, write_on_white};
 
 const HEIGHT: i32 = 440;
@@ -180,7 +180,7 @@ impl Lines {
         // Labels that have no room beside each other are written vertically.
         let places = scales[0].marks.iter();
         let mut places: Vec<i32> = places
-            .map(|mark| scales[0].map(&mark.0, (0, 600)))
+            .map(|mark| scales[0].map(&mark.0, (0, 3 * WIDTH / 5)))
             .collect();
         places.sort();
         let is_upright = places.windows(2).any(|pair| pair[1] - pair[0] < width + 8);

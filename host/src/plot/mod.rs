@@ -36,8 +36,8 @@ pub const GREY: Colour = RGBColor(0x99, 0x99, 0x99);
 /// A very pale grey.
 pub const PALE: Colour = RGBColor(0xe4, 0xe4, 0xe4);
 
-/// Width of every picture; heights differ.
-const WIDTH: i32 = 1000;
+/// Width of every picture; heights differ. A wider one is shrunk on a page, with its text.
+const WIDTH: i32 = 640;
 /// The margin inside the edge of a picture.
 const MARGIN: i32 = 16;
 /// Heights of text.

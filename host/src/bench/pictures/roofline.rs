@@ -55,7 +55,7 @@ pub fn roofline(results: &Results) -> String {
         }
     }
     let about_roofs = match (roofs, machine.backend.as_str()) {
-        (Some(_), _) => "A kernel above the roof of memory gets bytes from caches.",
+        (Some(_), _) => "Bytes are those of threads; above the roof of memory, caches have them.",
         (None, "simulator") => "There is no roof: the peak of the simulator is not known.",
         (None, _) => "There is no roof: the peak of this device is not known.",
     };
@@ -91,7 +91,7 @@ pub fn roofline(results: &Results) -> String {
         is_logarithmic: true,
         marks: Vec::new(),
     };
-    let x = "FLOP per byte that threads read from or write to global memory (logarithmic)";
+    let x = "FLOP per byte of global memory (logarithmic)";
     let picture = Lines {
         title: format!("Roofline{}, {}", at(size), of_what(results)),
         notes,
