@@ -12,14 +12,14 @@
 use std::io::{Write, stderr};
 
 use gpu_gemm::{
-    Bf16, Context, Element, ElementType, F16, GemmError, Input, MultipliesInto, Scalar, Shape,
-    Transpose, gemm,
+    Bf16, Context, Element, ElementType, F16, GemmError, Input, MatrixLayout, MultipliesInto,
+    Scalar, Shape, Stored, Transpose, gemm,
 };
 
 use crate::Refusal;
 use crate::epilogue::{Epilogue, Vector};
 use crate::operands::{input, number};
-use crate::product::{RowMajor, Stored};
+use crate::product::RowMajor;
 use crate::settings::{Math, SETTINGS};
 use crate::types::{BF16, F16 as HALF, Types};
 
@@ -37,7 +37,7 @@ pub fn checked<T: Factor, C: Factor>(
     seed: u64,
     launch: impl FnOnce() -> Result<(), Refusal>,
 ) -> Result<(), Refusal> {
-    let one = one_of(product, seed as usize % product.count);
+    let one = one_of(product, seed as usize % product.count());
     let unable = |error: GemmError| Refusal::Unable(format!("A check is impossible: {error}"));
     let before = Check::before::<C>(context, &one, scalars, seed).map_err(unable)?;
     launch()?;
@@ -66,15 +66,14 @@ fn one_of(product: &RowMajor, index: usize) -> RowMajor {
     let at = |stored: Stored, element: ElementType| Stored {
         start: stored
             .start
-            .wrapping_byte_add(index * stored.stride * element.bytes()),
-        stride: 0,
+            .wrapping_add(index * stored.layout.stride * element.bytes()),
+        layout: stored.layout.batched(1, 0),
         ..stored
     };
     RowMajor {
         a: at(product.a, types.inputs),
         b: at(product.b, types.inputs),
         c: at(product.c, types.c),
-        count: 1,
         ..*product
     }
 }
@@ -96,7 +95,7 @@ impl Check {
         seed: u64,
     ) -> Result<Check, GemmError> {
         let mut random = Random(seed.wrapping_mul(2).wrapping_add(1));
-        let n = product.shape.n;
+        let Shape { m, n, .. } = product.shape();
         let v = match product.epilogue {
             Some(Epilogue {
                 activation: Some(_),
@@ -109,7 +108,7 @@ impl Check {
             _ => (0..n * COLUMNS).map(|_| random.sign()).collect(),
         };
         let old = match beta {
-            0.0 => vec![0.0; product.shape.m * COLUMNS],
+            0.0 => vec![0.0; m * COLUMNS],
             _ => C::times(context, &product.c, &v)?,
         };
         Ok(Check { v, old, random })
@@ -122,7 +121,7 @@ impl Check {
         product: &RowMajor,
         [alpha, beta]: [f64; 2],
     ) -> Result<Option<String>, GemmError> {
-        let Shape { m, n, k } = product.shape;
+        let Shape { m, n, k } = product.shape();
         let new = C::times(context, &product.c, &self.v)?;
         let (expected, terms) = match alpha == 0.0 || k == 0 {
             true => (vec![0.0; m * COLUMNS], vec![0.0; m * COLUMNS]),
@@ -258,11 +257,8 @@ fn times_bias(
     columns: &[f64],
 ) -> Result<Columns, GemmError> {
     let row = Stored {
-        start: bias.start,
-        rows: 1,
-        columns: n,
-        leading: n,
-        stride: 0,
+        start: bias.start.cast_mut().cast(),
+        layout: MatrixLayout::one((1, n), n),
         transpose: Transpose::No,
     };
     match bias.data_type {
@@ -277,20 +273,20 @@ fn times<T: MultipliesInto<S>, S: Element>(
     matrix: &Stored,
     columns: &[f64],
 ) -> Result<Columns, GemmError> {
-    let (rows, depth) = matrix.transpose.of((matrix.rows, matrix.columns));
+    let (rows, depth) = matrix.size();
     let columns: Vec<T> = columns.iter().map(|value| number(*value)).collect();
     let columns = context.upload(&columns)?;
     let mut product = context.allocate::<S>(rows * COLUMNS)?;
     // SAFETY: the matrix is the program's, as long as its sizes say, and the buffers live until
     // `download` has waited.
     unsafe {
-        let matrix_input: Input<'_, T> = input(matrix, 1);
+        let matrix_input: Input<'_, T> = input(matrix);
         let [one, zero] = [1.0, 0.0].map(number);
         gemm(
             context,
             one,
             matrix_input,
-            matrix.leading,
+            matrix.layout.leading,
             &columns,
             COLUMNS,
             zero,
@@ -347,7 +343,6 @@ mod tests {
     ) -> Option<String> {
         // SAFETY: no other test reads the environment.
         unsafe { std::env::set_var("GEMM_BLAS_DEVICE", "simulator") };
-        let shape = Shape::new(30, 40, 50);
         let mut random = Random(7);
         let mut matrix = |count| -> Vec<f64> {
             (0..count)
@@ -376,21 +371,16 @@ mod tests {
         let (a, b) = (in_type(&a), in_type(&b));
         let mut c: Vec<C> = old.iter().map(|x| number(*x)).collect();
         let stored = |start: *const u8, rows, columns| Stored {
-            start: start.cast(),
-            rows,
-            columns,
-            leading: columns,
-            stride: 0,
+            start: start.cast_mut(),
+            layout: MatrixLayout::one((rows, columns), columns),
             transpose: Transpose::No,
         };
         let product = RowMajor {
             types,
             asked: Asked::Ieee,
-            shape,
             a: stored(a.as_ptr().cast(), 30, 50),
             b: stored(b.as_ptr().cast(), 50, 40),
             c: stored(c.as_mut_ptr().cast_const().cast(), 30, 40),
-            count: 1,
             epilogue,
         };
         let device = Device::simulator();

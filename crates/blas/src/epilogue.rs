@@ -6,7 +6,6 @@ use std::ptr::null;
 
 use gpu_gemm::Fusion;
 use gpu_gemm::gpu_kernels::epilogue::{self, Bias, Compiled, GeluTanh, PerColBias, Relu, Then};
-use gpu_gemm::launch::Parameters;
 
 use crate::types::{BF16, F16, F32, Types};
 
@@ -53,10 +52,7 @@ impl Epilogue {
         Then<B, GeluTanh>: Compiled,
     {
         fn of<E: Compiled>(epilogue: E) -> Fusion {
-            Fusion {
-                variants: E::kernels().variants,
-                parameters: Parameters::of(epilogue),
-            }
+            Fusion::of(E::kernels(), epilogue)
         }
         match self.activation {
             None => of(bias),

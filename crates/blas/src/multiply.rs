@@ -9,14 +9,13 @@ use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 use gpu_gemm::cust::sys::{cuCtxGetCurrent, cuCtxGetDevice};
 use gpu_gemm::device::cuda::capture::{Relaxed, is_captured};
 use gpu_gemm::{
-    Bf16, Buffer, Context, CudaDevice, Device, DeviceError, Element, F16, GemmError,
-    MultipliesInto, Plan, Shape, Transpose, Variant, gemm_strided_batched,
+    Bf16, Buffer, Context, CudaDevice, Device, DeviceError, F16, GemmError, MatrixLayout, Plan,
+    Shape, Stored, Transpose,
 };
 
 use crate::check::checked;
 use crate::epilogue::Epilogue;
-use crate::operands::{input, number, output};
-use crate::product::{Asked, Origin, Product, RowMajor, Stored};
+use crate::product::{Asked, Origin, Product, RowMajor};
 use crate::real::settings_of;
 use crate::settings::{Math, SETTINGS};
 use crate::types::Types;
@@ -269,23 +268,19 @@ impl Own {
 
     /// The product that writes a bias to each row of C: of a column of ones and the bias.
     fn bias(&self, bias: *const c_void, of: &RowMajor) -> Result<RowMajor, Refusal> {
-        let Shape { m, n, .. } = of.shape;
+        let Shape { m, n, .. } = of.shape();
         if m > MOST_ROWS_WITH_BIAS {
             return Err(Refusal::PassedOn("it has a bias and too many rows"));
         }
         let row = |start, columns, transpose| Stored {
             start,
-            rows: 1,
-            columns,
-            leading: columns,
-            stride: 0,
+            layout: MatrixLayout::one((1, columns), columns),
             transpose,
         };
         Ok(RowMajor {
             types: Types::F32,
-            shape: Shape::new(m, n, 1),
-            a: row(self.gpu.ones.start().cast_const().cast(), m, Transpose::Yes),
-            b: row(bias, n, Transpose::No),
+            a: row(self.gpu.ones.start().cast(), m, Transpose::Yes),
+            b: row(bias.cast_mut().cast(), n, Transpose::No),
             epilogue: None,
             ..*of
         })
@@ -294,19 +289,18 @@ impl Own {
     /// Launches products of the same C, one after the other, with alpha and beta of each; returns
     /// the kernel of the last.
     fn run(&self, products: &[Scaled<'_>], is_captured: bool) -> Result<&'static str, Refusal> {
-        let plan = |(context, product, scalars): &Scaled<'_>| {
-            let whole = product.as_launched(*scalars);
-            let mut variants = whole.epilogue.iter().flat_map(|fusion| fusion.variants);
-            let facts = context.chooser().facts();
-            let is_for =
-                |one: &Variant| one.types.data_type() == whole.data_type && facts.runs(one);
-            match whole.epilogue.is_none() || variants.any(is_for) {
-                true => Ok(context.plan_of(&whole).ok()),
-                false => Err(Refusal::PassedOn("no kernel of this GPU has its epilogue")),
-            }
+        let scaled = products
+            .iter()
+            .map(|(_, product, scalars)| product.as_launched(*scalars));
+        let scaled: Vec<gpu_gemm::Product> = scaled.collect();
+        let plan = |((context, ..), product): (&Scaled<'_>, _)| match context.plan_of(product) {
+            Ok(plan) => Ok(Some(plan)),
+            // It runs in parts.
+            Err(GemmError::Workspace { .. }) => Ok(None),
+            Err(_) => Err(Refusal::PassedOn("no kernel of this GPU has its epilogue")),
         };
-        // A product without one runs in parts.
-        let plans: Vec<Option<Arc<Plan>>> = products.iter().map(plan).collect::<Result<_, _>>()?;
+        let plans = products.iter().zip(&scaled).map(plan);
+        let plans: Vec<Option<Arc<Plan>>> = plans.collect::<Result<_, _>>()?;
         let kernels = || {
             let launches = plans.iter().flatten().flat_map(|plan| plan.launches());
             launches.map(|launch| launch.kernel.name)
@@ -329,9 +323,17 @@ impl Own {
         let number = TAKEN.fetch_add(1, Ordering::Relaxed);
         let is_checked =
             SETTINGS.check > 0 && number.is_multiple_of(SETTINGS.check) && !is_captured;
-        for (context, product, scalars) in products {
+        for (index, (context, product, scalars)) in products.iter().enumerate() {
+            // SAFETY: the program vouches for the matrices as it does to cuBLAS, and they are as
+            // long as its arguments say.
+            let launched = || unsafe {
+                match &plans[index] {
+                    Some(plan) => Ok(context.launch(plan, &scaled[index])?),
+                    None => context.enqueue(&scaled[index]),
+                }
+            };
             let launch = || {
-                of_types!(product.types, launch(context, product, *scalars)).map_err(|error| {
+                launched().map_err(|error: GemmError| {
                     // C may be half done, and is needed as it was.
                     let may_have_begun = matches!(
                         error,
@@ -367,47 +369,5 @@ impl Own {
             Some(Some(plan)) => plan.variant().entry.name,
             _ => "kernels in parts",
         })
-    }
-}
-
-/// Launches a product.
-fn launch<T: MultipliesInto<C>, C: Element>(
-    context: &Context<'_>,
-    product: &RowMajor,
-    [alpha, beta]: [f64; 2],
-) -> Result<(), GemmError> {
-    if product.epilogue.is_some() {
-        // SAFETY: the program vouches for the matrices and the bias as it does to cuBLAS.
-        return unsafe { context.enqueue(&product.as_launched([alpha, beta])) };
-    }
-    let RowMajor {
-        a,
-        b,
-        c,
-        shape,
-        count,
-        ..
-    } = *product;
-    // SAFETY: the program vouches for the matrices as it does to cuBLAS, and they are as long as
-    // its arguments say.
-    unsafe {
-        gemm_strided_batched(
-            context,
-            number(alpha),
-            input::<T>(&a, count),
-            a.leading,
-            a.stride,
-            input::<T>(&b, count),
-            b.leading,
-            b.stride,
-            number(beta),
-            output::<C>(&c, count),
-            c.leading,
-            c.stride,
-            shape.m,
-            shape.n,
-            shape.k,
-            count,
-        )
     }
 }

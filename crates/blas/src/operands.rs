@@ -1,8 +1,7 @@
 //! The program's matrices and scalars, as `gpu_gemm` takes them.
 
-use gpu_gemm::{Element, Input, Output, Scalar};
+use gpu_gemm::{Element, Input, Scalar, Stored};
 
-use crate::product::Stored;
 use crate::settings::SETTINGS;
 
 /// The nearest number of a type.
@@ -11,13 +10,13 @@ pub fn number<T: Element>(value: f64) -> T {
     found.unwrap_or_default()
 }
 
-/// A or B of the program.
+/// A, B or C of the program, or the first of a batch, to read.
 ///
 /// # Safety
 ///
 /// It is in the memory of the device, as long as its sizes say.
-pub unsafe fn input<T: Element>(stored: &Stored, count: usize) -> Input<'static, T> {
-    let length = stored.extent(count);
+pub unsafe fn input<T: Element>(stored: &Stored) -> Input<'static, T> {
+    let length = stored.layout.extent_of_one();
     let input = match SETTINGS.is_simulator {
         false => Input::at(stored.start.addr() as u64, length),
         true if length == 0 => Input::from(&[][..]),
@@ -25,19 +24,4 @@ pub unsafe fn input<T: Element>(stored: &Stored, count: usize) -> Input<'static,
         true => unsafe { std::slice::from_raw_parts(stored.start.cast::<T>(), length) }.into(),
     };
     input.with(stored.transpose)
-}
-
-/// C of the program.
-///
-/// # Safety
-///
-/// As for [`input`], and nothing else refers to it.
-pub unsafe fn output<C: Element>(stored: &Stored, count: usize) -> Output<'static, C> {
-    let (start, length) = (stored.start.cast::<C>().cast_mut(), stored.extent(count));
-    match SETTINGS.is_simulator {
-        false => Output::at(start.addr() as u64, length),
-        true if length == 0 => Output::from(&mut [][..]),
-        // SAFETY: as the caller vouches.
-        true => unsafe { std::slice::from_raw_parts_mut(start, length) }.into(),
-    }
 }

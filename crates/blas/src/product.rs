@@ -3,7 +3,7 @@
 use std::ffi::{c_int, c_void};
 use std::fmt;
 
-use gpu_gemm::{Batch, Scalar, Shape, Transpose, extent};
+use gpu_gemm::{MatrixLayout, Scalar, Shape, Stored, Transpose};
 
 use crate::Refusal;
 use crate::epilogue::Epilogue;
@@ -52,39 +52,14 @@ pub enum Asked {
     Tf32,
 }
 
-/// A row-major matrix, or the first of a batch, as stored.
-#[derive(Clone, Copy, Debug)]
-pub struct Stored {
-    pub start: *const c_void,
-    pub rows: usize,
-    pub columns: usize,
-    pub leading: usize,
-    pub stride: usize,
-    pub transpose: Transpose,
-}
-
-impl Stored {
-    /// Elements from the first to the last.
-    pub fn extent(&self, count: usize) -> usize {
-        let one = extent((self.rows, self.columns), self.leading);
-        let batch = Batch {
-            count,
-            ..Batch::ONE
-        };
-        batch.extent(one, self.stride)
-    }
-}
-
 /// The product as `gpu_gemm` has it. A column-major matrix is the transposed one row-major, and
 /// `C^T = op(B)^T * op(A)^T`: A and B change places, and so do the rows and columns of C.
 pub struct RowMajor {
     pub types: Types,
     pub asked: Asked,
-    pub shape: Shape,
     pub a: Stored,
     pub b: Stored,
     pub c: Stored,
-    pub count: usize,
     pub epilogue: Option<Epilogue>,
 }
 
@@ -133,21 +108,20 @@ impl Product {
                 1 | 2 => Transpose::Yes,
                 _ => return Err(INVALID),
             };
-            let (rows, columns) = transpose.of(rows_columns);
+            let leading = size(matrix.leading)?;
+            let stride = if count > 1 { size(matrix.stride)? } else { 0 };
+            let one = MatrixLayout::one(transpose.of(rows_columns), leading);
             let stored = Stored {
-                start: matrix.start,
-                rows,
-                columns,
-                leading: size(matrix.leading)?,
-                stride: if count > 1 { size(matrix.stride)? } else { 0 },
+                start: matrix.start.cast_mut().cast(),
+                layout: one.batched(count, stride),
                 transpose,
             };
-            let extent = stored.extent(count);
+            let extent = stored.layout.extent();
             let fits = extent
                 .checked_mul(8)
                 .is_some_and(|bytes| bytes < isize::MAX as usize);
             match fits
-                && stored.leading >= columns.max(1)
+                && leading >= stored.layout.columns.max(1)
                 && (extent == 0 || !stored.start.is_null())
             {
                 true => Ok(stored),
@@ -157,44 +131,45 @@ impl Product {
         if self.scalars.iter().any(|scalar| scalar.is_null()) {
             return Err(INVALID);
         }
+        let c = stored(self.c, 0, (m, n))?;
+        if c.layout.overlaps() {
+            return Err(Refusal::PassedOn("its matrices C overlap"));
+        }
         Ok(RowMajor {
             types,
             asked,
-            shape: Shape { m, n, k },
             a: stored(self.b, self.transposes[1], (m, k))?,
             b: stored(self.a, self.transposes[0], (k, n))?,
-            c: stored(self.c, 0, (m, n))?,
-            count,
+            c,
             epilogue: self.epilogue,
         })
     }
 }
 
 impl RowMajor {
-    /// For plans and launches. Where alpha is 0, k is.
+    pub fn shape(&self) -> Shape {
+        let ((m, k), (_, n)) = (self.a.size(), self.b.size());
+        Shape { m, n, k }
+    }
+
+    /// The number of products.
+    pub fn count(&self) -> usize {
+        self.c.layout.count
+    }
+
+    /// For plans and launches.
     pub fn as_launched(&self, [alpha, beta]: [f64; 2]) -> gpu_gemm::Product {
         let scalar = |value: f64| match self.types {
             Types::F64 => Scalar::F64(value),
             _ => Scalar::F32(value as f32),
         };
-        let stored = |stored: &Stored| gpu_gemm::Stored {
-            start: stored.start.cast_mut().cast(),
-            leading: stored.leading,
-            transpose: stored.transpose,
-        };
-        let k = if alpha == 0.0 { 0 } else { self.shape.k };
         gpu_gemm::Product {
             data_type: self.types.data_type(),
-            shape: Shape { k, ..self.shape },
             alpha: scalar(alpha),
             beta: scalar(beta),
-            a: stored(&self.a),
-            b: stored(&self.b),
-            c: stored(&self.c),
-            batch: Batch {
-                count: self.count,
-                strides: [self.a.stride, self.b.stride, self.c.stride],
-            },
+            a: self.a,
+            b: self.b,
+            c: self.c,
             epilogue: self
                 .epilogue
                 .and_then(|epilogue| epilogue.fusion(self.types)),
@@ -206,12 +181,12 @@ impl RowMajor {
     /// launch of 10 us gains nothing that the call does not cost. All figures are from
     /// `docs/src/results.md`: an H200, beside the faster of cuBLAS and cublasLt.
     pub fn is_taken(&self, settings: &Settings) -> Result<(), Refusal> {
-        let Shape { m, n, k } = self.shape;
-        let flops = self.shape.flops() * self.count as f64;
+        let shape @ Shape { m, n, k } = self.shape();
+        let flops = shape.flops() * self.count() as f64;
         let (shorter, is_f32) = (m.min(n), self.types == Types::F32);
         let rounds = |math| is_f32 && settings.math == math && self.asked != Asked::Pedantic;
         let why_not = match settings.take {
-            _ if self.shape.is_empty() || self.count == 0 => "it is empty",
+            _ if shape.is_empty() || self.count() == 0 => "it is empty",
             _ if is_f32 && settings.math != Math::Ieee && self.asked == Asked::Pedantic => {
                 "it is pedantic"
             }
@@ -260,7 +235,7 @@ impl RowMajor {
     /// Whether each row of A, B and C, of 16 bits, begins at a multiple of 16 bytes.
     fn is_aligned(&self) -> bool {
         [&self.a, &self.b, &self.c].iter().all(|stored| {
-            let rows = [stored.leading, stored.stride]
+            let rows = [stored.layout.leading, stored.layout.stride]
                 .iter()
                 .all(|step| step.is_multiple_of(8));
             rows && stored.start.addr().is_multiple_of(16)
@@ -275,29 +250,22 @@ impl fmt::Display for RowMajor {
             Transpose::No => 'N',
             Transpose::Yes => 'T',
         };
-        let (
-            RowMajor {
-                types,
-                shape,
-                count,
-                epilogue,
-                ..
-            },
-            [a, b],
-        ) = (self, [&self.b, &self.a]);
+        let ([a, b], shape) = ([&self.b, &self.a], self.shape());
         write!(
             formatter,
-            "{types:?} m={} n={} k={} {}{} lda={} ldb={} ldc={} batch={count}",
+            "{:?} m={} n={} k={} {}{} lda={} ldb={} ldc={} batch={}",
+            self.types,
             shape.n,
             shape.m,
             shape.k,
             letter(a),
             letter(b),
-            a.leading,
-            b.leading,
-            self.c.leading,
+            a.layout.leading,
+            b.layout.leading,
+            self.c.layout.leading,
+            self.count(),
         )?;
-        match epilogue {
+        match &self.epilogue {
             Some(epilogue) => write!(formatter, " {epilogue}"),
             None => Ok(()),
         }

@@ -155,15 +155,6 @@ impl Batch {
         count: 1,
         strides: [0; 3],
     };
-
-    /// The number of elements from the first of all matrices to the last, where a matrix has
-    /// `extent` and they are `stride` apart.
-    pub fn extent(&self, extent: usize, stride: usize) -> usize {
-        match (self.count, extent) {
-            (0, _) | (_, 0) => 0,
-            (count, extent) => (count - 1).saturating_mul(stride).saturating_add(extent),
-        }
-    }
 }
 
 /// A product `C = alpha * op(A) * op(B) + beta * C` in memory, or a batch of such products. If
@@ -294,7 +285,7 @@ impl Call {
 
     /// The number of elements from the first of A or B to the last; 0 if it has none.
     pub fn extent(&self, factor: Factor) -> usize {
-        extent(self.stored(factor), self.operand(factor).leading)
+        MatrixLayout::one(self.stored(factor), self.operand(factor).leading).extent()
     }
 
     /// Whether both calls get the same plan except for leading dimensions.
@@ -306,11 +297,65 @@ impl Call {
     }
 }
 
-/// The number of elements from the first of a stored matrix to the last; 0 if it has none. A plan
-/// may be requested for a matrix that no memory can hold.
-pub fn extent((rows, columns): (usize, usize), leading: usize) -> usize {
-    match (rows, columns) {
+/// The distance from the first element of a sequence to the end of its last piece of `extent`
+/// elements, where `count` pieces begin `step` elements apart; 0 if there are no elements.
+pub(crate) fn extent_of(count: usize, step: usize, extent: usize) -> usize {
+    match (count, extent) {
         (0, _) | (_, 0) => 0,
-        (rows, columns) => (rows - 1).saturating_mul(leading).saturating_add(columns),
+        (count, extent) => (count - 1).saturating_mul(step).saturating_add(extent),
+    }
+}
+
+/// Where the elements of a row-major matrix are, as stored, or those of the matrices of a batch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct MatrixLayout {
+    pub rows: usize,
+    pub columns: usize,
+    /// Elements from the start of a row to the start of the next: the leading dimension.
+    pub leading: usize,
+    /// The number of matrices, and elements from the start of one to the start of the next.
+    pub count: usize,
+    pub stride: usize,
+}
+
+impl MatrixLayout {
+    /// A single matrix.
+    pub const fn one((rows, columns): (usize, usize), leading: usize) -> MatrixLayout {
+        MatrixLayout {
+            rows,
+            columns,
+            leading,
+            count: 1,
+            stride: 0,
+        }
+    }
+
+    /// Such matrices, as many as `count`. The stride of a single one has no meaning.
+    pub const fn batched(self, count: usize, stride: usize) -> MatrixLayout {
+        MatrixLayout {
+            count,
+            stride: if count == 1 { 0 } else { stride },
+            ..self
+        }
+    }
+
+    /// Elements from the first of all matrices to the last; 0 if there are none. It saturates: a
+    /// plan may be requested for a matrix that no memory can hold.
+    pub fn extent(&self) -> usize {
+        extent_of(self.count, self.stride, self.extent_of_one())
+    }
+
+    /// Elements from the first of a matrix to its last.
+    pub fn extent_of_one(&self) -> usize {
+        extent_of(self.rows, self.leading, self.columns)
+    }
+
+    /// Whether two matrices may share an element: they neither follow each other, nor are they side
+    /// by side, so that the rows of all of them fit between the starts of two rows of the first.
+    pub fn overlaps(&self) -> bool {
+        let one = self.extent_of_one();
+        let width = MatrixLayout { rows: 1, ..*self }.extent();
+        let is_beside = self.stride >= self.columns && width <= self.leading;
+        self.count >= 2 && one > 0 && self.stride < one && !is_beside
     }
 }

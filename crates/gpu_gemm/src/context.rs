@@ -11,12 +11,12 @@ use gpu_kernels::spec::{DataType, Variant};
 
 use crate::backend::{Backend, Mark, run};
 use crate::buffer::Buffer;
-use crate::call::{Batch, Call, Shape, Transpose};
+use crate::call::{Call, MatrixLayout, Shape, Transpose};
 use crate::choose::{self, Choice, Chooser, Variants};
 use crate::device::{CudaDevice, CudaStream, Device};
 use crate::error::DeviceError;
-use crate::launch::{Element, MultipliesInto, Parameters};
-use crate::matrix::{GemmError, Input, Output, Span, StoredMatrix};
+use crate::launch::{Element, MultipliesInto};
+use crate::matrix::{GemmError, Input, Output, Span};
 use crate::plan::Plan;
 use crate::product::{Fusion, Product, Stored};
 
@@ -363,14 +363,22 @@ impl<'device> Context<'device> {
         self.plan_among(Variants::LIBRARY, data_type.into(), call)
     }
 
-    /// [`Context::plan`] of a product with its epilogue, for [`Context::enqueue`].
+    /// [`Context::plan`] of a product with its epilogue, for [`Context::launch`].
     ///
     /// # Errors
     ///
-    /// As there.
+    /// As there, and no kernel of this device has the epilogue.
     pub fn plan_of(&self, product: &Product) -> Result<Arc<Plan>, GemmError> {
-        let variants = Context::variants_for(product);
-        self.plan_among(variants, product.data_type, product.call())
+        let (data_type, facts) = (product.data_type, self.chooser.facts());
+        let is_for = |one: &Variant| one.types.data_type() == data_type && facts.runs(one);
+        if let Some(Fusion {
+            kernels, variants, ..
+        }) = product.epilogue
+            && !variants.iter().any(is_for)
+        {
+            return Err(GemmError::NoFusedKernel { kernels, data_type });
+        }
+        self.plan_among(Context::variants_for(product), data_type, product.call())
     }
 
     /// The library's own, or those with the product's epilogue.
@@ -418,7 +426,7 @@ impl<'device> Context<'device> {
     pub unsafe fn enqueue(&self, product: &Product) -> Result<(), GemmError> {
         let plan = match self.plan_of(product) {
             Ok(plan) => plan,
-            Err(error) => {
+            Err(error @ GemmError::Workspace { .. }) => {
                 let Some([first, second]) = product.halves() else {
                     // If no kernel runs at all, that is the error, not the workspace.
                     let (data_type, call) = (product.data_type, product.call());
@@ -437,8 +445,8 @@ impl<'device> Context<'device> {
                     self.enqueue(&second)
                 };
             }
+            Err(error) => return Err(error),
         };
-        self.check(&plan)?;
         // SAFETY: the caller vouches for the matrices; the plan fits the workspace.
         unsafe { self.launch(&plan, product)? };
         Ok(())
@@ -453,7 +461,6 @@ impl<'device> Context<'device> {
         let (data_type, call) = (product.data_type, product.call());
         let plan = choose::grouped(data_type, call, self.chooser.facts());
         let plan = plan.ok_or(GemmError::NoGroupedKernel { data_type })?;
-        self.check(&plan)?;
         // SAFETY: the caller vouches for the matrices; the kernel takes the ends for a workspace.
         unsafe { self.launch_with(&plan, product, ends.start)? };
         Ok(())
@@ -463,13 +470,13 @@ impl<'device> Context<'device> {
     ///
     /// # Errors
     ///
-    /// The device refuses a launch, or fails.
+    /// The device has no kernel for the type, refuses a launch, or fails.
     ///
     /// # Safety
     ///
-    /// As for [`gemm`], and the plan belongs to the product: it has its types, and is from this
-    /// context ([`Context::reserve`]), so that the workspace is large enough.
-    pub(crate) unsafe fn launch(&self, plan: &Plan, product: &Product) -> Result<(), DeviceError> {
+    /// As for [`Context::enqueue`], and the plan is the product's, of this context
+    /// ([`Context::plan_of`]), so that the workspace is large enough.
+    pub unsafe fn launch(&self, plan: &Plan, product: &Product) -> Result<(), DeviceError> {
         // SAFETY: the caller vouches for the matrices; the workspace is as large as the plan
         // requires, and launches use it one after the other.
         unsafe { self.launch_with(plan, product, self.workspace.start().cast()) }
@@ -486,6 +493,7 @@ impl<'device> Context<'device> {
         product: &Product,
         workspace: *mut u8,
     ) -> Result<(), DeviceError> {
+        self.check(plan)?;
         let _entered = self.backend.enter()?;
         self.last.set(Some(match plan.variant() {
             variant if variant.epilogue_bytes.is_some() => variant.entry.name,
@@ -723,23 +731,11 @@ where
     C: Element<Scalar = f32>,
     E: Epilogue,
 {
-    let facts = context.chooser.facts();
-    let is_for = |one: &Variant| one.types.data_type() == T::DATA_TYPE && facts.runs(one);
-    if !kernels.variants.iter().any(is_for) {
-        return Err(GemmError::NoFusedKernel {
-            kernels: kernels.name,
-            data_type: T::DATA_TYPE,
-        });
-    }
-    let fusion = Fusion {
-        variants: kernels.variants,
-        parameters: Parameters::of(epilogue),
-    };
     // SAFETY: as the caller vouches.
     unsafe {
         multiply::<T, C>(
             context,
-            Some(fusion),
+            Some(Fusion::of(kernels, epilogue)),
             None,
             [alpha, beta],
             (a.into(), lda, stride_a),
@@ -852,51 +848,51 @@ unsafe fn multiply<T: MultipliesInto<C>, C: Element>(
     let [alpha, beta] = [alpha.scalar(), beta.scalar()];
     let space = context.backend.space();
     // Groups share A and C.
-    let of_group = |count: usize| if ends.is_some() { count.min(1) } else { count };
-    let checked = |name, span, (rows, columns), leading, stride, count| {
-        let stored = StoredMatrix {
-            name,
-            rows,
-            columns,
-            leading,
-            count,
-            stride,
-        };
-        let extent = stored.checked_extent(span, space)?;
-        Ok::<_, GemmError>((stored, extent))
-    };
-    let (size_a, size_b) = (a.transpose.of((m, k)), b.transpose.of((k, n)));
-    checked('A', a.span, size_a, lda, stride_a, of_group(count))?;
-    checked('B', b.span, size_b, ldb, stride_b, count)?;
-    let (of_c, c_extent) = checked('C', c.span, (m, n), ldc, stride_c, of_group(count))?;
-    of_c.check_overlap()?;
-    if let Some(ends) = ends {
-        checked('E', ends, (1, count), count.max(1), 0, 1)?;
-    }
-    let changes_nothing = beta.is_one() && (alpha.is_zero() || k == 0) && epilogue.is_none();
-    if c_extent == 0 || changes_nothing {
-        return Ok(());
-    }
-    let stored = |span: Span, leading, transpose| Stored {
-        start: span.start,
-        leading,
-        transpose,
+    let shared = |count: usize| if ends.is_some() { count.min(1) } else { count };
+    let checked = |name, span: Span, transpose: Transpose, size, leading, (count, stride)| {
+        let layout = MatrixLayout::one(transpose.of(size), leading).batched(count, stride);
+        span.check(name, layout, space)?;
+        Ok::<_, GemmError>(Stored {
+            start: span.start,
+            layout,
+            transpose,
+        })
     };
     let product = Product {
         data_type: T::DATA_TYPE,
-        shape: Shape::new(m, n, if alpha.is_zero() { 0 } else { k }),
         alpha,
         beta,
-        a: stored(a.span, lda, a.transpose),
-        b: stored(b.span, ldb, b.transpose),
-        c: stored(c.span, ldc, Transpose::No),
-        batch: Batch {
-            count,
-            strides: [stride_a, stride_b, stride_c],
-        },
+        a: checked(
+            'A',
+            a.span,
+            a.transpose,
+            (m, k),
+            lda,
+            (shared(count), stride_a),
+        )?,
+        b: checked('B', b.span, b.transpose, (k, n), ldb, (count, stride_b))?,
+        c: checked(
+            'C',
+            c.span,
+            Transpose::No,
+            (m, n),
+            ldc,
+            (shared(count), stride_c),
+        )?,
         epilogue,
         first: [0; 2],
     };
+    let layout = product.c.layout;
+    if layout.overlaps() {
+        return Err(GemmError::Overlap { layout });
+    }
+    if let Some(ends) = ends {
+        checked('E', ends, Transpose::No, (1, count), count.max(1), (1, 0))?;
+    }
+    let changes_nothing = beta.is_one() && product.shape().k == 0 && epilogue.is_none();
+    if layout.extent() == 0 || changes_nothing {
+        return Ok(());
+    }
     // SAFETY: the caller vouches for the matrices, and their extents have been checked.
     unsafe {
         match ends {

@@ -7,7 +7,7 @@ use cuda_std::tma::{Planes, Swizzle, TensorMap, Tiles};
 use gpu_kernels::epilogue::{Identity, MOST_BYTES};
 use gpu_kernels::spec::{DataType, ElementType, EntryPoint};
 
-use crate::call::{Batch, extent};
+use crate::call::MatrixLayout;
 use crate::{Bf16, E4m3, F16};
 
 /// A kernel launch.
@@ -67,34 +67,21 @@ pub struct Map {
     pub element: ElementType,
     /// Whether loads round f32 to tf32.
     pub rounds_to_tf32: bool,
-    /// Rows and columns, and elements from a row to the next, as stored.
-    pub rows: usize,
-    pub columns: usize,
-    pub leading: usize,
-    /// Matrices, and elements from one to the next: 0 if all products share one.
-    pub count: usize,
-    pub stride: usize,
+    /// With a stride of 0 if all products share one matrix.
+    pub layout: MatrixLayout,
     /// Rows and columns of a box.
     pub box_rows: usize,
     pub box_columns: usize,
 }
 
 impl Map {
-    /// Elements from the first to the last.
-    pub fn extent(&self) -> usize {
-        let batch = Batch {
-            count: self.count,
-            strides: [self.stride; 3],
-        };
-        batch.extent(extent((self.rows, self.columns), self.leading), self.stride)
-    }
-
     /// The same for the copy engine, at an address. `None` if it cannot move the matrix, because
     /// there are no elements, or rows do not begin at multiples of 16 bytes. Kernels do not read
     /// the map of such a matrix.
     pub fn tiles(&self, address: *mut u8) -> Option<Tiles> {
-        let row_bytes = self.leading.checked_mul(self.element.bytes())?;
-        let planes = match (self.count, self.stride) {
+        let layout = self.layout;
+        let row_bytes = layout.leading.checked_mul(self.element.bytes())?;
+        let planes = match (layout.count, layout.stride) {
             // The stride between matrices is not used, but must be valid.
             (0 | 1, _) | (_, 0) => Planes {
                 count: 1,
@@ -109,8 +96,8 @@ impl Map {
             global: address,
             element_bytes: self.element.bytes(),
             rounds_to_tf32: self.rounds_to_tf32,
-            width: self.columns,
-            height: self.rows,
+            width: layout.columns,
+            height: layout.rows,
             row_bytes,
             planes: Some(planes),
             box_width: self.box_columns,

@@ -71,7 +71,7 @@ pub use gpu_kernels::{self, KERNELS};
 
 pub use backend::{Allocated, Backend, Capacity, Mark, Space, Way, run};
 pub use buffer::Buffer;
-pub use call::{Batch, Call, Factor, Operand, Shape, Transpose, extent};
+pub use call::{Batch, Call, Factor, MatrixLayout, Operand, Shape, Transpose};
 pub use choose::{Choice, Chooser};
 pub use context::{Context, WORKSPACE, gemm, gemm_fused, gemm_grouped, gemm_strided_batched};
 #[cfg(feature = "opencl")]
@@ -82,7 +82,7 @@ pub use float8::{self, F8E4M3 as E4m3};
 pub use gpu::DeviceFacts;
 pub use half::{self, bf16 as Bf16, f16 as F16};
 pub use launch::{Argument, Bindings, Element, Launch, Memory, MultipliesInto, Plain, Scalar};
-pub use matrix::{GemmError, Input, Output, StoredMatrix};
+pub use matrix::{GemmError, Input, Output};
 pub use plan::{Decomposition, Plan, PlanError};
 pub use product::{Fusion, Product, Stored};
 pub use split::Split;

@@ -1,6 +1,5 @@
 //! Matrices as callers of [`gemm`](crate::gemm) pass them, and their errors.
 
-use std::fmt;
 use std::marker::PhantomData;
 
 use cust::memory::{DeviceBuffer, DeviceCopy, DeviceSlice};
@@ -9,7 +8,7 @@ use thiserror::Error;
 
 use crate::backend::Space;
 use crate::buffer::Buffer;
-use crate::call::{Batch, Transpose, extent};
+use crate::call::{MatrixLayout, Transpose};
 use crate::error::DeviceError;
 use crate::launch::Element;
 use crate::plan::PlanError;
@@ -162,43 +161,22 @@ impl<'a, T: Element> From<&'a mut [T]> for Output<'a, T> {
     }
 }
 
-/// A matrix as it is stored.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct StoredMatrix {
-    /// Its letter in the formula: `A`, `B` or `C`.
-    pub name: char,
-    pub rows: usize,
-    pub columns: usize,
-    /// The leading dimension.
-    pub leading: usize,
-    /// The matrices of a batch, and the elements from one matrix to the next; 1 and 0 for one
-    /// matrix.
-    pub count: usize,
-    pub stride: usize,
-}
-
-impl fmt::Display for StoredMatrix {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let letter = self.name.to_ascii_lowercase();
-        let StoredMatrix {
-            name,
-            rows,
-            columns,
-            leading,
-            count,
-            stride,
-        } = self;
-        match count {
-            1 => write!(
-                formatter,
-                "{name}, stored as {rows} x {columns} with ld{letter} = {leading}"
-            ),
-            _ => write!(
-                formatter,
-                "{name}, {count} matrices stored as {rows} x {columns} with ld{letter} = {leading} \
-                 and stride_{letter} = {stride}"
-            ),
-        }
+/// A matrix by its letter in the formula, and its layout.
+fn described(name: char, layout: &MatrixLayout) -> String {
+    let letter = name.to_ascii_lowercase();
+    let MatrixLayout {
+        rows,
+        columns,
+        leading,
+        count,
+        stride,
+    } = layout;
+    match count {
+        1 => format!("{name}, stored as {rows} x {columns} with ld{letter} = {leading}"),
+        _ => format!(
+            "{name}, {count} matrices stored as {rows} x {columns} with ld{letter} = {leading} and \
+             stride_{letter} = {stride}"
+        ),
     }
 }
 
@@ -206,25 +184,32 @@ impl fmt::Display for StoredMatrix {
 #[derive(Debug, Error)]
 pub enum GemmError {
     #[error(
-        "ld{} is {}, shorter than the rows of {} that it must hold: {} is stored as {} x {columns}.",
-        .0.name.to_ascii_lowercase(), .0.leading, plural(.0.columns, "element"), .0.name, .0.rows,
-        columns = .0.columns
+        "ld{} is {}, shorter than the rows of {} that it must hold: {matrix} is stored as {} x {columns}.",
+        .matrix.to_ascii_lowercase(), .layout.leading, plural(.layout.columns, "element"),
+        .layout.rows,
+        columns = .layout.columns
     )]
-    ShortLeadingDimension(StoredMatrix),
-    #[error("{matrix}, takes {}, but its memory has only {length}.", plural(.needed, "element"))]
+    ShortLeadingDimension { matrix: char, layout: MatrixLayout },
+    #[error(
+        "{}, takes {}, but its memory has only {length}.",
+        described(*.matrix, .layout),
+        plural(.needed, "element")
+    )]
     ShortBuffer {
-        matrix: StoredMatrix,
+        matrix: char,
+        layout: MatrixLayout,
         needed: usize,
         length: usize,
     },
-    #[error("{0}, has more elements than can be addressed.")]
-    Overflow(StoredMatrix),
+    #[error("{}, has more elements than can be addressed.", described(*.matrix, .layout))]
+    Overflow { matrix: char, layout: MatrixLayout },
     #[error(
-        "{matrix}, overlaps itself: its matrices must lie {} or more apart, or side by side within the \
+        "{}, overlaps itself: its matrices must lie {} or more apart, or side by side within the \
          leading dimension.",
-        plural(.matrix.extent_of_one(), "element")
+        described('C', .layout),
+        plural(.layout.extent_of_one(), "element")
     )]
-    Overlap { matrix: StoredMatrix },
+    Overlap { layout: MatrixLayout },
     #[error(
         "{matrix} is in {} memory, but this context multiplies in {}.",
         .found.name(),
@@ -269,57 +254,39 @@ impl From<PlanError> for GemmError {
     }
 }
 
-impl StoredMatrix {
-    /// Checks that `memory` is large enough for the matrix and belongs to the expected device, and
-    /// returns the number of elements from the first to the last: 0 if there are none.
-    pub(crate) fn checked_extent(self, memory: Span, expected: Space) -> Result<usize, GemmError> {
-        if memory.space != expected {
+impl Span {
+    /// Checks that these are elements of the expected device, enough for a matrix of this name, and
+    /// returns how many it has from the first to the last: 0 if there are none.
+    pub(crate) fn check(
+        self,
+        matrix: char,
+        layout: MatrixLayout,
+        expected: Space,
+    ) -> Result<usize, GemmError> {
+        let (found, length) = (self.space, self.length);
+        if found != expected {
             return Err(GemmError::WrongMemory {
-                matrix: self.name,
-                found: memory.space,
+                matrix,
+                found,
                 expected,
             });
         }
         // As in BLAS, this applies even if there are no rows.
-        if self.leading < self.columns {
-            return Err(GemmError::ShortLeadingDimension(self));
+        if layout.leading < layout.columns {
+            return Err(GemmError::ShortLeadingDimension { matrix, layout });
         }
-        let batch = Batch {
-            count: self.count,
-            ..Batch::ONE
-        };
-        let needed = batch.extent(self.extent_of_one(), self.stride);
-        if needed.checked_mul(memory.element.bytes()).is_none() {
-            return Err(GemmError::Overflow(self));
+        let needed = layout.extent();
+        if needed.checked_mul(self.element.bytes()).is_none() {
+            return Err(GemmError::Overflow { matrix, layout });
         }
-        match memory.length {
-            length if needed > length => Err(GemmError::ShortBuffer {
-                matrix: self,
+        match needed > length {
+            true => Err(GemmError::ShortBuffer {
+                matrix,
+                layout,
                 needed,
                 length,
             }),
-            _ => Ok(needed),
-        }
-    }
-
-    /// Elements from the first of a matrix to its last.
-    fn extent_of_one(&self) -> usize {
-        extent((self.rows, self.columns), self.leading)
-    }
-
-    /// Checks that no two matrices share an element: they follow each other, or are side by side,
-    /// so that the rows of all of them fit between the starts of two rows of the first.
-    pub(crate) fn check_overlap(self) -> Result<(), GemmError> {
-        let one = self.extent_of_one();
-        let width = Batch {
-            count: self.count,
-            ..Batch::ONE
-        }
-        .extent(self.columns, self.stride);
-        let is_beside = self.stride >= self.columns && width <= self.leading;
-        match self.count < 2 || one == 0 || self.stride >= one || is_beside {
-            true => Ok(()),
-            false => Err(GemmError::Overlap { matrix: self }),
+            false => Ok(needed),
         }
     }
 }
@@ -336,17 +303,12 @@ mod tests {
         length: usize,
     ) -> String {
         let (rows, columns, leading) = sizes;
-        let matrix = StoredMatrix {
-            name,
-            rows,
-            columns,
-            leading,
-            count: if stride.is_some() { 3 } else { 1 },
-            stride: stride.unwrap_or(0),
-        };
+        let one = MatrixLayout::one((rows, columns), leading);
+        let layout = stride.map_or(one, |stride| one.batched(3, stride));
         let memory = Span::new::<f32>(std::ptr::null_mut(), length, Space::Host);
-        let checked = matrix.checked_extent(memory, Space::Host);
-        match checked.and_then(|extent| matrix.check_overlap().map(|()| extent)) {
+        let checked = memory.check(name, layout, Space::Host);
+        match checked {
+            Ok(_) if layout.overlaps() => GemmError::Overlap { layout }.to_string(),
             Ok(extent) => extent.to_string(),
             Err(error) => error.to_string(),
         }

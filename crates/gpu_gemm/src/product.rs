@@ -1,26 +1,26 @@
 //! A product in memory, or a part of one if the workspace is too small for the whole.
 
+use gpu_kernels::epilogue::{Epilogue, Fused};
 use gpu_kernels::spec::{DataType, ElementType, Variant};
 
-use crate::call::{Batch, Call, Operand, Shape, Transpose};
+use crate::call::{Batch, Call, MatrixLayout, Operand, Shape, Transpose};
 use crate::launch::{Bindings, Parameters, Scalar};
 
 /// The sizes of the parts into which a product is split if necessary: multiples of the tile sizes.
 const PART_K: usize = 64;
 const PART: usize = 128;
 
-/// A product of matrices in the backend's memory, or a batch of products, with the first product's
-/// `a`, `b` and `c`. If alpha is 0, so is k.
+/// A product of matrices in the backend's memory, or a batch of products.
 #[derive(Clone, Copy)]
 pub struct Product {
     pub data_type: DataType,
-    pub shape: Shape,
     pub alpha: Scalar,
     pub beta: Scalar,
+    /// A and B may be one matrix for all products.
     pub a: Stored,
     pub b: Stored,
+    /// Not transposed. One matrix for all groups of a grouped product, of which A is another.
     pub c: Stored,
-    pub batch: Batch,
     pub epilogue: Option<Fusion>,
     /// Where a part begins in the caller's C: row and column.
     pub first: [usize; 2],
@@ -29,45 +29,93 @@ pub struct Product {
 /// Kernels with an epilogue, and its parameters.
 #[derive(Clone, Copy)]
 pub struct Fusion {
+    /// The name of the kernels with the epilogue.
+    pub kernels: &'static str,
     pub variants: &'static [Variant],
     pub parameters: Parameters,
 }
 
-/// A matrix in the backend's memory.
-#[derive(Clone, Copy)]
+impl Fusion {
+    pub fn of<E: Epilogue>(kernels: &'static Fused<E>, epilogue: E) -> Fusion {
+        Fusion {
+            kernels: kernels.name,
+            variants: kernels.variants,
+            parameters: Parameters::of(epilogue),
+        }
+    }
+}
+
+/// A matrix in the backend's memory, or the matrices of a batch, and whether they are multiplied as
+/// stored or transposed.
+#[derive(Clone, Copy, Debug)]
 pub struct Stored {
     pub start: *mut u8,
-    pub leading: usize,
+    pub layout: MatrixLayout,
     pub transpose: Transpose,
 }
 
 impl Stored {
-    /// The submatrix that begins at this row and column of the matrix as multiplied.
-    fn starting_at(self, element: ElementType, (row, column): (usize, usize)) -> Stored {
-        let (row, column) = self.transpose.of((row, column));
-        let skipped = row * self.leading + column;
+    /// Rows and columns as multiplied.
+    pub fn size(&self) -> (usize, usize) {
+        self.transpose.of((self.layout.rows, self.layout.columns))
+    }
+
+    /// The same, multiplied as its transpose.
+    pub fn transposed(self) -> Stored {
+        Stored {
+            transpose: self.transpose.other(),
+            ..self
+        }
+    }
+
+    /// The submatrix of `size` that begins at this row and column of the matrix as multiplied.
+    fn part(self, element: ElementType, first: (usize, usize), size: (usize, usize)) -> Stored {
+        let (row, column) = self.transpose.of(first);
+        let (rows, columns) = self.transpose.of(size);
+        let skipped = row * self.layout.leading + column;
         Stored {
             start: self.start.wrapping_add(skipped * element.bytes()),
+            layout: MatrixLayout {
+                rows,
+                columns,
+                ..self.layout
+            },
             ..self
         }
     }
 
     fn operand(self, element: ElementType) -> Operand {
-        Operand::at(self.start as usize, self.leading, element, self.transpose)
+        let address = self.start as usize;
+        Operand::at(address, self.layout.leading, element, self.transpose)
     }
 }
 
 impl Product {
+    /// Its dimensions. If alpha is 0, so is k.
+    pub fn shape(&self) -> Shape {
+        let ((m, k), (_, n)) = (self.a.size(), self.b.size());
+        Shape::new(m, n, if self.alpha.is_zero() { 0 } else { k })
+    }
+
+    /// The products, each of another C, or the groups that share one.
+    pub fn batch(&self) -> Batch {
+        let [a, b, c] = [self.a, self.b, self.c].map(|stored| stored.layout);
+        Batch {
+            count: if c.count == 1 { b.count } else { c.count },
+            strides: [a.stride, b.stride, c.stride],
+        }
+    }
+
     /// The call, for plans.
     pub fn call(&self) -> Call {
         Call {
-            shape: self.shape,
+            shape: self.shape(),
             a: self.a.operand(self.data_type.inputs),
             b: self.b.operand(self.data_type.inputs),
-            ldc: self.c.leading,
+            ldc: self.c.layout.leading,
             batch: Batch::ONE,
         }
-        .batched(self.batch, self.data_type.inputs)
+        .batched(self.batch(), self.data_type.inputs)
     }
 
     /// The bindings, for launches.
@@ -95,7 +143,7 @@ impl Product {
     /// need workspace only for operands with unaligned rows. So C is cut along a side of such an
     /// operand, the longer one if both are unaligned.
     pub fn halves(&self) -> Option<[Product; 2]> {
-        let Shape { m, n, k } = self.shape;
+        let Shape { m, n, k } = self.shape();
         let along_m = || half(m, PART).map(Cut::Rows);
         let along_n = || half(n, PART).map(Cut::Columns);
         let cut = match self.data_type.c {
@@ -132,15 +180,15 @@ impl Product {
 
     /// The part of this shape that begins at `(m0, n0, k0)`.
     fn part(&self, shape: Shape, (m0, n0, k0): (usize, usize, usize)) -> Product {
+        let (DataType { inputs, c }, Shape { m, n, k }) = (self.data_type, shape);
         Product {
-            shape,
             beta: match k0 {
                 0 => self.beta,
                 _ => self.beta.one(),
             },
-            a: self.a.starting_at(self.data_type.inputs, (m0, k0)),
-            b: self.b.starting_at(self.data_type.inputs, (k0, n0)),
-            c: self.c.starting_at(self.data_type.c, (m0, n0)),
+            a: self.a.part(inputs, (m0, k0), (m, k)),
+            b: self.b.part(inputs, (k0, n0), (k, n)),
+            c: self.c.part(c, (m0, n0), (m, n)),
             first: [self.first[0] + m0, self.first[1] + n0],
             ..*self
         }
@@ -166,21 +214,19 @@ mod tests {
 
     /// A is transposed, and no matrix has gaps.
     fn product(data_type: impl Into<DataType>, shape: Shape) -> Product {
-        let Shape { m, n, .. } = shape;
-        let stored = |address: usize, leading, transpose| Stored {
+        let Shape { m, n, k } = shape;
+        let stored = |address: usize, size, transpose| Stored {
             start: std::ptr::without_provenance_mut(address),
-            leading,
+            layout: MatrixLayout::one(size, size.1),
             transpose,
         };
         Product {
             data_type: data_type.into(),
-            shape,
             alpha: Scalar::F32(1.0),
             beta: Scalar::F32(0.5),
-            a: stored(0x1_0000, m, Transpose::Yes),
-            b: stored(0x10_0000, n, Transpose::No),
-            c: stored(0x20_0000, n, Transpose::No),
-            batch: Batch::ONE,
+            a: stored(0x1_0000, (k, m), Transpose::Yes),
+            b: stored(0x10_0000, (k, n), Transpose::No),
+            c: stored(0x20_0000, (m, n), Transpose::No),
             epilogue: None,
             first: [0; 2],
         }
@@ -201,11 +247,11 @@ mod tests {
     fn without_long_sums_rows_of_c_are_cut_and_then_columns() {
         let complete = product(DataType::F32, Shape::new(300, 300, 100));
         let [top, bottom] = complete.halves().unwrap();
-        assert_eq!((top.shape.m, bottom.shape.m), (256, 44));
+        assert_eq!((top.shape().m, bottom.shape().m), (256, 44));
         assert_eq!(starts(&complete, &bottom), [256, 0, 256 * 300]);
         assert_eq!(bottom.beta, Scalar::F32(0.5));
         let [left, right] = top.halves().unwrap()[0].halves().unwrap();
-        assert_eq!((left.shape.n, right.shape.n), (256, 44));
+        assert_eq!((left.shape().n, right.shape().n), (256, 44));
         assert_eq!(starts(&complete, &right), [0, 256, 256]);
     }
 
@@ -215,9 +261,9 @@ mod tests {
         let cut = |m, n| {
             let complete = product(ElementType::Bf16, Shape::new(m, n, 5000));
             let [first, second] = complete.halves()?;
-            assert_eq!((first.shape.k, second.shape.k), (5000, 5000));
+            assert_eq!((first.shape().k, second.shape().k), (5000, 5000));
             assert_eq!((first.beta, second.beta), (complete.beta, complete.beta));
-            let shape = (first.shape.m, first.shape.n);
+            let shape = (first.shape().m, first.shape().n);
             Some((shape, starts(&complete, &second)))
         };
         let rows = |m, n, m0| Some(((m0, n), [m0, 0, m0 * n])).filter(|_| m > m0);
@@ -242,8 +288,8 @@ mod tests {
             part = first;
             cuts += 1;
         }
-        let Shape { m, n, k } = part.shape;
-        assert!(m < 256 && n < 256 && k < 128, "{}", part.shape);
+        let Shape { m, n, k } = part.shape();
+        assert!(m < 256 && n < 256 && k < 128, "{}", part.shape());
         assert!(cuts < 40);
     }
 }

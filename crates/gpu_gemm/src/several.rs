@@ -1,10 +1,10 @@
 //! The library call on several devices.
 
 use crate::backend::Space;
-use crate::call::{Shape, Transpose};
+use crate::call::{MatrixLayout, Shape, Transpose};
 use crate::device::several::Devices;
 use crate::launch::{Element, MultipliesInto};
-use crate::matrix::{GemmError, Input, Output, StoredMatrix};
+use crate::matrix::{GemmError, Input, Output, Span};
 
 impl Devices {
     /// `C = alpha * op(A) * op(B) + beta * C` on row-major matrices in host memory, of one of the
@@ -43,16 +43,9 @@ impl Devices {
         shape: Shape,
     ) -> Result<(), GemmError> {
         let Shape { m, n, k } = shape;
-        let check = |name, span, (rows, columns), leading| {
-            let matrix = StoredMatrix {
-                count: 1,
-                stride: 0,
-                name,
-                rows,
-                columns,
-                leading,
-            };
-            matrix.checked_extent(span, Space::Host).map(|_| ())
+        let check = |name, span: Span, size, leading| {
+            let layout = MatrixLayout::one(size, leading);
+            span.check(name, layout, Space::Host).map(|_| ())
         };
         check('A', Input::from(a).span, transpose_a.of((m, k)), lda)?;
         check('B', Input::from(b).span, transpose_b.of((k, n)), ldb)?;
@@ -137,7 +130,7 @@ mod tests {
         };
         assert!(matches!(
             done(2, 2),
-            Err(GemmError::ShortLeadingDimension(_))
+            Err(GemmError::ShortLeadingDimension { .. })
         ));
         assert!(matches!(done(3, 2), Err(GemmError::ShortBuffer { .. })));
         assert!(done(3, 0).is_ok());

@@ -2,7 +2,7 @@
 
 use std::ffi::c_void;
 
-use gpu_gemm::{Batch, ElementType, Stored, Transpose, extent};
+use gpu_gemm::{ElementType, MatrixLayout, Stored, Transpose};
 use pyo3::PyResult;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -18,42 +18,6 @@ pub struct Array {
     pub shape: Vec<usize>,
     /// In elements.
     strides: Vec<isize>,
-}
-
-/// Matrices of one shape.
-#[derive(Clone, Copy)]
-pub struct Matrices {
-    pub stored: Stored,
-    pub rows: usize,
-    pub columns: usize,
-    pub count: usize,
-    /// Elements from a matrix to the next; 0 if there is one.
-    pub stride: usize,
-    /// From the first to the last of all.
-    pub bytes: usize,
-}
-
-impl Matrices {
-    /// Elements from the first of a matrix to its last.
-    pub fn extent_of_one(&self) -> usize {
-        extent(
-            self.stored.transpose.of((self.rows, self.columns)),
-            self.stored.leading,
-        )
-    }
-
-    pub fn transposed(self) -> Matrices {
-        let transpose = self.stored.transpose.other();
-        Matrices {
-            stored: Stored {
-                transpose,
-                ..self.stored
-            },
-            rows: self.columns,
-            columns: self.rows,
-            ..self
-        }
-    }
 }
 
 /// `DLTensor` of DLPack.
@@ -145,7 +109,7 @@ impl Array {
     }
 
     /// Its matrices, if the elements of their rows or of their columns follow each other.
-    pub fn matrices(&self) -> PyResult<Matrices> {
+    pub fn matrices(&self) -> PyResult<Stored> {
         self.with_layout().ok_or_else(|| {
             PyValueError::new_err(format!(
                 "{0} has the strides {1:?}: neither in rows nor in columns of a matrix does each \
@@ -156,7 +120,7 @@ impl Array {
         })
     }
 
-    fn with_layout(&self) -> Option<Matrices> {
+    fn with_layout(&self) -> Option<Stored> {
         let (count, by_matrix, rows, columns, by_row, by_column) =
             match (&self.shape[..], &self.strides[..]) {
                 (&[rows, columns], &[by_row, by_column]) => {
@@ -185,26 +149,12 @@ impl Array {
             true => usize::try_from(by_matrix).ok()?,
             false => 0,
         };
-        let start = std::ptr::without_provenance_mut(self.start);
-        let matrices = Matrices {
-            stored: Stored {
-                start,
-                leading,
-                transpose,
-            },
-            rows,
-            columns,
-            count,
-            stride,
-            bytes: 0,
-        };
-        let elements = Batch {
-            count,
-            ..Batch::ONE
-        }
-        .extent(matrices.extent_of_one(), stride);
-        let bytes = elements * self.element.bytes();
-        Some(Matrices { bytes, ..matrices })
+        let one = MatrixLayout::one(transpose.of((rows, columns)), leading);
+        Some(Stored {
+            start: std::ptr::without_provenance_mut(self.start),
+            layout: one.batched(count, stride),
+            transpose,
+        })
     }
 
     /// Whether it is row-major without gaps.

@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use gpu_gemm::{ElementType, Shape};
+use gpu_gemm::{ElementType, Shape, Stored};
 use pyo3::PyResult;
 use pyo3::exceptions::PyRuntimeError;
 use verification::cpu::view::{View, ViewMut};
@@ -44,23 +44,20 @@ unsafe fn of_type<T: Number>(product: &Product) -> PyResult<()> {
     let multiply = rungs.find_map(|rung| rung.functions.of::<T>());
     let multiply =
         multiply.ok_or_else(|| PyRuntimeError::new_err("No CPU kernel has this type."))?;
-    let gpu_gemm::Product { a, b, c, batch, .. } = product.plain;
-    let Shape { m, n, k } = product.plain.shape;
-    for index in 0..batch.count {
-        let start = |start: *mut u8, stride: usize| start.cast::<T>().wrapping_add(index * stride);
-        let [of_a, of_b, of_c] = batch.strides;
+    let gpu_gemm::Product { a, b, c, .. } = product.plain;
+    let Shape { m, n, k } = product.plain.shape();
+    for index in 0..c.layout.count {
+        let start = |of: Stored| of.start.cast::<T>().wrapping_add(index * of.layout.stride);
         if m * n > 0 {
             // SAFETY: as the caller vouches.
-            let c = unsafe { std::slice::from_raw_parts_mut(start(c.start, of_c), m * n) };
+            let c = unsafe { std::slice::from_raw_parts_mut(start(c), m * n) };
             c.fill(T::default());
             if k > 0 {
                 // SAFETY: as above.
                 let [a, b] = unsafe {
-                    [(a.start, of_a, m * k), (b.start, of_b, k * n)].map(
-                        |(first, stride, length)| {
-                            std::slice::from_raw_parts(start(first, stride).cast_const(), length)
-                        },
-                    )
+                    [(a, m * k), (b, k * n)].map(|(of, length)| {
+                        std::slice::from_raw_parts(start(of).cast_const(), length)
+                    })
                 };
                 let c = ViewMut::new(c, m, n, n);
                 multiply(View::new(a, m, k, k), View::new(b, k, n, n), c, team);

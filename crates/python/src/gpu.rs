@@ -183,7 +183,7 @@ impl Own {
     ///
     /// Its matrices are the device's memory until the stream has come past it.
     unsafe fn launch(&mut self, product: &gpu_gemm::Product) -> Result<(), GemmError> {
-        if product.shape.is_empty() || product.batch.count == 0 {
+        if product.shape().is_empty() || product.batch().count == 0 {
             return Ok(());
         }
         let chooser = self.context.chooser();
@@ -245,7 +245,7 @@ pub fn on_stream(
         let own = Own::of(device, Some(stream), math)?;
         let mut own = locked(&own);
         own.is_in_graph |= is_captured;
-        let product = product.fused(product.bias, own.context.chooser().facts())?;
+        let product = product.fused(product.bias);
         // SAFETY: the caller keeps the arrays, as for all that is done on the stream.
         unsafe { own.launch(&product)? };
         if waits {
@@ -272,7 +272,7 @@ pub fn on_host(product: &Product, math: Math) -> PyResult<bool> {
         let columns = if product.bias == 0 {
             0
         } else {
-            product.plain.shape.n
+            product.plain.shape().n
         };
         let bias: *const i8 = std::ptr::without_provenance(product.bias);
         // SAFETY: the caller keeps the arrays, and nothing writes them.
@@ -296,7 +296,7 @@ pub fn on_host(product: &Product, math: Math) -> PyResult<bool> {
             false => own.context.allocate(c_bytes)?,
         };
         let bias = bias.as_ref().map_or(0, |bias| bias.start().addr());
-        let mut copies = product.fused(bias, own.context.chooser().facts())?;
+        let mut copies = product.fused(bias);
         (copies.a.start, copies.b.start) = (a.start().cast(), b.start().cast());
         copies.c.start = on_device.start().cast();
         // SAFETY: the copies live until `download_into` has waited for the product.

@@ -1,11 +1,13 @@
 //! Which arrays make a product, and the product as `gpu_gemm` has it.
 
-use gpu_gemm::{Batch, DataType, DeviceFacts, ElementType, GemmError, Scalar, Shape, Transpose};
+use std::ops::Range;
+
+use gpu_gemm::{DataType, ElementType, Scalar, Stored, Transpose};
 use pyo3::PyResult;
 use pyo3::exceptions::PyValueError;
 use verification::epilogue::Epilogue;
 
-use crate::array::{Array, Matrices};
+use crate::array::Array;
 
 /// How float32 is multiplied.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
@@ -61,12 +63,13 @@ impl Product {
             inputs: arrays[0].element,
             c: arrays[2].element,
         };
+        let (of_a, of_b, of_c) = (a.size(), b.size(), c.size());
         let is_bias = |bias: &Array| {
-            let is_vector = bias.shape == [c.columns] && bias.is_compact();
+            let is_vector = bias.shape == [of_c.1] && bias.is_compact();
             bias.element == ElementType::F32 && is_vector && bias.gpu == arrays[0].gpu
         };
-        let fits = (a.rows, a.columns, b.columns) == (c.rows, b.rows, c.columns)
-            && [a, b].iter().all(|one| one.count == c.count || one.count == 1)
+        let fits = (of_a.0, of_a.1, of_b.1) == (of_c.0, of_b.0, of_c.1)
+            && [a, b].iter().all(|one| [c.layout.count, 1].contains(&one.layout.count))
             && arrays.iter().all(|one| one.gpu == arrays[0].gpu)
             && arrays[1].element == data_type.inputs
             && DataType::ALL.contains(&data_type)
@@ -76,12 +79,22 @@ impl Product {
         if !fits {
             return wrong("These arrays do not fit together, or bias or out has gaps.");
         }
-        if c.count > 1 && c.bytes > 0 && c.stride < c.extent_of_one() {
+        if c.layout.overlaps() {
             return wrong("The matrices of out overlap. Pass another out, or none.");
         }
-        let bytes = |of: Matrices| of.stored.start.addr()..of.stored.start.addr() + of.bytes;
-        let share = |of| bytes(of).start < bytes(c).end && bytes(c).start < bytes(of).end;
-        if share(a) || share(b) {
+        let bytes = |of: Stored, array: &Array| of.layout.extent() * array.element.bytes();
+        let bytes = [
+            bytes(a, arrays[0]),
+            bytes(b, arrays[1]),
+            bytes(c, arrays[2]),
+        ];
+        let [in_a, in_b, in_c] =
+            [(a, bytes[0]), (b, bytes[1]), (c, bytes[2])].map(|(of, bytes)| {
+                let start = of.start.addr();
+                start..start + bytes
+            });
+        let share = |of: Range<usize>| of.start < in_c.end && in_c.start < of.end;
+        if share(in_a) || share(in_b) {
             return wrong("out shares memory with a or b. Pass another out, or none.");
         }
         // Those with a bias have none where its address is 0.
@@ -91,7 +104,7 @@ impl Product {
             Some("gelu") => Some(Epilogue::BiasGelu),
             Some(_) => Some(Epilogue::BiasSilu),
         };
-        let is_flipped = c.stored.transpose == Transpose::Yes;
+        let is_flipped = c.transpose == Transpose::Yes;
         if is_flipped && bias.is_some() {
             return wrong("out is column-major. With a bias it must be row-major.");
         }
@@ -108,46 +121,30 @@ impl Product {
         Ok(Product {
             plain: gpu_gemm::Product {
                 data_type,
-                shape: Shape::new(c.rows, c.columns, a.columns),
                 alpha,
                 beta,
-                a: a.stored,
-                b: b.stored,
-                c: c.stored,
-                batch: Batch {
-                    count: c.count,
-                    strides: [a.stride, b.stride, c.stride],
-                },
+                a,
+                b,
+                c,
                 epilogue: None,
                 first: [0; 2],
             },
-            bytes: [a.bytes, b.bytes, c.bytes],
+            bytes: if is_flipped {
+                [bytes[1], bytes[0], bytes[2]]
+            } else {
+                bytes
+            },
             epilogue,
             bias: bias.map_or(0, |bias| bias.start),
         })
     }
 
     /// The product for a device, with a bias in its memory.
-    ///
-    /// # Errors
-    ///
-    /// No kernel of the device has the epilogue.
-    pub fn fused(&self, bias: usize, facts: &DeviceFacts) -> Result<gpu_gemm::Product, GemmError> {
-        let data_type = self.plain.data_type;
-        let Some(epilogue) = self.epilogue else {
-            return Ok(self.plain);
-        };
-        let epilogue = epilogue.fusion(std::ptr::without_provenance(bias));
-        let mut variants = epilogue.variants.iter();
-        match variants.any(|one| one.types.data_type() == data_type && facts.runs(one)) {
-            true => Ok(gpu_gemm::Product {
-                epilogue: Some(epilogue),
-                ..self.plain
-            }),
-            false => Err(GemmError::NoFusedKernel {
-                kernels: "rust_gemm",
-                data_type,
-            }),
+    pub fn fused(&self, bias: usize) -> gpu_gemm::Product {
+        let bias = std::ptr::without_provenance(bias);
+        gpu_gemm::Product {
+            epilogue: self.epilogue.map(|epilogue| epilogue.fusion(bias)),
+            ..self.plain
         }
     }
 }

@@ -4,7 +4,6 @@ use std::ptr;
 
 use clap::ValueEnum;
 use gpu_gemm::gpu_kernels::epilogue::{Bias, Compiled, GeluTanh, Relu, Silu, Then};
-use gpu_gemm::launch::Parameters;
 use gpu_gemm::{Fusion, Variant};
 
 /// An epilogue that the library's kernels are compiled with.
@@ -117,10 +116,7 @@ impl Epilogue {
     /// The kernels, and the parameters where the bias is at this address.
     pub fn fusion(self, bias: *const f32) -> Fusion {
         fn of<E: Compiled>(epilogue: E) -> Fusion {
-            Fusion {
-                variants: E::kernels().variants,
-                parameters: Parameters::of(epilogue),
-            }
+            Fusion::of(E::kernels(), epilogue)
         }
         let bias = Bias(if self.has_bias() { bias } else { ptr::null() });
         match self {

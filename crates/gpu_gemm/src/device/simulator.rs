@@ -163,7 +163,7 @@ fn readable(launch: &Launch, bindings: &Bindings) -> Vec<Range<*const u8>> {
         )),
         Argument::Map(map) => {
             let start = bindings.pointer(map.address);
-            let bytes = map.extent() * map.element.bytes();
+            let bytes = map.layout.extent() * map.element.bytes();
             map.tiles(start).map(|_| range(start, bytes))
         }
         _ => None,

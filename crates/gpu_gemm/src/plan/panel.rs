@@ -7,7 +7,7 @@ use gpu_kernels::stream_k::StreamK;
 use super::bands::{MOST_CTAS_Z, TooLarge, bands};
 use super::decomposition::{Decomposition, splits, tiles};
 use super::operand_copy::{OperandCopy, View, copy};
-use crate::call::{Batch, Call, Factor, Shape};
+use crate::call::{Batch, Call, Factor, MatrixLayout, Shape, extent_of};
 use crate::launch::{Address, Argument, Launch, Map, Memory, Waits};
 
 /// Bytes of a row of a box that the copy engine moves
@@ -338,7 +338,7 @@ impl Panel {
             let arguments = of_one.arguments.iter().map(|argument| match *argument {
                 Argument::Slice(address, extent) => {
                     let (stride, _) = self.stride(address.memory);
-                    let extent = part.batch.extent(extent, stride);
+                    let extent = extent_of(part.batch.count, stride, extent);
                     Argument::Slice(self.moved(address, part.first), extent)
                 }
                 Argument::Pointer(address) => Argument::Pointer(self.moved(address, part.first)),
@@ -428,11 +428,8 @@ impl Panel {
                 address: self.moved(view.address, part.first),
                 element,
                 rounds_to_tf32: rounds && view.address.memory != Memory::C,
-                rows,
-                columns,
-                leading: view.leading,
-                count: part.batch.count,
-                stride,
+                layout: MatrixLayout::one((rows, columns), view.leading)
+                    .batched(part.batch.count, stride),
                 box_rows: box_rows as usize,
                 box_columns: BOX_ROW_BYTES / element.bytes(),
             })

@@ -225,7 +225,7 @@ fn persistent_ctas_divide_the_tiles_of_all_products_of_a_batch() {
         assert_eq!((plan.repeats(), plan.workspace_bytes()), (1, 0), "{name}");
         assert_eq!((launch.grid, launch.products), ((sms, 1), 1));
         assert_eq!(
-            maps(launch).map(|map| (map.count, map.stride)),
+            maps(launch).map(|map| (map.layout.count, map.layout.stride)),
             [256 * 128, 128 * 256, 256 * 256].map(|stride| (512, stride))
         );
         let [strides @ .., _partials, _, of_waves, count, _, _] = &launch.arguments[14..] else {
@@ -244,7 +244,10 @@ fn products_whose_tiles_are_split_follow_one_another() {
     let call = call.repeated(3, ElementType::Bf16);
     let plan = Plan::new(variant, call, Decomposition::persistent(4, 132)).unwrap();
     assert_eq!((plan.repeats(), plan.launches().len()), (3, 2));
-    assert_eq!(maps(&plan.launches()[0]).map(|map| map.count), [1, 1, 1]);
+    assert_eq!(
+        maps(&plan.launches()[0]).map(|map| map.layout.count),
+        [1, 1, 1]
+    );
     let together = Plan::new(variant, call, Decomposition::DATA_PARALLEL).unwrap();
     assert_eq!((together.repeats(), together.launches().len()), (1, 1));
     assert_eq!(together.launches()[0].grid, (12, 1));

@@ -4,6 +4,8 @@
 use std::marker::PhantomData;
 use std::ops::Range;
 
+use gpu_gemm::MatrixLayout;
+
 /// A part of a matrix to read.
 #[derive(Debug)]
 pub struct View<'a, T> {
@@ -229,7 +231,7 @@ fn extent(rows: usize, columns: usize, leading: usize) -> usize {
         "rows of {columns} elements, {leading} apart, overlap"
     );
     // If that saturates, no slice is as long.
-    gpu_gemm::extent((rows, columns), leading)
+    MatrixLayout::one((rows, columns), leading).extent()
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 
 use std::hash::{DefaultHasher, Hasher};
 
-use gpu_gemm::extent;
+use gpu_gemm::MatrixLayout;
 use rand_pcg::Pcg64;
 
 use super::error::ProblemError;
@@ -246,7 +246,14 @@ impl<T: Number> Matrix<T> {
 
     /// Elements from the first to the last of the matrix; 0 if it has none.
     pub fn extent(&self) -> usize {
-        extent((self.rows, self.columns), self.leading())
+        self.layout(1).extent()
+    }
+
+    /// Where its elements are from the first on, as those of `count` matrices, stacked.
+    pub fn layout(&self, count: usize) -> MatrixLayout {
+        let (rows, leading) = (self.rows / count, self.leading());
+        MatrixLayout::one((rows, self.columns), leading)
+            .batched(count, rows.saturating_mul(leading))
     }
 
     /// The elements of one row.

@@ -5,7 +5,7 @@ use std::ffi::c_void;
 use std::ptr;
 
 use gpu_gemm::gpu_kernels::spec::Allocation;
-use gpu_gemm::{Backend, Batch, DeviceError, Product, Shape, Stored, Transpose};
+use gpu_gemm::{Backend, DeviceError, Product, Stored, Transpose};
 
 use super::error::RunError;
 use super::guard::Guarded;
@@ -162,38 +162,19 @@ impl<Input: Number, T: Number> Copies<T> for OnDevice<'_, Input, T> {
     fn product(&self, number: usize) -> Product {
         let ((a, b, c), problem) = (&self.copies[number], self.problem);
         let [transpose_a, transpose_b] = problem.transposes;
-        let stored = |start: *mut u8, leading, transpose| Stored {
+        let stored = |start: *mut u8, layout, transpose| Stored {
             start,
-            leading,
+            layout,
             transpose,
         };
-        let a = stored(a.start(&self.a), self.a.leading(), transpose_a);
-        let b = stored(b.start(&self.b), self.b.leading(), transpose_b);
-        let c = stored(c.start(&self.c), self.c.leading(), Transpose::No);
-        let Shape { m, n, k } = problem.shape();
-        let stride_of_b = transpose_b.of((k, n)).0 * b.leading;
+        let (batch, count) = (problem.batch, problem.count());
         Product {
             data_type: problem.data_type(),
-            shape: match problem.alpha == T::default() {
-                true => Shape { m, n, k: 0 },
-                false => Shape { m, n, k },
-            },
             alpha: problem.alpha.scalar(),
             beta: problem.beta.scalar(),
-            a,
-            b,
-            c,
-            batch: Batch {
-                count: problem.count(),
-                strides: match problem.groups {
-                    Some(_) => [0, stride_of_b, 0],
-                    None => [
-                        transpose_a.of((m, k)).0 * a.leading,
-                        stride_of_b,
-                        m * c.leading,
-                    ],
-                },
-            },
+            a: stored(a.start(&self.a), self.a.layout(batch), transpose_a),
+            b: stored(b.start(&self.b), self.b.layout(count), transpose_b),
+            c: stored(c.start(&self.c), self.c.layout(batch), Transpose::No),
             epilogue: problem.epilogue.map(|epilogue| {
                 let bias = self.bias.as_ref().and_then(|bias| {
                     let (copy, _) = bias.copies.as_ref()?;

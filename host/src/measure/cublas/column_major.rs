@@ -40,9 +40,9 @@ impl ColumnMajor {
             Transpose::No => NOT_TRANSPOSED,
             Transpose::Yes => TRANSPOSED,
         };
-        let leading = |stored: Stored| int(stored.leading.max(1));
-        let Product { a, b, c, batch, .. } = *product;
-        let Shape { m, n, k } = product.shape;
+        let leading = |stored: Stored| int(stored.layout.leading.max(1));
+        let Product { a, b, c, .. } = *product;
+        let (Shape { m, n, k }, batch) = (product.shape(), product.batch());
         let [stride_a, stride_b, stride_c] = batch.strides;
         Ok(ColumnMajor {
             sides: [int(n)?, int(m)?, int(k)?],

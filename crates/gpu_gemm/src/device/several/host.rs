@@ -21,7 +21,7 @@ use std::time::Instant;
 use super::product::{A, Area, B, C, Product};
 use super::{Devices, Done, Start};
 use crate::backend::Way;
-use crate::call::{Shape, Transpose, extent};
+use crate::call::{MatrixLayout, Shape, Transpose};
 use crate::choose::Choice;
 use crate::device::cuda::{Side, Transfer};
 use crate::error::DeviceError;
@@ -34,7 +34,7 @@ use crate::split::{Block, Panel, Piece, Split};
 ///
 /// If it is shorter.
 fn source<E>((elements, leading): (&[E], usize), size: (usize, usize)) -> Side {
-    assert!(extent(size, leading) <= elements.len());
+    assert!(MatrixLayout::one(size, leading).extent() <= elements.len());
     Side {
         start: elements.as_ptr().cast_mut().cast(),
         pitch: leading * size_of::<E>(),
@@ -43,7 +43,7 @@ fn source<E>((elements, leading): (&[E], usize), size: (usize, usize)) -> Side {
 
 /// The same of one that is written.
 fn target<E>((elements, leading): (&mut [E], usize), size: (usize, usize)) -> Side {
-    assert!(extent(size, leading) <= elements.len());
+    assert!(MatrixLayout::one(size, leading).extent() <= elements.len());
     Side {
         start: elements.as_mut_ptr().cast(),
         pitch: leading * size_of::<E>(),

@@ -10,7 +10,7 @@ use gpu_kernels::spec::{DataType, ElementType};
 
 use super::{Devices, Done, Start};
 use crate::backend::Allocated;
-use crate::call::{Batch, Shape, Transpose};
+use crate::call::{MatrixLayout, Shape, Transpose};
 use crate::choose::Choice;
 use crate::context::Context;
 use crate::device::cuda::rectangle::{Side, copy_between};
@@ -270,33 +270,32 @@ impl<'devices, T: Element, S: Element> Product<'devices, T, S> {
             context = context.with_kernel(choice);
         }
         let stored = |area: Area| {
-            let rows = self.at(device, &area);
+            let (rows, transpose) = (self.at(device, &area), self.transposes[area.matrix]);
+            let size = transpose.of((area.rows.len(), area.columns.len()));
+            let leading = rows.pitch / self.element(area.matrix).bytes();
             Stored {
                 start: rows.start,
-                leading: rows.pitch / self.element(area.matrix).bytes(),
-                transpose: self.transposes[area.matrix],
+                layout: MatrixLayout::one(size, leading),
+                transpose,
             }
         };
         let mut steps = Vec::new();
         for block in blocks {
             let panels = [Panel::A(block.a), Panel::B(block.b)];
-            let shape = Shape::new(block.rows.len(), block.columns.len(), self.split.shape().k);
             let product = product::Product {
                 data_type: self.data_type(),
-                shape,
                 alpha: self.alpha,
                 beta: self.beta,
                 a: stored(self.lines(panels[A], block.rows.clone())),
                 b: stored(self.lines(panels[B], block.columns.clone())),
                 c: stored(self.block((block.rows, block.columns))),
-                batch: Batch::ONE,
                 epilogue: None,
                 first: [0; 2],
             };
             let plan = context.reserve(product.data_type, product.call())?;
             let too_large = || PlanError::CopiesTooLarge {
                 kernel: choice.map_or("auto", |choice| choice.variant.name),
-                shape,
+                shape: product.shape(),
             };
             steps.push(Step {
                 panels,
