@@ -262,8 +262,7 @@ fn promote<const OF_PART: usize>(
 }
 
 /// One consumer starts a part after the other has started one. Otherwise both come to wait for the
-/// tensor cores at the same time, which then have nothing to do while both promote. No result
-/// depends on it.
+/// tensor cores at the same time, which then have nothing to do while both promote.
 struct Turns {
     own: *mut Mbarrier,
     other: *mut Mbarrier,
@@ -286,7 +285,7 @@ impl Turns {
     /// Each tile has two turns, so that the parities are those of the parts.
     #[inline(always)]
     unsafe fn wait(&self, part: u32) {
-        mbarrier::wait(self.own, self.parity ^ part);
+        mbarrier::wait_turn(self.own, self.parity ^ part);
     }
 
     #[inline(always)]

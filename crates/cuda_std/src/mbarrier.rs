@@ -167,3 +167,21 @@ pub unsafe fn wait(barrier: *const Mbarrier, parity: u32) {
     #[cfg(not(cuda_device))]
     crate::simulator::mbarrier_wait(barrier.addr(), parity);
 }
+
+/// [`wait`] for a turn: the order of the threads changes how long they take, and no result. So a
+/// report of the simulator does not have it among the waits that a test may leave out.
+///
+/// # Safety
+///
+/// As for [`wait`].
+#[inline(always)]
+#[cfg_attr(not(cuda_device), track_caller)]
+pub unsafe fn wait_turn(barrier: *const Mbarrier, parity: u32) {
+    #[cfg(cuda_device)]
+    // SAFETY: the caller vouches for the barrier.
+    unsafe {
+        wait(barrier, parity);
+    }
+    #[cfg(not(cuda_device))]
+    crate::simulator::mbarrier_wait_turn(barrier.addr(), parity);
+}

@@ -183,7 +183,14 @@ pub(crate) fn mbarrier_arrive_at(address: usize, rank: u32) {
 
 #[track_caller]
 pub(crate) fn mbarrier_wait(address: usize, parity: u32) {
-    if let Some((block, _)) = current::waits_here() {
+    if current::waits_here().is_some() {
+        mbarrier_wait_turn(address, parity);
+    }
+}
+
+#[track_caller]
+pub(crate) fn mbarrier_wait_turn(address: usize, parity: u32) {
+    if let Some((block, _)) = current::running() {
         current::or_fail(with(block, address, |_| Ok(())));
         let phase = [address, parity as usize % 2];
         current::wait("mbarrier::wait", Awaits::Condition(&PHASE_END, phase));

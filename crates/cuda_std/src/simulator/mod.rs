@@ -102,7 +102,9 @@ pub(crate) use current::{
     block_index, block_size, check_cluster_dim, check_launch_bounds, grid_size, is_local,
     is_shared, lane, thread_index,
 };
-pub(crate) use mbarrier::{mbarrier_arrive, mbarrier_arrive_at, mbarrier_init, mbarrier_wait};
+pub(crate) use mbarrier::{
+    mbarrier_arrive, mbarrier_arrive_at, mbarrier_init, mbarrier_wait, mbarrier_wait_turn,
+};
 pub(crate) use mma::{Multiplication, Products, Registers};
 pub(crate) use pipeline::{commit_copies, copy_async, wait_for_copies};
 pub(crate) use shared_static::{
