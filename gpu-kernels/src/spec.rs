@@ -211,8 +211,8 @@ impl Variant {
         }
     }
 
-    /// A kernel of 16 bits with tiles that the copy engine loads: persistent CTAs, where all
-    /// warpgroups but the first multiply on Hopper's tensor cores.
+    /// A kernel with tiles that the copy engine loads: persistent CTAs, where all warpgroups but
+    /// the first multiply on Hopper's tensor cores, elements of 8 bits K-major.
     ///
     /// # Safety
     ///
@@ -226,9 +226,6 @@ impl Variant {
     ) -> Variant {
         // SAFETY: as the caller vouches.
         let plain = unsafe { Variant::new(name, entry, data_type, block, tile) };
-        if data_type.inputs.bytes() != 2 {
-            return plain;
-        }
         Variant {
             unit: Unit::TensorCores {
                 warp_tile: (16, tile.n),
@@ -239,7 +236,10 @@ impl Variant {
             thread_tile: (2, tile.n / 4),
             staging: Staging::Tiles,
             a: OperandLayout::K_MAJOR_ALIGNED,
-            b: OperandLayout::MN_MAJOR_ALIGNED,
+            b: match data_type.inputs.bytes() {
+                1 => OperandLayout::K_MAJOR_ALIGNED,
+                _ => OperandLayout::MN_MAJOR_ALIGNED,
+            },
             ..plain
         }
     }

@@ -185,13 +185,7 @@ kernel! {
             shared(full: [Mbarrier; STAGES], empty: [Mbarrier; STAGES])
             launch_bounds(1)
             {
-                unit: Unit::TensorCores { warp_tile: (16, BN as u32) },
-                least_capability: 90,
-                one_capability: true,
-                grid: Grid::Persistent,
-                thread_tile: (2, BN as u32 / 4),
                 staging: Staging::Ring { bytes: (STAGES * STAGE_BYTES) as u32 },
-                a: OperandLayout::K_MAJOR_ALIGNED,
                 b: OperandLayout::K_MAJOR_ALIGNED,
                 splits_operands: true,
                 rounding: Rounding::Split,

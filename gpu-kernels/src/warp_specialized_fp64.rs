@@ -343,13 +343,8 @@ macro_rules! variants {
                             unit: Unit::TensorCores {
                                 warp_tile: ($cta::WM as u32, $cta::WN as u32),
                             },
-                            least_capability: 90,
-                            one_capability: true,
-                            grid: Grid::Persistent,
                             thread_tile: ($cta::WM as u32 / 4, $cta::WN as u32 / 8),
                             staging: Staging::Ring { bytes: $cta::BYTES as u32 },
-                            a: OperandLayout::K_MAJOR_ALIGNED,
-                            b: OperandLayout::MN_MAJOR_ALIGNED,
                             rate: Some($rate),
                         }
                         => $cta::multiply(gemm, full, empty);

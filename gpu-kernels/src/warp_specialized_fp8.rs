@@ -317,14 +317,8 @@ macro_rules! table {
                     )
                     launch_bounds(1)
                     {
-                        unit: Unit::TensorCores { warp_tile: (16, 2 * $sums) },
-                        least_capability: 90,
-                        one_capability: true,
                         grid: Grid::$grid,
-                        thread_tile: (2, $sums / 2),
                         staging: Staging::Ring { bytes: Cta::<$consumers, $sums>::BYTES as u32 },
-                        a: OperandLayout::K_MAJOR_ALIGNED,
-                        b: OperandLayout::K_MAJOR_ALIGNED,
                         rounding: Rounding::$rounding,
                     }
                     => $module::multiply::<$operands, $c, KMajor, KMajor, $consumers, $sums $(, $last)?>(

@@ -71,14 +71,7 @@ macro_rules! table {
                     )
                     launch_bounds(1)
                     {
-                        unit: Unit::TensorCores { warp_tile: (16, 2 * $sums) },
-                        least_capability: 90,
-                        one_capability: true,
-                        grid: Grid::Persistent,
-                        thread_tile: (2, $sums / 2),
                         staging: Staging::Ring { bytes: Cta::<$consumers, $sums>::BYTES as u32 },
-                        a: OperandLayout::K_MAJOR_ALIGNED,
-                        b: OperandLayout::K_MAJOR_ALIGNED,
                     }
                     => multiply::<Int8, i32, KMajor, KMajor, $consumers, $sums, 8>(
                         gemm, full, empty

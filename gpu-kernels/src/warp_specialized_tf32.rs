@@ -395,9 +395,6 @@ macro_rules! variants {
                             } else {
                                 (16, RIGHT as u32)
                             } },
-                            least_capability: 90,
-                            one_capability: true,
-                            grid: Grid::Persistent,
                             thread_tile: if $transposed {
                                 (RIGHT as u32 / 4, 2)
                             } else {
