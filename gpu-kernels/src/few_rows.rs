@@ -2,7 +2,7 @@
 //!
 //! A C of a single row uses each element of B once. Nothing can be reused, so shared memory would
 //! only be a detour: this kernel is memory-bound, and what counts is bytes in flight. A thread
-//! reads B by 16 bytes, several such vectors before it multiplies the first. Vectors lie along the
+//! reads B by 16 bytes, several such vectors before it multiplies the first. Vectors are along the
 //! rows of B as it is stored, so there are two ways:
 //!
 //! ```text

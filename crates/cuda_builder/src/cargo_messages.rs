@@ -22,7 +22,7 @@ pub(crate) struct Messages {
 pub(crate) struct Artifact {
     /// The manifest of its package.
     pub(crate) manifest: PathBuf,
-    /// Whether the package lies on this machine, rather than in a registry or a git repository.
+    /// Whether the package is on this machine, rather than in a registry or a git repository.
     pub(crate) is_local: bool,
     /// The files.
     pub(crate) files: Vec<PathBuf>,

@@ -175,7 +175,7 @@ fn rustc_flags(options: &Options<'_>, workspace: &Path, script: &BuildScript) ->
 fn shorter_paths(workspace: &Path, script: &BuildScript) -> Vec<String> {
     let variable = |name: &str| script.variables.get(OsStr::new(name)).map(PathBuf::from);
     let cargo_home = variable("CARGO_HOME").or_else(|| Some(variable("HOME")?.join(".cargo")));
-    // TOOLCHAIN/bin/cargo. If the sources of `core` are installed, they lie below the toolchain.
+    // TOOLCHAIN/bin/cargo. If the sources of `core` are installed, they are below the toolchain.
     let rust_sources = script
         .cargo
         .ancestors()
@@ -268,7 +268,7 @@ pub(crate) fn build(
     let device_files = target_dir.join(target);
     let mut crates = Vec::new();
     for artifact in &messages.artifacts {
-        // Procedural macros and build scripts lie elsewhere.
+        // Procedural macros and build scripts are elsewhere.
         let Some(ir_path) = ir_path(artifact, &device_files) else {
             continue;
         };

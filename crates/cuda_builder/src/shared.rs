@@ -3,7 +3,7 @@
 //!
 //! Cargo runs a build script again for each profile (dev, release), each set of features and for
 //! clippy, each time with an empty `OUT_DIR`. The kernels are the same in all of them. So their IR
-//! and their PTX lie in `target/cuda_builder`, and only the first build compiles them.
+//! and their PTX are in `target/cuda_builder`, and only the first build compiles them.
 
 use std::{
     fs::{self, File},

@@ -225,7 +225,7 @@ impl Kernels {
 
     fn write(&self, path: &str, text: &str) -> Result<(), Failed> {
         let path = self.path(path);
-        fs::create_dir_all(path.parent().ok_or("a file lies in a folder")?)?;
+        fs::create_dir_all(path.parent().ok_or("a file is in a folder")?)?;
         Ok(fs::write(path, text)?)
     }
 
@@ -957,7 +957,7 @@ fn line_tables_change_no_instruction() -> Result<(), Failed> {
 
 fn line_tables_name_no_folder_of_this_machine() -> Result<(), Failed> {
     let kernels = Kernels::new()?;
-    // A package of a registry lies in cargo's folder.
+    // A package of a registry is in cargo's folder.
     fs::create_dir_all(kernels.path("home/registry"))?;
     fs::rename(
         kernels.path("kernels/scaling"),

@@ -52,7 +52,7 @@
 //! | `atomic::intrinsics`, and `atomic_*` of `atomic::mid` | methods of the types in [`atomic`] | one function for each operation, type, scope and ordering: what the methods are made of |
 //! | `intrinsics::float2half_rn`, `intrinsics::half2float` | `half::f16` | they take the bits as `i16` |
 //! | `intrinsics::nan`, `intrinsics::nanf` | `f64::from_bits` | they read a text on the device |
-//! | `#[address_space(local)]` | variables | a static cannot lie in the memory of one thread |
+//! | `#[address_space(local)]` | variables | a static cannot be in the memory of one thread |
 //! | `mem::GLOBAL_ALLOCATOR` | in the simulator, not the allocator of `Box` | the host's program has its own |
 //!
 //! # Features

@@ -123,7 +123,7 @@ pub unsafe fn memcpy_async_zfill<T: Copy>(shared: *mut T, global: *const T, vali
         if valid_bytes as usize == size_of::<T>() {
             shared.write(global.read());
         } else {
-            // Byte by byte, and not through an array: an array that is indexed by a variable lies
+            // Byte by byte, and not through an array: an array that is indexed by a variable is
             // in local memory.
             let shared = shared.cast::<MaybeUninit<u8>>();
             let global = global.cast::<MaybeUninit<u8>>();

@@ -74,7 +74,7 @@ macro_rules! conversions {
 }
 
 conversions! {
-    /// The address within a memory that a generic pointer stands for.
+    /// The address of a generic pointer within its memory.
     ///
     /// It is not a pointer that Rust code can access, but what an instruction of PTX for that
     /// memory takes. In the simulator there is one address for everything.
@@ -85,7 +85,7 @@ conversions! {
     convert_generic_to_specific_address_space =
         __nvvm_to_global, __nvvm_to_shared, __nvvm_to_constant, __nvvm_to_local;
 
-    /// The generic pointer that stands for an address within a memory: the inverse of
+    /// The generic pointer to an address within a memory: the inverse of
     /// [`convert_generic_to_specific_address_space`].
     ///
     /// # Safety

@@ -23,13 +23,13 @@
 //!
 //! # Swizzles
 //!
-//! Rows of a box that lie straight below each other begin in the same bank of shared memory. With a
+//! Rows of a box that are straight below each other begin in the same bank of shared memory. With a
 //! [`Swizzle`], each piece of 16 bytes moves to another place in its row, which depends on the row,
 //! so that a column of pieces is spread over all banks. An address is swizzled by an exclusive or
 //! of its bits 4, 5, 6 with bits 7, 8, 9:
 //!
 //! ```text
-//!   128 bytes: piece p of row r lies at place p ^ (r % 8)
+//!   128 bytes: piece p of row r is at place p ^ (r % 8)
 //!
 //!   row 0 | 0 1 2 3 4 5 6 7 |
 //!   row 1 | 1 0 3 2 5 4 7 6 |
@@ -62,7 +62,7 @@ pub use map::{Swizzle, TensorMap};
 ///
 /// # Safety
 ///
-/// The map is a `#[grid_constant]` parameter of the kernel, or lies in global memory, and was made
+/// The map is a `#[grid_constant]` parameter of the kernel, or is in global memory, and was made
 /// for this device.
 #[inline(always)]
 pub unsafe fn prefetch(map: &TensorMap) {

@@ -151,7 +151,7 @@ shuffles! {
     /// Gets the value of lane `lane` of the segment, modulo `width`.
     warp_shuffle_idx(lane) = __nvvm_warp_shfl_idx_i32, Idx;
     /// Gets the value of the lane whose number differs from this one's in the bits of `lane_mask`
-    /// (up to 31). It may lie in a lower segment.
+    /// (up to 31). It may be in a lower segment.
     warp_shuffle_xor(lane_mask) = __nvvm_warp_shfl_bfly_i32, Xor;
 }
 

@@ -445,7 +445,7 @@ macro_rules! multiplications {
             ///
             /// All 128 threads of the warpgroup reach this call together, with the same arguments
             /// but the sums. Both tiles are complete, and stay as they are until a wait for the
-            /// group of this multiplication. Between any other use of the sums and this lies a
+            /// group of this multiplication. Between any other use of the sums and this is a
             /// [`fence`].
             #[inline(always)]
             #[cfg_attr(not(cuda_device), track_caller)]
@@ -498,7 +498,7 @@ multiplications! {
 }
 
 /// Keeps A in its registers up to here. A multiplication reads them until a wait for its group, of
-/// which the compiler knows nothing: whoever loads other registers meanwhile calls this after the
+/// which the compiler knows nothing: code that loads other registers meanwhile calls this after the
 /// wait, for each A that was multiplied.
 #[inline(always)]
 pub fn keep(a: [f32; 4]) {
@@ -522,7 +522,7 @@ pub fn keep(a: [f32; 4]) {
 ///
 /// All 128 threads of the warpgroup reach this call together, with the same arguments but the sums
 /// and A. The tile of B is complete, and stays as it is until a wait for the group of this
-/// multiplication. Between any other use of the sums, or what put A into registers, and this lies a
+/// multiplication. Between any other use of the sums, or what put A into registers, and this is a
 /// [`fence`].
 #[inline(always)]
 #[cfg_attr(not(cuda_device), track_caller)]

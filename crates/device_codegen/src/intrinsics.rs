@@ -58,7 +58,7 @@ pub(crate) const UNROLL: &str = "__nvvm_unroll";
 /// Returns its argument, and says that nothing writes the memory that it leads to.
 pub(crate) const READ_ONLY: &str = "__nvvm_read_only";
 
-/// The array that stands for dynamic shared memory.
+/// The array that is the dynamic shared memory.
 pub(crate) const DYNAMIC_SHARED: &str = "__nvvm_dynamic_shared_memory";
 
 /// Name, parameters, result, lowering.

@@ -285,7 +285,7 @@ fn starts_number(word: &str) -> bool {
         .is_some_and(|byte| byte.is_ascii_digit())
 }
 
-/// Resolves `\\` and `\22`; any other backslash stands for itself.
+/// Resolves `\\` and `\22`; any other backslash is itself.
 fn unescape(raw: &str) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(raw.len());
     let mut rest = raw.as_bytes();

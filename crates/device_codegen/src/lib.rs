@@ -11,7 +11,7 @@
 //!        |
 //!     panics          core::panicking::* tell the host, and trap
 //!   host_code         asm! and intrinsics of x86 are errors
-//!   convergence       what threads do together stands once, or an error
+//!   convergence       what threads do together is there once, or an error
 //!    read_only        loads of memory that nothing writes are marked
 //!   intrinsics        __nvvm_* become llvm.nvvm.*, inline PTX, kernel properties, unrolling
 //!   inline_ptx        asm! operands: x86's become PTX's

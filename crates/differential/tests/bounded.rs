@@ -705,7 +705,7 @@ fn remainders_of_f64() -> Claim {
         9e307,
     ];
     let specials = specials.map(f64::to_bits);
-    // Of two numbers of this type the exponents are a thousand apart, and so many are the steps.
+    // Of two numbers of this type the exponents are a thousand apart: as many steps.
     let pairs = pairs::<500>(&specials, 52, 64);
     remainders("remainders_of_f64_are_exact", "f64", "bits64", &pairs)
 }

@@ -76,7 +76,7 @@ pub enum Factor {
     B,
 }
 
-/// How A or B lies in memory.
+/// How A or B is stored in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Operand {
     /// `No`: A as `m x k`, B as `k x n`. `Yes`: A as `k x m`, B as `n x k`. Row-major both ways.
@@ -117,7 +117,7 @@ impl Operand {
         }
     }
 
-    /// An A of a single row, of `k` elements: they lie along K, also where they are stored as a
+    /// An A of a single row, of `k` elements: they are along K, also where they are stored as a
     /// column, if it has no gaps. Of one row nothing but its beginning need be aligned.
     fn as_row(self, k: usize) -> Operand {
         match (self.transpose, self.leading) {
@@ -266,7 +266,7 @@ impl Call {
         }
     }
 
-    /// How A or B lies in memory.
+    /// How A or B is stored in memory.
     pub fn operand(&self, factor: Factor) -> Operand {
         match factor {
             Factor::A => self.a,

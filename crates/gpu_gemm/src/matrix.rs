@@ -204,7 +204,7 @@ pub enum GemmError {
     #[error("{}, has more elements than can be addressed.", described(*.matrix, .layout))]
     Overflow { matrix: char, layout: MatrixLayout },
     #[error(
-        "{}, overlaps itself: its matrices must lie {} or more apart, or side by side within the \
+        "{}, overlaps itself: its matrices must be {} or more apart, or side by side within the \
          leading dimension.",
         described('C', .layout),
         plural(.layout.extent_of_one(), "element")

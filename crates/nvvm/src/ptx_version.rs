@@ -79,7 +79,7 @@ pub const DIRECTIVES: [(Version, &str); 3] = [
 /// Instructions and special registers, each in an example: with exactly these modifiers and as
 /// many operands, an instruction needs the version that its example is listed under.
 ///
-/// `(a|b).x` stands for `a.x` and `b.x`, and a name of [`SETS`] for its modifiers. `T1` is a
+/// `(a|b).x` means `a.x` and `b.x`, and a name of [`SETS`] for its modifiers. `T1` is a
 /// register of the instruction's last type, `SUMS64` a list of 64 registers.
 const INSTRUCTIONS: [(Version, &[&str]); 6] = [
     (
@@ -328,7 +328,7 @@ fn registers(count: usize) -> String {
     format!("{{{}}}", names.join(", "))
 }
 
-/// What `(a|b).x` stands for. Other parentheses have no `|` in them.
+/// What `(a|b).x` means. Other parentheses have no `|` in them.
 fn expanded(pattern: &str) -> Vec<String> {
     let group = pattern.match_indices('(').find_map(|(start, _)| {
         let (choices, tail) = pattern[start + 1..].split_once(')')?;
@@ -502,7 +502,7 @@ fn opcode_and_operands(instruction: &str) -> (&str, &str) {
 }
 
 /// What an instruction is looked up by: with its modifiers, with the count of its operands, and
-/// with `_` if one of them is that, which stands for no register.
+/// with `_` if one of them is that, which means no register.
 fn key(opcode: &str, operands: &str) -> String {
     let mut count = usize::from(!operands.is_empty());
     let mut depth = 0;

@@ -34,7 +34,7 @@ pub struct Resources {
     pub barriers: u32,
     /// Static shared memory of a block, in bytes.
     pub shared_bytes: u32,
-    /// Stack frame of a thread, in bytes; it lies in local memory, which is slow.
+    /// Stack frame of a thread, in bytes; it is in local memory, which is slow.
     pub stack_bytes: u32,
     /// Bytes that a thread spills to local memory because it has too few registers.
     pub spill_store_bytes: u32,
@@ -53,8 +53,8 @@ pub fn assemble(toolkit: &Toolkit, ptx: &str, arch: NvvmArch) -> Result<Assemble
 }
 
 /// Assembles PTX for a real architecture, such as `sm_86`, of as many kernels at a time as there
-/// are processors. PTX for `sm_90a` can become code for that alone, so this is what `sm_90` stands
-/// for then; likewise of all names that end in a letter.
+/// are processors. PTX for `sm_90a` can become code for that alone, so this is what `sm_90` means
+/// then; likewise of all names that end in a letter.
 ///
 /// # Errors
 ///

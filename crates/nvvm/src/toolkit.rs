@@ -54,7 +54,7 @@ impl Toolkit {
     }
 }
 
-/// The libNVVM that lies in this very folder.
+/// The libNVVM in this very folder.
 fn library_in(folder: &Path) -> Option<PathBuf> {
     LIBRARY_NAMES
         .iter()

@@ -32,7 +32,7 @@
 /// ```
 ///
 /// The other shapes are made alike. One with 8 rows has no lower half. A greater depth continues
-/// to the right: `a[4]` lies beside `a[2]`, `b[2]` below `b[1]`. Elements of 16 bits lie in pairs
+/// to the right: `a[4]` is beside `a[2]`, `b[2]` below `b[1]`. Elements of 16 bits are in pairs
 /// where the picture has one element: the four lanes of a group hold 8 neighbours along K, lane
 /// `t` those at `2 * t` and `2 * t + 1`, in the lower and the upper half of a register.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

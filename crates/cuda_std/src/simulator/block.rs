@@ -254,7 +254,7 @@ impl Block {
         self.threads.iter().all(returned)
     }
 
-    /// Whether all bytes that an asynchronous copy reads lie in one memory that the launch lets
+    /// Whether all bytes that an asynchronous copy reads are in one memory that the launch lets
     /// such copies read.
     pub fn copies_may_read(&self, global: usize, bytes: usize) -> bool {
         let Some(memories) = &self.launch.readable_by_copies else {

@@ -244,7 +244,7 @@ pub(crate) fn tma_store(map: &TensorMap, at: &[u32], shared: *const u8) {
     let tile = current::or_fail(tile(map, at, shared, block));
     if tile.ends_within_a_piece() {
         current::refuse_copy(format!(
-            "a store to the end of rows of {} bytes: a GPU writes pieces of 16 bytes, and so what lies behind the rows. Either they end at a multiple of 16 bytes, or boxes before their end.",
+            "a store to the end of rows of {} bytes: a GPU writes pieces of 16 bytes, and so what is behind the rows. Either they end at a multiple of 16 bytes, or boxes before their end.",
             tile.tiles.width * tile.tiles.element_bytes
         ));
     }

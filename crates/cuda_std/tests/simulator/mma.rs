@@ -305,7 +305,7 @@ fn special_values_and_subnormal_numbers_go_through_a_sum() {
     assert_eq!(tf32_products([-0.0; 8], [1.0; 8], -0.0).to_bits(), 1 << 31);
 }
 
-/// Row r of matrix i holds the 16-bit numbers `64 * i + 8 * r + col`, and matrices lie one after
+/// Row r of matrix i holds the 16-bit numbers `64 * i + 8 * r + col`, and matrices are one after
 /// the other.
 fn with_matrices(check: impl Fn(*const u16) + Sync) {
     let result = Launch::new(1, 32).run(|| {
@@ -343,7 +343,7 @@ fn matrices_are_loaded_as_fragments_of_a() {
 fn transposed_matrices_are_loaded_as_fragments_of_b() {
     with_matrices(|matrices| {
         let lane = lane_id();
-        // B of 16 x 8 in two matrices, as its rows lie.
+        // B of 16 x 8 in two matrices, as its rows are.
         let row = unsafe { matrices.add(8 * (lane % 16) as usize) };
         let registers = unsafe { mma::ldmatrix_x2_trans(row) };
         for i in 0..4 {

@@ -129,7 +129,7 @@ fn is_marked(parameter: &PatType) -> syn::Result<bool> {
         other => Err(Error::new(
             other.span(),
             "a `#[grid_constant]` parameter is a reference, `&T`: the launch passes the `T`, and all threads read \
-             it where it lies",
+             it where it is",
         )),
     }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{CastOperation, Symbol, Type};
 
-/// A constant; its type stands beside it ([`TypedConstant`]).
+/// A constant; its type is beside it ([`TypedConstant`]).
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Constant {
     /// `true` and `false` are 1 and 0 of type `i1`.

@@ -37,7 +37,7 @@ impl<'f> Editor<'f> {
         self.instructions.push(instruction);
     }
 
-    /// Gives the value that stands for `old` its name.
+    /// Gives the value that replaces `old` its name.
     pub(crate) fn take_name(&mut self, old: LocalId, new: &Value) {
         if let Value::Local(new) = new
             && self.function.locals[new.0 as usize].name.is_none()

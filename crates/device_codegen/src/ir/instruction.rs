@@ -5,7 +5,7 @@ use super::{
     LocalId, Symbol, Type,
 };
 
-/// A local value or a constant; its type is known from where it stands.
+/// A local value or a constant; its type is known from where it is.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Value {
     Local(LocalId),

@@ -27,7 +27,7 @@ pub(super) fn is_known(operation: &str) -> bool {
     computation(operation, "").is_some()
 }
 
-/// Calls the function that stands for an atomic operation. `None` if a GPU has it.
+/// Calls the function that replaces an atomic operation. `None` if a GPU has it.
 pub(super) fn call(editor: &mut Editor<'_>, operation: &Operation) -> Option<Value> {
     let (name, pointer, operands, result) = match operation {
         Operation::AtomicUpdate {

@@ -15,7 +15,7 @@ enum Rule {
     Keep,
     /// Only a hint or a promise: dropped.
     Drop,
-    /// Its first argument stands for it.
+    /// Its first argument replaces it.
     FirstArgument,
     /// A constant `false`: what the optimiser could find out, it has found out already.
     False,

@@ -315,7 +315,7 @@ fn declare(lines: Vec<Line>) -> Vec<String> {
                 format!("{indent}{}", line.text)
             }
             None => match line.label {
-                // A label stands at the margin.
+                // A label is at the margin.
                 Some(_) => line.text.clone(),
                 None => format!("{indent}{}", line.text),
             },

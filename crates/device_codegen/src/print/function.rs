@@ -63,7 +63,7 @@ fn by_value(function: &Function, position: usize) -> Option<&ByValue> {
     function.kernel.as_ref()?.by_value.get(&position)
 }
 
-/// The type that stands for a value of any type.
+/// The type of a value of any type.
 fn bytes(value: &ByValue) -> String {
     format!("[{} x i8]", value.bytes)
 }
@@ -110,7 +110,7 @@ impl Body<'_, '_> {
     }
 
     fn block(&mut self, id: BlockId, block: &Block) {
-        // The entry's label stands above the parameters.
+        // The entry's label is above the parameters.
         if id.0 > 0 {
             let label = self.names.block(id);
             self.text.push_str(&format!("\n{label}:\n"));

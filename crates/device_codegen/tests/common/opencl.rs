@@ -127,7 +127,7 @@ impl OpenCl {
 
     fn read(&self, buffer: &Buffer<u32>, length: usize) -> Result<Vec<u32>, String> {
         let mut words = vec![0; length];
-        // SAFETY: the buffer has so many words, and the call returns when they have been read.
+        // SAFETY: the buffer has these words, and the call returns when they have been read.
         let read = unsafe {
             self.queue
                 .enqueue_read_buffer(buffer, CL_BLOCKING, 0, &mut words, &[])

@@ -218,8 +218,8 @@ impl<T: Element, C: Element> Known<T, C> {
         }
         let share = |proof: &Proof| proof.largest_error / proof.bound.max(f64::MIN_POSITIVE);
         let which = match proofs.len() {
-            1 => "the one block, where it lies",
-            _ => "each block, where it lies, and of the worst",
+            1 => "the one block, where it is",
+            _ => "each block, where it is, and of the worst",
         };
         let worst = proofs
             .iter()

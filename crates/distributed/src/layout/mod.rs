@@ -184,7 +184,7 @@ pub struct Job<'a, T: Element> {
 }
 
 impl<T: Element> Job<'_, T> {
-    /// So many zeros. That the system finds memory for them is time, too.
+    /// Zeros. That the system finds memory for them is time, too.
     fn zeros<N: Element>(&self, elements: usize) -> Result<Vec<N>, LayoutError> {
         self.clock.time(Phase::Distribute, || {
             let mut zeros = Vec::new();

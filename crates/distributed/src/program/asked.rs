@@ -94,7 +94,7 @@ pub(super) fn request(
         several => {
             let count = several.len();
             return Err(usage(format!(
-                "`{}` stands for {count} kernels, but all ranks multiply with one; name one.",
+                "`{}` names {count} kernels, but all ranks multiply with one; name one.",
                 arguments.kernel
             )));
         }

@@ -37,7 +37,7 @@ pub fn blocks_are_proven_where_they_lie_and_c_does_not_travel() {
             assert_eq!(record["gathered"], false, "{name}");
             let parts: &[&str] = match record["m"] == 0 {
                 true => &["no element"],
-                false => &["where it lies", "Freivalds' check on integers"],
+                false => &["where it is", "Freivalds' check on integers"],
             };
             for part in parts {
                 assert!(said(record).contains(part), "{name}: {}", said(record));

@@ -48,7 +48,7 @@ pub fn what_does_not_exist_is_refused_once_with_the_exit_code_for_usage() {
         ),
         ("--kernel cpu-strassen", "`cpu-strassen` is for one machine"),
         ("--kernel nonsense", "There is no kernel `nonsense`"),
-        ("--kernel cpu", "stands for 10 kernels"),
+        ("--kernel cpu", "names 10 kernels"),
         (
             "--kernel cpu-matrixmultiply --dtype i32",
             "does not multiply i32",

@@ -174,7 +174,7 @@ fn reread(variant: &Variant, shape: Shape, stream_k: &StreamK) -> f64 {
 fn bytes_a_clock(variant: &Variant, shape: Shape, ctas: usize) -> f64 {
     let [m, n] = [shape.m, shape.n].map(|size| size as f64);
     let (tile_m, tile_n) = (f64::from(variant.tile.m), f64::from(variant.tile.n));
-    // What lies outside of a matrix does not come from memory.
+    // What is outside of a matrix does not come from memory.
     let inside = (m.min(tile_m) + n.min(tile_n)) / (tile_m + tile_n);
     let in_flight = ctas as f64 * f64::from(variant.ring_bytes()) * inside;
     MEMORY_BYTES * in_flight / (in_flight + IN_FLIGHT_AT_HALF)

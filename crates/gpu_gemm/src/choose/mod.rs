@@ -217,8 +217,8 @@ impl Chooser {
         self.choose_for(data_type, call)
     }
 
-    /// The choice for matrices that lie as `call` says; `None` if no memory is large enough for
-    /// them.
+    /// The choice for matrices that are stored as `call` says; `None` if no memory is large enough
+    /// for them.
     pub fn choose_for(&self, data_type: impl Into<DataType>, call: Call) -> Option<Choice> {
         let plan = self.plan(data_type, call, usize::MAX).ok()?;
         Some(Choice::of(&plan))

@@ -80,8 +80,8 @@ impl Decomposition {
         }
     }
 
-    /// The decomposition of `tiles` for so many persistent CTAs: in rounds where the last has tiles
-    /// for three CTAs of four at least, else with that one divided evenly.
+    /// The decomposition of `tiles` for this number of persistent CTAs: in rounds where the last has
+    /// tiles for three CTAs of four at least, else with that one divided evenly.
     pub fn persistent(tiles: usize, ctas: u32) -> Decomposition {
         let ctas = ctas.max(1);
         let waves = tiles / ctas as usize;
@@ -95,7 +95,8 @@ impl Decomposition {
         }
     }
 
-    /// Rounds of so many persistent CTAs, the last of which may have fewer tiles: none is split.
+    /// Rounds of this number of persistent CTAs, the last of which may have fewer tiles: none is
+    /// split.
     pub fn rounds(tiles: usize, ctas: u32) -> Decomposition {
         let ctas = (ctas.max(1) as usize).min(tiles.max(1));
         Decomposition {

@@ -1,5 +1,5 @@
 //! Copies of A and B in the layout that a kernel requires: which copies a call needs, and where
-//! they lie in the workspace.
+//! they are in the workspace.
 
 use gpu_kernels::spec::{ElementType, Variant};
 use gpu_kernels::{split, transpose};
@@ -149,7 +149,7 @@ impl OperandCopy {
     }
 }
 
-/// The alignment of what lies in a workspace, in bytes.
+/// The alignment of what is in a workspace, in bytes.
 const ALIGNMENT: usize = 256;
 
 /// The copy of A or B that a kernel needs, if any, at `offset_bytes` of the workspace, and where

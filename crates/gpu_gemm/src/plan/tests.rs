@@ -153,7 +153,7 @@ fn copies_larger_than_any_memory_have_no_plan() {
     assert!(matches!(plan, Err(PlanError::CopiesTooLarge { .. })));
 }
 
-/// A compact batch of so many products by a variant.
+/// A compact batch of this number of products by a variant.
 fn batched(name: &str, shape: Shape, [a, b]: [Transpose; 2], count: usize) -> Plan {
     let variant = variant(name);
     let element = variant.types.a;
