@@ -3,6 +3,7 @@
 use std::ffi::{c_int, c_void};
 use std::fs;
 use std::ptr::{null_mut, without_provenance_mut};
+use std::sync::Once;
 
 use gpu_gemm::CudaDevice;
 use gpu_gemm::cust::memory::DeviceBuffer;
@@ -10,19 +11,33 @@ use gpu_gemm::cust::stream::{Stream, StreamFlags};
 use gpu_gemm::cust::sys::{
     CUstreamCaptureMode, cuCtxSetCurrent, cuStreamBeginCapture_v2, cuStreamEndCapture,
 };
+use gpu_gemm::device::compiled;
+use libtest_mimic::Arguments;
 
 use crate::{Description, HANDLE, Handle, again, built, call, calls_of_cublas, counts, is_child};
 
 /// The kernels that the tests here launch.
-pub const KERNELS: [&str; 4] = [
+const KERNELS: [&str; 4] = [
     "async_pipeline_16x128_nn",
     "few_rows_4x64",
     "fix_up",
     "bias_gelu_bf16_persistent_nt_bf16",
 ];
 
+/// Compiles them together, which takes less time than one by one, unless tests are selected by name.
+/// One that does not compile fails in its test.
+fn prepare() {
+    static PREPARED: Once = Once::new();
+    PREPARED.call_once(|| {
+        if Arguments::from_args().filter.is_none() {
+            let _ = compiled::module_for(90).and_then(|module| module.prepare(&KERNELS));
+        }
+    });
+}
+
 /// Runs a test with a fake driver, and returns its log.
 fn again_on_gpu(test: &str, settings: &[(&str, &str)]) -> Vec<String> {
+    prepare();
     let folder = built::folder("../../host/tests/devices/library");
     let folder = folder.display().to_string();
     let log = tempfile::NamedTempFile::new().unwrap();
