@@ -2,7 +2,7 @@
 //!
 //! `cargo run -p book` writes it all: pieces of source files, listings, tables, figures and plots.
 //! `cargo test -p book` only compares, and also checks the book's links and commands, and that
-//! every kernel has a chapter.
+//! every kernel has a chapter; what the compilers write, such as PTX, in the exhaustive tier.
 //!
 //! A generated part of a page is between two comments, which a reader does not see:
 //!
