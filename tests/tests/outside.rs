@@ -35,11 +35,11 @@ fn main() -> ExitCode {
             "what_cargo_generate_calls_makes_the_program_that_the_script_makes",
             template_by_its_hook,
         ),
-        Trial::test(
+        // These compile what else nobody needs here.
+        exhaustive(
             "kernels_type_check_against_the_published_cuda_std",
             published_cuda_std,
         ),
-        // These take minutes to compile.
         exhaustive(format!("simulator::{multiplies}"), || multiplies_on("sim")),
         exhaustive("the_template_passes_its_tests_and_runs", template_runs),
         exhaustive("the_template_with_cudarc_needs_no_patch", || {
