@@ -24,8 +24,8 @@ const KERNELS: [&str; 4] = [
     "bias_gelu_bf16_persistent_nt_bf16",
 ];
 
-/// Compiles them together, which takes less time than one by one, unless tests are selected by name.
-/// One that does not compile fails in its test.
+/// Compiles them together, which takes less time than one by one; none if tests are selected by
+/// name. One that does not compile fails in its test.
 fn prepare() {
     static PREPARED: Once = Once::new();
     PREPARED.call_once(|| {
