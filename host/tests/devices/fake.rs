@@ -8,8 +8,8 @@ use std::{env, fs};
 
 use tempfile::TempDir;
 
-use crate::built;
 use crate::common::{self, Ended};
+use crate::{built, fake_gpu};
 
 static FOLDER: LazyLock<PathBuf> = LazyLock::new(|| built::folder("tests/devices/library"));
 
@@ -49,6 +49,7 @@ pub fn again(settings: &str, test: &str) -> Vec<Line> {
 const SETTINGS: &str = "FAKE_GPU";
 
 fn run(mut program: Command, settings: &str, folder: &Path) -> (Ended, Vec<Line>) {
+    fake_gpu::prepare();
     let log = folder.join("log");
     program
         .env("LD_LIBRARY_PATH", &*FOLDER)

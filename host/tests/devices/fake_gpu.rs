@@ -3,6 +3,7 @@
 
 use std::collections::HashSet;
 use std::fs::{self, File};
+use std::sync::Once;
 
 use gpu_gemm::device::compiled;
 use gpu_gemm::gpu_kernels::naive;
@@ -13,7 +14,7 @@ use host::measure::cublas::{Cublas, Interface, Precision};
 use host::measure::gpu::{Contender, measure};
 use host::measure::nvml::GpuState;
 use host::npy;
-use libtest_mimic::Trial;
+use libtest_mimic::{Arguments, Trial};
 use serde_json::Value;
 use verification::data::{Data, Matrix, Number, Problem, Storage};
 use verification::epilogue::Epilogue;
@@ -44,10 +45,18 @@ const KERNELS: [&str; 16] = [
     "transpose",
 ];
 
-pub fn trials(prepares: bool) -> Vec<Trial> {
-    if prepares {
-        let _ = compiled::module_for(90).and_then(|module| module.prepare(&KERNELS));
-    }
+/// Compiles them together, which takes less time than one by one; none if tests are selected by
+/// name. One that does not compile fails in its test.
+pub fn prepare() {
+    static PREPARED: Once = Once::new();
+    PREPARED.call_once(|| {
+        if Arguments::from_args().filter.is_none() {
+            let _ = compiled::module_for(90).and_then(|module| module.prepare(&KERNELS));
+        }
+    });
+}
+
+pub fn trials() -> Vec<Trial> {
     let tests = trials!["":
         times_speeds_and_ratios_are_those_of_the_clock,
         the_faster_of_cublas_and_cublaslt_counts_and_each_can_be_named,

@@ -1,11 +1,12 @@
 //! The program on an OpenCL device, compared with the simulator, and the binaries of its compiler.
 
 use std::fs;
+use std::sync::Once;
 
 use gpu_gemm::OpenClDevice;
 use gpu_gemm::device::compiled;
 use host::bench::Results;
-use libtest_mimic::Trial;
+use libtest_mimic::{Arguments, Trial};
 use tempfile::TempDir;
 
 use crate::common::run_in;
@@ -21,11 +22,18 @@ const KERNELS: [&str; 6] = [
     "tiled_16",
 ];
 
-pub fn trials(prepares: bool) -> Vec<Trial> {
+/// As that of `fake_gpu`, to OpenCL C.
+fn prepare() {
+    static PREPARED: Once = Once::new();
+    PREPARED.call_once(|| {
+        if Arguments::from_args().filter.is_none() {
+            let _ = compiled::prepare_opencl(&KERNELS);
+        }
+    });
+}
+
+pub fn trials() -> Vec<Trial> {
     let why_not = OpenClDevice::open(0).err();
-    if prepares && why_not.is_none() {
-        let _ = compiled::prepare_opencl(&KERNELS);
-    }
     let tests = trials!["opencl::":
         a_benchmark_is_compared_with_that_of_another_device,
         a_and_b_of_16_bits_have_a_c_of_16_bits_or_of_f32,
@@ -34,6 +42,7 @@ pub fn trials(prepares: bool) -> Vec<Trial> {
 }
 
 fn a_and_b_of_16_bits_have_a_c_of_16_bits_or_of_f32() {
+    prepare();
     let folder = TempDir::new().unwrap();
     for data_type in ["bf16", "bf16-f32"] {
         let run = format!(
@@ -47,6 +56,7 @@ fn a_and_b_of_16_bits_have_a_c_of_16_bits_or_of_f32() {
 }
 
 fn a_benchmark_is_compared_with_that_of_another_device() {
+    prepare();
     let folder = TempDir::new().unwrap();
     let what = "--kernel naive,tiled-16,auto --sizes 48 --runs 8 --baseline none";
     let bench = |options: &str| run_in(folder.path(), &format!("bench {options} {what}"));
