@@ -105,22 +105,15 @@ fn kernel_trials<T: Number>(variant: &'static Variant) -> Vec<Trial> {
     let mut trials = Vec::new();
     let mut add = |tier: Tier, backend: Backend, (name, case): (&str, Case)| {
         let test = move || {
-            match backend {
-                Backend::Simulator => (),
-                Backend::Gpu => prepare_gpu(),
-                Backend::OpenCl => prepare_opencl(tier),
+            if backend == Backend::Gpu {
+                prepare_gpu();
             }
             backend.run(|device| {
                 case(&Bench {
                     device,
                     team: Team::new(Settings::default())?,
                     rung: Rung::Gpu(Choice::even(variant)),
-                    // The whole grid of cases is the simulator's. With OpenCL the further
-                    // kernels run the cases of the quick tier.
-                    tier: match backend {
-                        Backend::OpenCl => Tier::Quick,
-                        _ => tier,
-                    },
+                    tier,
                 })
             })
         };
@@ -151,9 +144,6 @@ fn kernel_trials<T: Number>(variant: &'static Variant) -> Vec<Trial> {
             // On an H200's machine 367 of these tests took 190 s.
             if represents_others || index == 0 || tier == Tier::Exhaustive {
                 add(tier, Backend::Gpu, case);
-            }
-            if is_in_opencl(variant, tier) {
-                add(tier, Backend::OpenCl, case);
             }
         }
     }
@@ -208,6 +198,42 @@ fn kernel_trials<T: Number>(variant: &'static Variant) -> Vec<Trial> {
         trials.push(trial.with_ignored_flag(true));
     }
     trials
+}
+
+/// The kernels in OpenCL C, with all claims about one in one test: each thread of tests has a
+/// device of its own, which would compile the kernel again.
+pub fn opencl_trials() -> Vec<Trial> {
+    let trials = variants();
+    let trials = trials.flat_map(|variant| by_element!(variant.types.c, trials_in_opencl(variant)));
+    trials.collect()
+}
+
+fn trials_in_opencl<T: Number>(variant: &'static Variant) -> Vec<Trial> {
+    let trial = |tier| {
+        let name = format!("gemm::{}::keeps_each_claim", variant.entry.name);
+        tests::trial(tier, Backend::OpenCl, name, move || {
+            prepare_opencl(tier);
+            Backend::OpenCl.run(|device| {
+                let bench = Bench {
+                    device,
+                    team: Team::new(Settings::default())?,
+                    rung: Rung::Gpu(Choice::even(variant)),
+                    // The whole grid of cases is the simulator's.
+                    tier: Tier::Quick,
+                };
+                for (claim, case) in cases::<T>(ErrorModel::of(variant.rounding)) {
+                    let said = |error: Failed| error.message().unwrap_or_default().to_owned();
+                    case(&bench).map_err(|error| format!("{claim}: {}", said(error)))?;
+                }
+                Ok::<_, Failed>(())
+            })
+        })
+    };
+    let tiers = [Tier::Quick, Tier::Exhaustive].into_iter();
+    tiers
+        .filter(|tier| is_in_opencl(variant, *tier))
+        .filter_map(trial)
+        .collect()
 }
 
 /// Whether OpenCL runs this variant: in the quick tier the first of each kernel, except those that

@@ -19,12 +19,15 @@ mod yardsticks;
 
 use std::process::ExitCode;
 
+use libtest_mimic::Trial;
+
 fn main() -> ExitCode {
     reads::trespass();
     // The longest test is the first: it compiles one of each kernel, on one core.
     let of_modules = [
         ptx::trials,
         library::trials,
+        gemm::opencl_trials,
         divisions::trials,
         reads::trials,
         barriers::trials,
@@ -38,5 +41,17 @@ fn main() -> ExitCode {
         npy::trials,
         yardsticks::trials,
     ];
-    tests::run(of_modules.into_iter().flat_map(|trials| trials()).collect())
+    let mut all: Vec<Trial> = of_modules.into_iter().flat_map(|trials| trials()).collect();
+    // PoCL compiles for one thread at a time: its tests are spread among the others of their tier.
+    for is_ignored in [false, true] {
+        let is_apart = |trial: &mut Trial| {
+            trial.name().contains("opencl::") && trial.has_ignored_flag() == is_ignored
+        };
+        let apart: Vec<Trial> = all.extract_if(.., is_apart).collect();
+        let step = all.len() / (apart.len() + 1);
+        for (index, trial) in apart.into_iter().enumerate().rev() {
+            all.insert((index + 1) * step, trial);
+        }
+    }
+    tests::run(all)
 }
