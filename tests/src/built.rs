@@ -7,6 +7,9 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 
 use cuda_builder::{CudaBuilder, DebugInfo, NvvmArch};
 use gpu_gemm::device::compiled::Module;
+use gpu_gemm::gpu_kernels::{helpers, variants};
+
+use crate::{is_first, is_representative};
 
 /// A crate of kernels, for one architecture.
 #[derive(Clone, Copy)]
@@ -46,7 +49,7 @@ impl Built {
     }
 
     /// Whether it has all kernels. For the newest architecture, which the library's PTX is not for,
-    /// the ladder has those of f32 and bf16: they show what the other dialect makes of them.
+    /// the ladder has one variant of each kernel: they show what the other dialect makes of them.
     pub fn is_whole(self) -> bool {
         self.kernels != LADDER || self.arch != NvvmArch::Compute100
     }
@@ -73,12 +76,19 @@ impl Built {
             .libnvvm_optional(true);
         let built = match self.is_whole() {
             true => built,
-            false => built.build_args(&["--no-default-features", "--features=entry-points,bf16"]),
+            false => built.only(one_of_each_kernel()),
         };
         let text = built.build_now(out).map(fs::read_to_string);
         text.unwrap_or_else(|error| panic!("{error}"))
             .unwrap_or_default()
     }
+}
+
+/// One variant of each kernel of the ladder, and the helpers.
+pub fn one_of_each_kernel() -> impl Iterator<Item = &'static str> {
+    let firsts = variants().filter(|one| is_first(one, is_representative));
+    let helpers = helpers().map(|helper| helper.name);
+    firsts.map(|variant| variant.entry.name).chain(helpers)
 }
 
 /// All crates of kernels, for all their architectures that differ.

@@ -15,7 +15,7 @@ use gpu_gemm::gpu_kernels::{self, variants};
 use host::listing::{self, Line, Place};
 use libtest_mimic::{Failed, Trial};
 use nvvm::{NvvmArch, Toolkit, ptxas};
-use tests::built::{Built, LADDER, PROBES, built};
+use tests::built::{Built, LADDER, PROBES, built, one_of_each_kernel};
 
 pub fn trials() -> Vec<Trial> {
     let no_libnvvm = cuda_builder::why_no_libnvvm();
@@ -97,9 +97,7 @@ impl Ladder {
 /// One variant of each kernel, the helpers, and some kernels with an epilogue, compiled as in the
 /// library for the newest architecture.
 fn library() -> Result<Ladder, Failed> {
-    let firsts = variants().filter(|one| tests::is_first(one, tests::is_representative));
-    let names = firsts.map(|variant| variant.entry.name).chain(helpers());
-    let names: Vec<&str> = names.chain(FUSED).collect();
+    let names: Vec<&str> = one_of_each_kernel().chain(FUSED).collect();
     let module = compiled::module_for(90)?;
     module.prepare(&names)?;
     let kernels = names
@@ -139,7 +137,7 @@ fn assembles(built: &Built) -> Result<(), Failed> {
 /// registers. On Hopper `double_buffer_sn16` spills a word in the loop at the edges of C; on
 /// Turing 152 or 336 bytes, depending on the order of its two shared arrays, which is decided by a
 /// hash, and `double_buffer_sn8` 24 or 240.
-const SPILLS: [(NvvmArch, &str, u32); 13] = [
+const SPILLS: [(NvvmArch, &str, u32); 11] = [
     (NvvmArch::Compute75, "conflict_free_sn16", 16),
     (NvvmArch::Compute75, "double_buffer_sn8", 240),
     (NvvmArch::Compute75, "double_buffer_sn16", 336),
@@ -151,8 +149,6 @@ const SPILLS: [(NvvmArch, &str, u32); 13] = [
     (NvvmArch::Compute90a, "persistent", 172),
     (NvvmArch::Compute90a, "grouped", 68),
     (NvvmArch::Compute90a, "split_fp32", 72),
-    (NvvmArch::Compute100, "few_rows_1_nt", 48),
-    (NvvmArch::Compute100, "few_rows_1x64", 188),
 ];
 
 /// `ptxas` accepts each kernel in its own module, as drivers get it, keeps all its values in
@@ -160,11 +156,8 @@ const SPILLS: [(NvvmArch, &str, u32); 13] = [
 fn assembles_alone(built: &Built) -> Result<(), Failed> {
     let toolkit = toolkit()?;
     let mut unknown = Vec::new();
-    // No bound is tuned for Blackwell: there one variant of a kind is enough.
-    let is_tried = |one: &&Variant| built.is_whole() || tests::is_representative(one);
-    let tried = variants().filter(is_tried).map(|one| one.entry.name);
     let kernels = Kernels::of(built.ptx());
-    for name in tried.chain(helpers()) {
+    for name in entries_of_variants().chain(helpers()) {
         let Some(module) = kernels.alone(name) else {
             assert!(!built.is_whole(), "{name} is missing");
             continue;
