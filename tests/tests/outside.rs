@@ -35,7 +35,7 @@ fn main() -> ExitCode {
             "what_cargo_generate_calls_makes_the_program_that_the_script_makes",
             template_by_its_hook,
         ),
-        // These compile what else nobody needs here.
+        // These compile what no other test does, some for minutes.
         exhaustive(
             "kernels_type_check_against_the_published_cuda_std",
             published_cuda_std,
