@@ -18,8 +18,8 @@ crate::compat::unless_published! {
     pub use compiled::Compiled;
     pub use operand::{Bf16, Matrix, Number, F16};
     pub use ready_made::{
-        AuxStore, Bias, BlockScales, Clamp, DGeluTanh, Gelu, GeluTanh, PerColBias, PerColScale, PerRowBias,
-        PerRowScale, Relu, Residual, Silu,
+        AuxStore, Bias, BlockScales, Clamp, DGeluTanh, Gated, Gelu, GeluTanh, PerColBias, PerColScale,
+        PerRowBias, PerRowScale, Relu, Residual, Silu,
     };
 }
 
@@ -90,6 +90,22 @@ pub trait Epilogue<S = f32>: Copy {
     unsafe fn block_scale(&self, at: At, block: usize) -> f32 {
         let _ = (at, block);
         1.0
+    }
+
+    /// Whether it makes one element of two products ([`Epilogue::gate`]). The kernels that multiply
+    /// A by two matrices (`gated.rs`) require that, and no others take it.
+    const IS_GATE: bool = false;
+
+    /// The values of which C is made, `gate + beta * C`, for N neighbours of a row: `gates` are
+    /// `alpha * A * B1` there, and `ups` are `alpha * A * B2`.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Epilogue::apply`], which follows.
+    #[inline(always)]
+    unsafe fn gate<const N: usize>(&self, at: At, gates: [S; N], ups: [S; N]) -> [S; N] {
+        let _ = (at, ups);
+        gates
     }
 }
 
@@ -188,6 +204,13 @@ impl<S, First: Epilogue<S>, Second: Epilogue<S>> Epilogue<S> for Then<First, Sec
     unsafe fn block_scale(&self, at: At, block: usize) -> f32 {
         self.0.block_scale(at, block) * self.1.block_scale(at, block)
     }
+
+    const IS_GATE: bool = First::IS_GATE;
+
+    #[inline(always)]
+    unsafe fn gate<const N: usize>(&self, at: At, gates: [S; N], ups: [S; N]) -> [S; N] {
+        self.0.gate(at, gates, ups)
+    }
 }
 
 /// A kernel as a function of its epilogue: an empty type for each variant, named as its entry
@@ -231,6 +254,13 @@ impl<S, E: Epilogue<S>> Epilogue<S> for Placed<E> {
     #[inline(always)]
     unsafe fn block_scale(&self, at: At, block: usize) -> f32 {
         self.epilogue.block_scale(self.placed(at), block)
+    }
+
+    const IS_GATE: bool = E::IS_GATE;
+
+    #[inline(always)]
+    unsafe fn gate<const N: usize>(&self, at: At, gates: [S; N], ups: [S; N]) -> [S; N] {
+        self.epilogue.gate(self.placed(at), gates, ups)
     }
 }
 
@@ -359,6 +389,10 @@ macro_rules! fused {
                         !<$epilogue as $crate::epilogue::Epilogue>::SCALES_BLOCKS
                             || matches!(base.rounding, $crate::spec::Rounding::Promoted),
                         "only kernels that promote sums scale blocks"
+                    );
+                    assert!(
+                        <$epilogue as $crate::epilogue::Epilogue>::IS_GATE == base.is_gated,
+                        "the kernels `gated` require a gate, such as `Gated<Silu>`, and no others take one"
                     );
                     // SAFETY: the entry points are the base's with an epilogue.
                     unsafe { base.with_epilogue(size_of::<$epilogue>(), entry, fix_ups) }

@@ -70,7 +70,7 @@ unsafe fn multiply<
         if thread == 0 {
             let mut at = Ring::PRODUCER;
             while let Some((corner, _)) = groups.find(tile) {
-                stages.load::<T, _, KMajor, B>(&gemm, corner, (0, iterations), &mut at);
+                stages.load::<T, _, KMajor, B, 1>(&gemm, corner, (0, iterations), &mut at);
                 tile += thread::grid_dim_x();
             }
         }
@@ -143,7 +143,7 @@ where
                 let corner = Corner {
                     product: self.group as usize,
                     row: self.row as usize + corner.row,
-                    col: corner.col,
+                    ..corner
                 };
                 return Some((corner, end as usize));
             }

@@ -26,7 +26,8 @@
 ///
 /// With `epilogue: any` after the idea, bodies are generic in the
 /// [`Epilogue`](crate::epilogue::Epilogue), and each variant is a
-/// [`Base`](crate::epilogue::Base) too: an empty type named as its entry point.
+/// [`Base`](crate::epilogue::Base) too: an empty type named as its entry point. With
+/// `epilogue: gate` it is a base alone.
 ///
 /// After `shared`, `launch_bounds(2)` tells the compiler that two CTAs must fit on an SM. Fields
 /// of the `Variant` that differ from those of `Variant::new` follow in braces, such as
@@ -42,6 +43,14 @@ macro_rules! kernel {
         variants: [$($variants:tt)*] $(,)?
     ) => {
         $crate::kernel::kernel! { @any $kernel $idea $($variants)* }
+    };
+    (
+        name: $kernel:literal,
+        idea: $idea:literal,
+        epilogue: gate,
+        variants: [$($variants:tt)*] $(,)?
+    ) => {
+        $crate::kernel::kernel! { @gate $kernel $idea $($variants)* }
     };
     (
         @$epilogue:ident $kernel:literal $idea:literal
@@ -238,6 +247,26 @@ macro_rules! entry_point {
         }
     };
     (@any $entry:ident ($gemm:ident: $element:ident $(-> $c:ident)?; mapped) { $($body:tt)* }) => {
+        $crate::kernel::entry_point! { @base $entry ($gemm: $element $(-> $c)?) { $($body)* } }
+
+        #[cfg(any(not(cuda_device), feature = "entry-points"))]
+        #[cuda_std::kernel]
+        pub unsafe fn $entry(
+            #[grid_constant] block: &$crate::kernel::of_types!(mapped_type($element $(-> $c)?)),
+        ) {
+            <$entry as $crate::epilogue::Base>::run(block)
+        }
+    };
+    (@gate $entry:ident ($gemm:ident: $element:ident $(-> $c:ident)?; mapped) { $($body:tt)* }) => {
+        $crate::kernel::entry_point! { @base $entry ($gemm: $element $(-> $c)?) { $($body)* } }
+
+        /// Is replaced by an entry point with a gate, and in no PTX.
+        #[cfg(not(cuda_device))]
+        unsafe fn $entry(_: &$crate::kernel::of_types!(mapped_type($element $(-> $c)?))) {
+            unreachable!("without a gate")
+        }
+    };
+    (@base $entry:ident ($gemm:ident: $element:ident $(-> $c:ident)?) { $($body:tt)* }) => {
         impl $crate::epilogue::Base for $entry {
             type Sum = $crate::kernel::of_types!(sum_type($element $(-> $c)?));
             type Block<E: $crate::epilogue::Epilogue<Self::Sum>> =
@@ -252,14 +281,6 @@ macro_rules! entry_point {
                     cuda_std::wgmma::fence() // a trap: no launch runs this there
                 }
             }
-        }
-
-        #[cfg(any(not(cuda_device), feature = "entry-points"))]
-        #[cuda_std::kernel]
-        pub unsafe fn $entry(
-            #[grid_constant] block: &$crate::kernel::of_types!(mapped_type($element $(-> $c)?)),
-        ) {
-            <$entry as $crate::epilogue::Base>::run(block)
         }
     };
 }

@@ -96,9 +96,12 @@ compat::unless_published! {
     pub use pastey;
 
     pub mod fix_up_half;
+    pub mod gated;
     /// Private, so that safe code does not launch its variants as others: `grouped_variants`.
     #[allow(dead_code)] // each variant by its type
     mod grouped;
+    #[allow(dead_code)]
+    mod grouped_along_k;
     mod half;
     pub mod mapped_gemm;
     pub mod split;
@@ -127,8 +130,9 @@ compat::unless_published! {
 
     /// The entry points that are not rungs.
     pub fn helpers() -> impl Iterator<Item = &'static spec::EntryPoint> {
-        let grouped = grouped::KERNEL.variants.iter().map(|variant| &variant.entry);
-        HELPERS.iter().copied().chain(grouped)
+        let grouped = [&grouped::KERNEL, &grouped_along_k::KERNEL].into_iter();
+        let grouped = grouped.flat_map(|kernel| kernel.variants);
+        HELPERS.iter().copied().chain(grouped.map(|variant| &variant.entry))
     }
 
     /// The kernels of grouped products, for each type and layout the one with the larger tile
@@ -140,6 +144,16 @@ compat::unless_published! {
     /// an i32, in increasing order, at most `m`.
     pub unsafe fn grouped_variants() -> &'static [spec::Variant] {
         grouped::KERNEL.variants
+    }
+
+    /// The same of groups of rows of A and B, along K. A batch is the groups: all have the same A
+    /// and B, which is stride 0.
+    ///
+    /// # Safety
+    ///
+    /// As for [`grouped_variants`], with ends of at most `k`.
+    pub unsafe fn grouped_along_k_variants() -> &'static [spec::Variant] {
+        grouped_along_k::KERNEL.variants
     }
 
     /// Every variant of every kernel, in teaching order.

@@ -155,6 +155,34 @@ impl<C: Copy, Scalar: Copy, E: Copy> MappedGemm<'_, C, Scalar, E> {
     }
 }
 
+impl<C: Copy, E: Epilogue> MappedGemm<'_, C, f32, E> {
+    /// Of sums with B1, and of as many with B2 at the same places, what the epilogue makes of both.
+    /// The first neighbour is at a row and a column that C may lack.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Epilogue::gate`].
+    #[inline(always)]
+    pub unsafe fn gated<const N: usize>(
+        &self,
+        (row, col): (usize, usize),
+        gates: [f32; N],
+        ups: [f32; N],
+    ) -> [f32; N] {
+        let scaled = |sums: [f32; N]| sums.map(|sum| self.alpha.times(sum));
+        let at = self.at(row, col, N);
+        self.gemm.epilogue.gate(at, scaled(gates), scaled(ups))
+    }
+
+    /// The same for sums that have been multiplied by alpha.
+    #[inline(always)]
+    pub fn of_scaled_sums(&self) -> Self {
+        let mut of_scaled = *self;
+        of_scaled.gemm.alpha = 1.0;
+        of_scaled
+    }
+}
+
 impl<C: Copy, E: Copy> MappedGemm<'_, C, f32, E> {
     /// Of a grouped product, the row after the last of each group. Its CTAs split no tiles: the
     /// ends take the place of the workspace for partial sums.

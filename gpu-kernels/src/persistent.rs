@@ -80,7 +80,7 @@ pub(crate) unsafe fn multiply<
             let mut index = 0;
             while let Some(segment) = segments.get(index) {
                 let corner = Stages::<CONSUMERS, SUMS>::corner(segments.place(segment));
-                stages.load::<T, _, A, B>(&gemm, corner, (segment.from, segment.to), &mut at);
+                stages.load::<T, _, A, B, 1>(&gemm, corner, (segment.from, segment.to), &mut at);
                 index += 1;
             }
         }

@@ -129,6 +129,9 @@ pub struct Variant {
     pub n_remainder: Option<&'static str>,
     /// Whether C is written with 128-bit stores where its rows are aligned.
     pub vector_stores: bool,
+    /// Whether it multiplies A by two matrices B, the batch of which is one product: its epilogue
+    /// is a gate ([`Epilogue::IS_GATE`](crate::epilogue::Epilogue::IS_GATE)).
+    pub is_gated: bool,
     /// Whether it is a matrix-vector kernel: it reads all of B again for every `tile.m` rows.
     pub gemv_like: bool,
     /// How it rounds, from which its error bound follows.
@@ -185,6 +188,7 @@ impl Variant {
             exact_tiles: false,
             n_remainder: None,
             vector_stores: false,
+            is_gated: false,
             gemv_like: false,
             rounding: match data_type.c {
                 ElementType::I32 => Rounding::Wrapping,

@@ -142,7 +142,7 @@ pub(crate) unsafe fn multiply<
             let mut at = Ring::PRODUCER;
             while tile < tiles {
                 let corner = Stages::<CONSUMERS, SUMS>::corner(raster::place(tile, rows, cols));
-                stages.load::<T, _, A, B>(&gemm, corner, (0, iterations), &mut at);
+                stages.load::<T, _, A, B, 1>(&gemm, corner, (0, iterations), &mut at);
                 tile += ctas;
             }
         }
@@ -178,6 +178,8 @@ pub(crate) struct Corner {
     pub product: usize,
     pub row: usize,
     pub col: usize,
+    /// The first of the depth in A and B.
+    pub k: usize,
 }
 
 impl Corner {
@@ -281,6 +283,23 @@ impl<const CONSUMERS: usize, const SUMS: usize, const STEP: u8> StagesOf<CONSUME
         Self { ring, full, empty }
     }
 
+    /// The same shared memory for fewer sums a thread: boxes of C are where they were.
+    #[inline(always)]
+    pub fn of_sums<const FEWER: usize>(&self) -> StagesOf<CONSUMERS, FEWER, STEP> {
+        const {
+            let bytes = Cta::<CONSUMERS, FEWER>::STAGES * Cta::<CONSUMERS, FEWER>::STAGE_BYTES;
+            assert!(
+                bytes == Self::STAGES * Self::STAGE_BYTES,
+                "boxes follow the stages"
+            );
+        }
+        StagesOf {
+            ring: self.ring,
+            full: self.full,
+            empty: self.empty,
+        }
+    }
+
     /// The first element of the tile at `place`.
     #[inline(always)]
     pub fn corner(place: Place) -> Corner {
@@ -288,29 +307,36 @@ impl<const CONSUMERS: usize, const SUMS: usize, const STEP: u8> StagesOf<CONSUME
             product: place.product,
             row: place.row * Self::BM,
             col: place.col * Self::BN,
+            k: 0,
         }
     }
 
     /// The producer's thread loads the tiles of A and B for k-iterations `from .. to` of the tile
-    /// of C at `corner`.
+    /// of C at `corner`. A tile of B consists of equal parts of `MATRICES` matrices, one after the
+    /// other in the batch.
     #[inline(always)]
-    pub unsafe fn load<T: Operands<A, B, SUMS>, C, A: Tiles, B: Tiles>(
+    pub unsafe fn load<T: Operands<A, B, SUMS>, C, A: Tiles, B: Tiles, const MATRICES: usize>(
         &self,
         gemm: &MappedGemm<'_, C, T::Sum, impl Copy>,
         corner: Corner,
         (from, to): (usize, usize),
         at: &mut Ring,
     ) {
-        let (of_a, of_b) = (gemm.a_of(corner.product), gemm.b_of(corner.product));
+        let of_a = gemm.a_of(corner.product);
+        let columns = Self::BN / MATRICES;
         for iteration in from..to {
             let full = self.full.add(at.stage);
             mbarrier::wait(self.empty.add(at.stage), at.parity); // the stage has been read
             mbarrier::arrive_expect_tx(full, Self::STAGE_BYTES as u32);
             let a_tile = self.ring.add(at.stage * Self::STAGE_BYTES);
             let b_tile = a_tile.add(Self::A_BYTES);
-            let k = (iteration * T::BK) as u32;
+            let k = (corner.k + iteration * T::BK) as u32;
             A::load(a_tile, of_a, corner.row as u32, k, Self::BM / BOX, full);
-            B::load(b_tile, of_b, corner.col as u32, k, Self::BN / BOX, full);
+            for matrix in 0..MATRICES {
+                let part = b_tile.add(matrix * columns * BOX * 2);
+                let of_b = gemm.b_of(corner.product + matrix);
+                B::load(part, of_b, corner.col as u32, k, columns / BOX, full);
+            }
             at.advance(Self::STAGES);
         }
     }
@@ -328,9 +354,7 @@ impl<const CONSUMERS: usize, const SUMS: usize, const STEP: u8> StagesOf<CONSUME
         (A::descriptor(of_a).uniform(), B::descriptor(of_b).uniform())
     }
 
-    /// A consumer adds up the products of its 64 rows over `iterations`. Between two products it
-    /// only waits for the first and releases its stage: it has already waited for the tiles of the
-    /// next while the first was multiplied.
+    /// [`Self::landed_products`] of tiles as they landed.
     #[inline(always)]
     pub unsafe fn products<T: Wgmma<A, B>, A: Tiles, B: Tiles>(
         &self,
@@ -342,6 +366,29 @@ impl<const CONSUMERS: usize, const SUMS: usize, const STEP: u8> StagesOf<CONSUME
     where
         [T::Sum; SUMS]: Sums<Sum = T::Sum>,
     {
+        self.landed_products::<T, A, B>(iterations, consumer, thread, at, |_, _| ())
+    }
+
+    /// A consumer adds up the products of its 64 rows over `iterations`. Between two products it
+    /// only waits for the first and releases its stage: it has already waited for the tiles of the
+    /// next while the first was multiplied.
+    /// Where tiles have landed, every thread calls `landed` with the iteration and the stage,
+    /// before they are multiplied.
+    #[inline(always)]
+    pub unsafe fn landed_products<T: Wgmma<A, B>, A: Tiles, B: Tiles>(
+        &self,
+        iterations: usize,
+        consumer: usize,
+        thread: usize,
+        at: &mut Ring,
+        landed: impl Fn(usize, *mut u8),
+    ) -> [T::Sum; SUMS]
+    where
+        [T::Sum; SUMS]: Sums<Sum = T::Sum>,
+    {
+        let landed = |iteration: usize, stage: usize| {
+            landed(iteration, self.ring.add(stage * Self::STAGE_BYTES));
+        };
         let (a_tiles, b_tiles) = self.tiles::<A, B>(consumer);
         let mut sums = <[T::Sum; SUMS]>::unset();
         if iterations == 0 {
@@ -349,6 +396,7 @@ impl<const CONSUMERS: usize, const SUMS: usize, const STEP: u8> StagesOf<CONSUME
         }
         if iterations > 0 {
             mbarrier::wait(self.full.add(at.stage), at.parity); // the first tiles have landed
+            landed(0, at.stage);
         }
         let mut before = at.stage;
         for iteration in 0..iterations {
@@ -365,6 +413,7 @@ impl<const CONSUMERS: usize, const SUMS: usize, const STEP: u8> StagesOf<CONSUME
             at.advance(Self::STAGES);
             if STEP >= ALL && iteration + 1 < iterations {
                 mbarrier::wait(self.full.add(at.stage), at.parity); // the next tiles have landed
+                landed(iteration + 1, at.stage);
             }
             if CONSUMERS > 1 {
                 sums.wait::<0>(); // the tiles have been read
@@ -378,6 +427,7 @@ impl<const CONSUMERS: usize, const SUMS: usize, const STEP: u8> StagesOf<CONSUME
             before = stage;
             if STEP < ALL && iteration + 1 < iterations {
                 mbarrier::wait(self.full.add(at.stage), at.parity);
+                landed(iteration + 1, at.stage);
             }
         }
         if CONSUMERS == 1 {

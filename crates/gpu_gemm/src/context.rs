@@ -456,13 +456,42 @@ impl<'device> Context<'device> {
     ///
     /// # Safety
     ///
-    /// As for [`gemm_grouped`], and the matrices and `ends` have been checked.
-    unsafe fn enqueue_grouped(&self, product: &Product, ends: Span) -> Result<(), GemmError> {
+    /// As for [`gemm_grouped`] or [`gemm_grouped_along_k`], and the matrices and `ends` have been
+    /// checked.
+    unsafe fn enqueue_grouped(
+        &self,
+        product: &Product,
+        ends: Span,
+        is_along_k: bool,
+    ) -> Result<(), GemmError> {
         let (data_type, call) = (product.data_type, product.call());
-        let plan = choose::grouped(data_type, call, self.chooser.facts());
-        let plan = plan.ok_or(GemmError::NoGroupedKernel { data_type })?;
+        let facts = self.chooser.facts();
+        let plan = match is_along_k {
+            true => choose::grouped_along_k(data_type, call, facts)
+                .ok_or(GemmError::NoGroupedKernelAlongK { data_type })?,
+            false => choose::grouped(data_type, call, facts)
+                .ok_or(GemmError::NoGroupedKernel { data_type })?,
+        };
         // SAFETY: the caller vouches for the matrices; the kernel takes the ends for a workspace.
         unsafe { self.launch_with(&plan, product, ends.start)? };
+        Ok(())
+    }
+
+    /// Launches a gated product.
+    ///
+    /// # Safety
+    ///
+    /// As for [`gemm_gated`], and the matrices have been checked.
+    unsafe fn enqueue_gated(&self, product: &Product) -> Result<(), GemmError> {
+        let (data_type, call) = (product.data_type, product.call());
+        let (kernels, variants) = match product.epilogue {
+            Some(fusion) => (fusion.kernels, fusion.variants),
+            None => ("The library", &[][..]),
+        };
+        let plan = choose::gated(variants, data_type, call, self.chooser.facts());
+        let plan = plan.ok_or(GemmError::NoGatedKernel { kernels, data_type })?;
+        // SAFETY: the caller vouches for the matrices; the kernel splits no tiles.
+        unsafe { self.launch(&plan, product)? };
         Ok(())
     }
 
@@ -647,7 +676,7 @@ pub unsafe fn gemm_strided_batched<'a, 'b, 'c, T: MultipliesInto<C>, C: Element>
         multiply::<T, C>(
             context,
             None,
-            None,
+            Batched::Products,
             [alpha, beta],
             (a.into(), lda, stride_a),
             (b.into(), ldb, stride_b),
@@ -731,12 +760,13 @@ where
     C: Element<Scalar = f32>,
     E: Epilogue,
 {
+    const { assert!(!E::IS_GATE, "`gemm_gated` multiplies with a gate") }
     // SAFETY: as the caller vouches.
     unsafe {
         multiply::<T, C>(
             context,
             Some(Fusion::of(kernels, epilogue)),
-            None,
+            Batched::Products,
             [alpha, beta],
             (a.into(), lda, stride_a),
             (b.into(), ldb, stride_b),
@@ -816,7 +846,7 @@ where
         multiply::<T, C>(
             context,
             None,
-            Some(ends.into().span),
+            Batched::Groups(ends.into().span),
             [alpha, beta],
             (a.into(), lda, 0),
             (b.into(), ldb, stride_b),
@@ -827,8 +857,188 @@ where
     }
 }
 
-/// [`gemm_strided_batched`], [`gemm_fused`] and, with ends of groups, [`gemm_grouped`]. Each matrix
-/// has a leading dimension and a stride.
+/// `C[g] = alpha * A[g]^T * B[g] + beta * C[g]` for each of `groups` groups of rows of A and B, in
+/// one launch: the gradients of the weights in a mixture of experts, where rows are tokens, sorted
+/// by expert, of A the inputs, and of B the gradients of the outputs. A is stored as `k x m` and so
+/// transposed, B is `k x n`, and each C is `m x n`, `stride_c` elements after the one before it.
+///
+/// `ends` has the row after the last of each group, as for [`gemm_grouped`]; each may be any number
+/// of rows. The C of an empty group is `beta * C`, and zero if `beta` is 0. Rows after the last
+/// group are not read. (`offs` of PyTorch's `_grouped_mm` of two matrices are such ends.)
+///
+/// There are kernels of [`Bf16`] and [`F16`], with a C of the same type or of `f32`, for Hopper,
+/// which the simulator runs, too: for rows of A and B that begin at multiples of 16 bytes. The
+/// workspace is not used.
+///
+/// [`Bf16`]: crate::Bf16
+/// [`F16`]: crate::F16
+///
+/// ```
+/// # use gpu_gemm::{Bf16, Context, Device, GemmError, Input, gemm_grouped_along_k};
+/// # let device = Device::simulator();
+/// # let context = Context::new(&device, 0)?;
+/// let ones = vec![Bf16::from_f32(1.0); 5 * 8]; // five rows
+/// let (a, b) = (context.upload(&ones)?, context.upload(&ones)?);
+/// let a = Input::from(&a).transposed();
+/// let mut c = context.allocate::<f32>(3 * 64)?;
+/// let ends = context.upload(&[2, 2, 5])?; // two rows, none, and three
+/// // SAFETY: the buffers live until `download` has waited for the product.
+/// unsafe {
+///     gemm_grouped_along_k(
+///         &context, 1.0, a, 8, &b, 8, 0.0, &mut c, 8, 64, &ends, 8, 8, 5, 3,
+///     )?;
+/// }
+/// let c = context.download(&c)?;
+/// assert_eq!([0, 64, 128].map(|first| c[first]), [2.0, 0.0, 3.0]);
+/// # Ok::<(), GemmError>(())
+/// ```
+///
+/// # Errors
+///
+/// As for [`gemm_grouped`], and if the matrices C overlap.
+///
+/// # Safety
+///
+/// As for [`gemm`], for all matrices C, and for `ends` as for A. Each end is no less than the one
+/// before it, and no more than `k`.
+#[allow(clippy::too_many_arguments)] // BLAS's own
+pub unsafe fn gemm_grouped_along_k<'a, 'b, 'c, 'e, T, C>(
+    context: &Context<'_>,
+    alpha: f32,
+    a: impl Into<Input<'a, T>>,
+    lda: usize,
+    b: impl Into<Input<'b, T>>,
+    ldb: usize,
+    beta: f32,
+    c: impl Into<Output<'c, C>>,
+    ldc: usize,
+    stride_c: usize,
+    ends: impl Into<Input<'e, i32>>,
+    m: usize,
+    n: usize,
+    k: usize,
+    groups: usize,
+) -> Result<(), GemmError>
+where
+    T: MultipliesInto<C, Scalar = f32>,
+    C: Element<Scalar = f32>,
+{
+    // SAFETY: as the caller vouches.
+    unsafe {
+        multiply::<T, C>(
+            context,
+            None,
+            Batched::GroupsAlongK(ends.into().span),
+            [alpha, beta],
+            (a.into(), lda, 0),
+            (b.into(), ldb, 0),
+            (c.into(), ldc, stride_c),
+            Shape::new(m, n, k),
+            groups,
+        )
+    }
+}
+
+/// `C = gate(alpha * A * op(B1), alpha * A * op(B2)) + beta * C` in one launch: the gated unit of a
+/// feed-forward layer, such as `silu(A * B1) * (A * B2)`, which is a SwiGLU. A is `m x k`, C is
+/// `m x n`, op(B1) and op(B2) are `k x n`, the second `stride_b` elements after the first.
+///
+/// Most checkpoints have both in one matrix, `gate_up_proj`: of `2 * n` rows of `k` (`b`
+/// transposed, `ldb = k`, `stride_b = n * k`), or of `k` rows of `2 * n` (`ldb = 2 * n`,
+/// `stride_b = n`).
+/// Sums and the gate are in f32; C is rounded once.
+///
+/// The library's own kernels (`gpu_kernels::epilogue::Compiled`) are compiled with `Gated<Silu>`,
+/// and those of bf16 with a transposed B with `Gated<GeluTanh>`; others are written by
+/// [`gpu_kernels::fused!`] with the bases in `gpu_kernels::gated`, as for [`gemm_fused`]. They are
+/// of [`Bf16`] and [`F16`], with a C of the same type, for Hopper, and the simulator runs them,
+/// too: for an A that is not transposed, and rows of A and B, and a `stride_b`, at multiples of 16
+/// bytes. The workspace is not used.
+///
+/// [`Bf16`]: crate::Bf16
+/// [`F16`]: crate::F16
+///
+/// ```
+/// # #[cfg(feature = "epilogues")] {
+/// # use gpu_gemm::{Bf16, Context, Device, gemm_gated};
+/// use gpu_gemm::gpu_kernels::epilogue::{Compiled, Gated, Silu};
+///
+/// # let device = Device::simulator();
+/// # let context = Context::new(&device, 0)?;
+/// let a = context.upload(&[Bf16::from_f32(1.0); 8])?; // a row
+/// let b = context.upload(&[0.25, 3.0].map(|x| [Bf16::from_f32(x); 64]).concat())?;
+/// let mut c = context.allocate::<Bf16>(8)?;
+/// let (swiglu, silu) = (Compiled::kernels(), Gated(Silu));
+/// // SAFETY: the buffers live until `download` has waited for the product.
+/// unsafe { gemm_gated(&context, swiglu, silu, 1.0, &a, 8, &b, 8, 64, 0.0, &mut c, 8, 1, 8, 8)? };
+/// let right = 2.0 / (1.0 + (-2.0f32).exp()) * 24.0;
+/// assert_eq!(context.download(&c)?, [Bf16::from_f32(right); 8]);
+/// # }
+/// # Ok::<(), gpu_gemm::GemmError>(())
+/// ```
+///
+/// # Errors
+///
+/// As for [`gemm`]. No kernel of `kernels` multiplies the type or the layout of A and B, or this
+/// device does not run it.
+///
+/// # Safety
+///
+/// As for [`gemm_fused`], for both matrices B.
+#[allow(clippy::too_many_arguments)] // BLAS's own
+pub unsafe fn gemm_gated<'a, 'b, 'c, T, C, E>(
+    context: &Context<'_>,
+    kernels: &'static Fused<E>,
+    gate: E,
+    alpha: f32,
+    a: impl Into<Input<'a, T>>,
+    lda: usize,
+    b: impl Into<Input<'b, T>>,
+    ldb: usize,
+    stride_b: usize,
+    beta: f32,
+    c: impl Into<Output<'c, C>>,
+    ldc: usize,
+    m: usize,
+    n: usize,
+    k: usize,
+) -> Result<(), GemmError>
+where
+    T: MultipliesInto<C, Scalar = f32>,
+    C: Element<Scalar = f32>,
+    E: Epilogue,
+{
+    const { assert!(E::IS_GATE, "`gemm_fused` multiplies with another epilogue") }
+    // SAFETY: as the caller vouches.
+    unsafe {
+        multiply::<T, C>(
+            context,
+            Some(Fusion::of(kernels, gate)),
+            Batched::Gate,
+            [alpha, beta],
+            (a.into(), lda, 0),
+            (b.into(), ldb, stride_b),
+            (c.into(), ldc, 0),
+            Shape::new(m, n, k),
+            2,
+        )
+    }
+}
+
+/// What a batch is.
+#[derive(Clone, Copy)]
+enum Batched {
+    Products,
+    /// Groups of rows of one A and one C, which end there.
+    Groups(Span),
+    /// Groups of rows of one A and one B, stored so, which end there.
+    GroupsAlongK(Span),
+    /// The two matrices B of one A and one C, for a gate.
+    Gate,
+}
+
+/// [`gemm_strided_batched`], [`gemm_fused`], [`gemm_grouped`], [`gemm_grouped_along_k`] and
+/// [`gemm_gated`]. Each matrix has a leading dimension and a stride.
 ///
 /// # Safety
 ///
@@ -837,7 +1047,7 @@ where
 unsafe fn multiply<T: MultipliesInto<C>, C: Element>(
     context: &Context<'_>,
     epilogue: Option<Fusion>,
-    ends: Option<Span>,
+    batched: Batched,
     [alpha, beta]: [T::Scalar; 2],
     (a, lda, stride_a): (Input<'_, T>, usize, usize),
     (b, ldb, stride_b): (Input<'_, T>, usize, usize),
@@ -847,8 +1057,12 @@ unsafe fn multiply<T: MultipliesInto<C>, C: Element>(
 ) -> Result<(), GemmError> {
     let [alpha, beta] = [alpha.scalar(), beta.scalar()];
     let space = context.backend.space();
-    // Groups share A and C.
-    let shared = |count: usize| if ends.is_some() { count.min(1) } else { count };
+    let one = count.min(1);
+    let [count_a, count_b, count_c] = match batched {
+        Batched::Products => [count; 3],
+        Batched::Groups(_) | Batched::Gate => [one, count, one],
+        Batched::GroupsAlongK(_) => [one, one, count],
+    };
     let checked = |name, span: Span, transpose: Transpose, size, leading, (count, stride)| {
         let layout = MatrixLayout::one(transpose.of(size), leading).batched(count, stride);
         span.check(name, layout, space)?;
@@ -862,23 +1076,9 @@ unsafe fn multiply<T: MultipliesInto<C>, C: Element>(
         data_type: T::DATA_TYPE,
         alpha,
         beta,
-        a: checked(
-            'A',
-            a.span,
-            a.transpose,
-            (m, k),
-            lda,
-            (shared(count), stride_a),
-        )?,
-        b: checked('B', b.span, b.transpose, (k, n), ldb, (count, stride_b))?,
-        c: checked(
-            'C',
-            c.span,
-            Transpose::No,
-            (m, n),
-            ldc,
-            (shared(count), stride_c),
-        )?,
+        a: checked('A', a.span, a.transpose, (m, k), lda, (count_a, stride_a))?,
+        b: checked('B', b.span, b.transpose, (k, n), ldb, (count_b, stride_b))?,
+        c: checked('C', c.span, Transpose::No, (m, n), ldc, (count_c, stride_c))?,
         epilogue,
         first: [0; 2],
     };
@@ -886,7 +1086,7 @@ unsafe fn multiply<T: MultipliesInto<C>, C: Element>(
     if layout.overlaps() {
         return Err(GemmError::Overlap { layout });
     }
-    if let Some(ends) = ends {
+    if let Batched::Groups(ends) | Batched::GroupsAlongK(ends) = batched {
         checked('E', ends, Transpose::No, (1, count), count.max(1), (1, 0))?;
     }
     let changes_nothing = beta.is_one() && product.shape().k == 0 && epilogue.is_none();
@@ -895,9 +1095,11 @@ unsafe fn multiply<T: MultipliesInto<C>, C: Element>(
     }
     // SAFETY: the caller vouches for the matrices, and their extents have been checked.
     unsafe {
-        match ends {
-            Some(ends) => context.enqueue_grouped(&product, ends),
-            None => context.enqueue(&product),
+        match batched {
+            Batched::Products => context.enqueue(&product),
+            Batched::Groups(ends) => context.enqueue_grouped(&product, ends, false),
+            Batched::GroupsAlongK(ends) => context.enqueue_grouped(&product, ends, true),
+            Batched::Gate => context.enqueue_gated(&product),
         }
     }
 }

@@ -5,7 +5,8 @@
 //! also into a C of `f32`, and of `i8` into one of `i32`, in a device's memory: any shape, leading
 //! dimensions, alignment and transposes, with the kernel that was measured, or is predicted, to be
 //! the fastest. [`gemm_strided_batched`] computes many products of one shape, [`gemm_grouped`]
-//! those of groups of rows, each with a B of its own (a mixture of experts).
+//! those of groups of rows, each with a B of its own (a mixture of experts), and [`gemm_gated`] two
+//! products of an A of which a gate makes one matrix (SwiGLU).
 //!
 //! ```
 //! use gpu_gemm::{Context, Device, DeviceChoice, gemm};
@@ -73,7 +74,10 @@ pub use backend::{Allocated, Backend, Capacity, Mark, Space, Way, run};
 pub use buffer::Buffer;
 pub use call::{Batch, Call, Factor, MatrixLayout, Operand, Shape, Transpose};
 pub use choose::{Choice, Chooser};
-pub use context::{Context, WORKSPACE, gemm, gemm_fused, gemm_grouped, gemm_strided_batched};
+pub use context::{
+    Context, WORKSPACE, gemm, gemm_fused, gemm_gated, gemm_grouped, gemm_grouped_along_k,
+    gemm_strided_batched,
+};
 #[cfg(feature = "opencl")]
 pub use device::OpenClDevice;
 pub use device::{CudaDevice, CudaStream, Device, DeviceChoice, Devices, Opened, Simulator};

@@ -244,6 +244,21 @@ pub enum GemmError {
          A and B at multiples of 16 bytes, and C of fewer than 2^31 tiles."
     )]
     NoGroupedKernel { data_type: DataType },
+    #[error(
+        "No kernel multiplies these groups along K in {data_type}: A and B must be of bf16 or f16, A transposed and B not, \
+         the rows of both at multiples of 16 bytes, C of the same type or f32, and of fewer than 2^31 tiles."
+    )]
+    NoGroupedKernelAlongK { data_type: DataType },
+    #[error(
+        "No kernel of {kernels} computes this gated product in {data_type}: A, B and C must be of bf16 or f16, A not \
+         transposed, the rows of A and B and the second matrix at multiples of 16 bytes, and C of fewer than 2^31 \
+         tiles. Name a base for the layout of B in `fused!`, such as `gated::{{gated_bf16, gated_nt_bf16}}`."
+    )]
+    NoGatedKernel {
+        /// The name of the kernels with the gate.
+        kernels: &'static str,
+        data_type: DataType,
+    },
     #[error(transparent)]
     Device(#[from] DeviceError),
 }

@@ -1,7 +1,7 @@
 //! Epilogues that the library's own kernels are compiled with, so that a program without kernels
 //! of its own has them: a bias, and one followed by an activation.
 
-use super::{Bf16, Bias, BlockScales, GeluTanh, PerColBias, Relu, Silu, Then, F16};
+use super::{Bf16, Bias, BlockScales, Gated, GeluTanh, PerColBias, Relu, Silu, Then, F16};
 #[cfg(not(cuda_device))]
 use super::{Epilogue, Fused};
 #[cfg(not(cuda_device))]
@@ -71,6 +71,18 @@ compiled! {
         BIAS_F16: PerColBias<F16>;
         BIAS_RELU_F16: Then<PerColBias<F16>, Relu>;
         BIAS_GELU_F16: Then<PerColBias<F16>, GeluTanh>;
+    }
+    // For bf16 and f16 on Hopper.
+    [
+        gated::{
+            gated_bf16, gated_nt_bf16, gated_f16, gated_nt_f16,
+            gated_64x64_bf16, gated_64x64_nt_bf16, gated_64x64_f16, gated_64x64_nt_f16,
+        },
+    ] {
+        SWIGLU: Gated<Silu>;
+    }
+    [gated::{gated_nt_bf16, gated_64x64_nt_bf16}] {
+        GEGLU: Gated<GeluTanh>;
     }
     // For e4m3, whose kernels promote sums.
     [

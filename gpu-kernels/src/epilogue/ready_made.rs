@@ -155,6 +155,35 @@ impl Epilogue for BlockScales {
     }
 }
 
+/// What an epilogue makes of `alpha * A * B1`, times `alpha * A * B2`, for the kernels of
+/// `gated.rs`: `Gated<Silu>` is a SwiGLU, `Gated<GeluTanh>` a GeGLU (N. Shazeer, arXiv 2002.05202).
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct Gated<E>(pub E);
+
+impl<E: Epilogue> Epilogue for Gated<E> {
+    #[inline(always)]
+    unsafe fn apply<const N: usize>(&self, _: At, values: [f32; N]) -> [f32; N] {
+        values
+    }
+
+    #[inline(always)]
+    unsafe fn prepare(&self, _: At, _: usize) -> Alignment {
+        Alignment::Pairs
+    }
+
+    const IS_GATE: bool = true;
+
+    #[inline(always)]
+    unsafe fn gate<const N: usize>(&self, at: At, gates: [f32; N], ups: [f32; N]) -> [f32; N] {
+        let mut values = self.0.apply(at, gates);
+        for i in 0..N {
+            values[i] *= ups[i];
+        }
+        values
+    }
+}
+
 /// `min` where x is less, `max` where it is greater; NaN stays NaN.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]

@@ -7,6 +7,7 @@ mod cuda_std;
 mod divisions;
 mod epilogues;
 mod fix_up;
+mod gated;
 mod gemm;
 mod grouped;
 mod library;
@@ -32,6 +33,7 @@ fn main() -> ExitCode {
         reads::trials,
         barriers::trials,
         gemm::trials,
+        gated::trials,
         grouped::trials,
         epilogues::trials,
         fix_up::trials,

@@ -9,7 +9,9 @@ use device_kernels::probe::Probe;
 use gpu_gemm::KERNELS;
 use gpu_gemm::device::compiled;
 use gpu_gemm::device::ptx::{Kernels, without_lines};
-use gpu_gemm::gpu_kernels::epilogue::{Bf16, Bias, Compiled, GeluTanh, PerColBias, Then};
+use gpu_gemm::gpu_kernels::epilogue::{
+    Bf16, Bias, Compiled, Gated, GeluTanh, PerColBias, Silu, Then,
+};
 use gpu_gemm::gpu_kernels::spec::{Grid, Variant};
 use gpu_gemm::gpu_kernels::{self, variants};
 use host::listing::{self, Line, Place};
@@ -111,12 +113,13 @@ fn library() -> Result<Ladder, Failed> {
     })
 }
 
-/// Kernels with an epilogue, for f32 and for 16 bits, and a fix-up.
-const FUSED: [&str; 4] = [
+/// Kernels with an epilogue, for f32 and for 16 bits, with a gate, and a fix-up.
+const FUSED: [&str; 5] = [
     "bias_gelu_async_pipeline_64x64_nn",
     "bias_gelu_persistent_nt_bf16",
     "bias_gelu_bf16_persistent_nt_bf16",
     "bias_gelu_fix_up_bf16",
+    "swiglu_gated_nt_bf16",
 ];
 
 /// The toolkit with `ptxas`.
@@ -195,7 +198,10 @@ fn entries_of_variants() -> impl Iterator<Item = &'static str> {
 /// The variant of an entry point.
 fn variant_of(name: &str) -> Option<&'static Variant> {
     // SAFETY: none is launched.
-    let grouped = unsafe { gpu_kernels::grouped_variants() };
+    let grouped = unsafe {
+        let along_k = gpu_kernels::grouped_along_k_variants();
+        gpu_kernels::grouped_variants().iter().chain(along_k)
+    };
     let mut all = variants().chain(grouped);
     all.find(|variant| variant.entry.name == name)
 }
@@ -303,6 +309,7 @@ fn waits_before_it_reads(arch: NvvmArch, entry: &Entry<'_>) {
     let of_16_bits = <Then<PerColBias<Bf16>, GeluTanh>>::kernels().variants;
     let fused = fused
         .chain(of_16_bits)
+        .chain(<Gated<Silu>>::kernels().variants)
         .find(|variant| variant.entry.name == entry.name);
     let variant = variant_of(entry.name).or(fused);
     let is_stream_k = variant.is_some_and(|variant| variant.grid.is_stream_k());

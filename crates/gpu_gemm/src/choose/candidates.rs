@@ -65,24 +65,64 @@ pub(super) fn candidates(
 }
 
 /// The plan of a grouped product, whose groups are the call's batch; `None` if no kernel reads A
-/// and B as they are stored. The larger tile, unless half of its rows are more than a group has on
-/// average, or there would be fewer tiles than fit the device at once.
+/// and B as they are stored.
 pub(crate) fn grouped(data_type: DataType, call: Call, facts: &DeviceFacts) -> Option<Plan> {
     // SAFETY: `Context::enqueue_grouped` launches the plan with the ends of the groups.
     let variants = unsafe { gpu_kernels::grouped_variants() };
-    let is_for = |one: &&Variant| one.types.data_type() == data_type && reads_in_place(one, &call);
-    let [large, small] = variants.iter().filter(is_for).collect::<Vec<_>>()[..] else {
-        return None;
-    };
     let rows = call.shape.m.div_ceil(call.batch.count);
-    let of_group = Shape {
+    by_tile(variants, data_type, call, (rows, call.batch.count), facts)
+}
+
+/// The same of groups along K.
+pub(crate) fn grouped_along_k(
+    data_type: DataType,
+    call: Call,
+    facts: &DeviceFacts,
+) -> Option<Plan> {
+    // SAFETY: as above.
+    let variants = unsafe { gpu_kernels::grouped_along_k_variants() };
+    by_tile(
+        variants,
+        data_type,
+        call,
+        (call.shape.m, call.batch.count),
+        facts,
+    )
+}
+
+/// The plan of a gated product by one of these kernels, whose matrices B are the call's batch;
+/// `None` if none of them reads A and B as they are stored.
+pub(crate) fn gated(
+    variants: &'static [Variant],
+    data_type: DataType,
+    call: Call,
+    facts: &DeviceFacts,
+) -> Option<Plan> {
+    by_tile(variants, data_type, call, (call.shape.m, 1), facts)
+}
+
+/// The plan of a call that is one launch: with the largest tile, unless half of its rows are more
+/// than each of `count` parts of C has on average, or there would be fewer tiles than fit the
+/// device at once; then with the smallest.
+fn by_tile(
+    variants: &'static [Variant],
+    data_type: DataType,
+    call: Call,
+    (rows, count): (usize, usize),
+    facts: &DeviceFacts,
+) -> Option<Plan> {
+    let is_for = |one: &&Variant| one.types.data_type() == data_type && reads_in_place(one, &call);
+    let able = || variants.iter().filter(is_for);
+    let elements = |one: &&Variant| one.tile.m * one.tile.n;
+    let (large, small) = (able().max_by_key(elements)?, able().min_by_key(elements)?);
+    let of_part = Shape {
         m: rows,
         ..call.shape
     };
-    let tiles = tiles(of_group, large.tile).saturating_mul(call.batch.count);
+    let tiles = tiles(of_part, large.tile).saturating_mul(count);
     let fits = 2 * rows > large.tile.m as usize && tiles >= facts.ctas_at_once(large) as usize;
     let plan = Choice::even(if fits { large } else { small }).plan(call, facts);
-    // The kernel counts all tiles, and groups of which A or B is copied would be launches each.
+    // The kernel counts all tiles, and parts of which A or B is copied would be launches each.
     plan.ok().filter(|plan| plan.launches().len() == 1)
 }
 

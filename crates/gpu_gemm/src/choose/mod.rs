@@ -33,8 +33,8 @@ use crate::gpu::{DeviceFacts, Properties};
 use crate::plan::Plan;
 
 use candidates::candidates;
-pub(crate) use candidates::grouped;
 pub use candidates::predictions;
+pub(crate) use candidates::{gated, grouped, grouped_along_k};
 pub use choice::Choice;
 pub use tuned::{Found, Key, Tuned};
 pub(crate) use variants::Variants;
