@@ -8,6 +8,7 @@
 //! built, or of documentation alone, the value is still that of the build, and still names the
 //! right sources.
 
+use std::env;
 use std::path::Path;
 use std::process::Command;
 
@@ -30,7 +31,10 @@ const OF_PACKAGE: [&str; 3] = ["src", "build.rs", "Cargo.toml"];
 const OF_WORKSPACE: [&str; 3] = ["Cargo.lock", "Cargo.toml", "rust-toolchain.toml"];
 
 fn main() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    // As cargo says when it runs this: after a checkout has moved, the folder of this file's build is
+    // another one.
+    let folder = env::var_os("CARGO_MANIFEST_DIR").unwrap_or_default();
+    let root = Path::new(&folder).join("..");
     let of_packages = PACKAGES
         .iter()
         .flat_map(|package| OF_PACKAGE.map(|part| format!("{package}/{part}")));

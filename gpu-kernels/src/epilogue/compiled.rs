@@ -48,7 +48,7 @@ compiled! {
     [
         persistent::{persistent_bf16, persistent_nt_bf16, persistent_f16, persistent_nt_f16},
         tensor_core::{tensor_core_nt_bf16, tensor_core_nt_f16},
-        async_pipeline::{async_pipeline_64x64_nn, async_pipeline_32x128_nt},
+        async_pipeline::{async_pipeline, async_pipeline_64x64_nn, async_pipeline_32x128_nt},
     ] {
         BIAS: Bias;
         BIAS_RELU: Then<Bias, Relu>;
