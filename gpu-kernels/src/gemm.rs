@@ -275,9 +275,9 @@ impl<T: Word, C, Scalar, E> Gemm<'_, T, C, Scalar, E> {
         row + rows <= self.m && col + cols <= self.n
     }
 
-    /// Whether every row of A, B and C starts at a multiple of 16 bytes. A function apart from
-    /// [`Gemm::tile_is_exact`]: with both as one condition, `double_buffer_sn16` took 8 registers
-    /// more and was a tenth slower.
+    /// Whether every row of A, B and C starts at a multiple of 16 bytes; A and B are already those
+    /// of this CTA's product. A function apart from [`Gemm::tile_is_exact`]: with both as one
+    /// condition, `double_buffer_sn16` took 8 registers more and was a tenth slower.
     #[inline(always)]
     pub fn rows_are_float4_aligned(&self) -> bool {
         let addresses = self.a.as_ptr() as usize | self.b.as_ptr() as usize | self.c as usize;
@@ -356,8 +356,8 @@ impl<T, C: Word, E: Epilogue<C>> Gemm<'_, T, C, C, E> {
     ///
     /// # Safety
     ///
-    /// No other thread touches these elements; and without an epilogue, what an access that is not
-    /// `PREDICATED` promises. (With one, C need not have them.)
+    /// No other thread touches these elements; and without a fused epilogue, what an access that is
+    /// not `PREDICATED` promises. (With one, C need not have them.)
     #[inline(always)]
     pub unsafe fn update4<const PREDICATED: bool>(&self, row: usize, col: usize, sums: Float4<C>) {
         if !E::IS_IDENTITY {

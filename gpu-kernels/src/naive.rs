@@ -48,7 +48,7 @@ kernel! {
     idea: "one thread computes one element of C; a 2-D grid",
     variants: [
         "naive" = fn naive(gemm: f32)
-            // 64 x 4 threads: 6.5 TFLOP/s, 16 x 16: 5.4 (4096, H200, one run).
+            // Faster than 32 x 8 and 16 x 16 (docs/src/tuning.md).
             block(64, 4) tile(4, 64, 1)
             => multiply(gemm);
     ],

@@ -277,7 +277,7 @@ fn commands_are_taken(_: &Path, text: &str) -> Result<(), Failed> {
         let line = text[at..].split(['\n', '`']).next();
         let command = line.unwrap_or_default().trim();
         let words: Vec<&str> = command[start.len()..].split_whitespace().collect();
-        if let ["--release", "-p", package, "--example", name] = words[..] {
+        if let ["--release", "-p", package, "--example", name, ..] = words[..] {
             let of = |folder| at_root(&format!("{folder}{package}/examples/{name}.rs"));
             let is_there = ["", "crates/"]
                 .map(of)
