@@ -2,7 +2,7 @@
 # Measures the figures of the book and the README. Each line is one run of `rust-gemm bench`, and writes one file of
 # this folder: all contenders of a file alternate in one process. To be run on an idle machine, from a release build:
 #
-#     results/measure.sh fp32 16-bits tensor-cores others     # on one H200, about 25 minutes
+#     results/measure.sh fp32 16-bits tensor-cores others 8-bits epilogues     # on one H200, about 25 minutes
 #     results/measure.sh h100                                 # the shapes, on one H100
 #     results/measure.sh two-gpus                             # on two GPUs of one host
 #     results/measure.sh cpu                                  # the CPU's rungs, by OpenCL, the simulator, ranks over MPI
@@ -13,7 +13,7 @@
 # folder to write to.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
-sections="fp32 16-bits tensor-cores others h100 two-gpus cpu stalls ideas"
+sections="fp32 16-bits tensor-cores others 8-bits epilogues h100 two-gpus cpu stalls ideas"
 for section in "${@:-}"; do
     if [[ " $sections " != *" $section "* ]]; then
         sed -n '2,13s/^# \{0,1\}//p' "$0" >&2
@@ -83,6 +83,19 @@ others() {
     bench h200-batches --kernel auto --shape 64x64x64,256x256x256 --batch 512
     bench h200-batches-bf16 --kernel auto --dtype bf16 --shape 256x256x256 --batch 512 --runs 10
     bench h200-odd --kernel all --shape 70000x3x5
+}
+
+# Floats and integers of 8 bits.
+8-bits() {
+    bench h200-fp8 --kernel auto --dtype e4m3-bf16 --transpose-b --sizes 512,1024,2048,4096,8192 --shape 128x7168x2048,4096x7168x2048,4096x24576x1536,512x512x16384 --sustained 1
+    bench h200-int8 --kernel auto --dtype i8 --transpose-b --sizes 512,1024,2048,4096,8192 --shape 128x7168x2048,4096x7168x2048,4096x24576x1536,512x512x16384 --sustained 1
+}
+
+# Products with an epilogue beside cublasLt's.
+epilogues() {
+    bench h200-bf16-bias-gelu --epilogue bias+gelu --dtype bf16 --transpose-b --shape 4096x4096x4096,8192x8192x8192,4096x14336x4096 --sustained 1
+    bench h200-bf16-bias --epilogue bias --dtype bf16 --transpose-b --shape 4096x4096x4096,8192x8192x8192,4096x14336x4096 --sustained 1
+    bench h200-bias-relu --epilogue bias+relu --shape 4096x4096x4096 --sustained 1
 }
 
 h100() {

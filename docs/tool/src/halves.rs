@@ -1,6 +1,6 @@
-//! Figures of kernels that read A and B in several layouts, beside the faster of cuBLAS and cublasLt:
-//! of elements of 16 bits, and of f32 rounded to tf32 or split, from what `rust-gemm bench` wrote to
-//! `results/`. Cold, and sustained where that was measured.
+//! Figures of kernels on tensor cores, beside the faster of cuBLAS and cublasLt: of several types,
+//! layouts and epilogues, from what `rust-gemm bench` wrote to `results/`. Cold, and sustained
+//! where that was measured.
 
 use host::bench::Size;
 use host::measure::cublas::lt_mark;
@@ -25,7 +25,7 @@ const SQUARES_OF_16_BITS: &[&str] = &[
     "results/h200-f16.json",
 ];
 
-const TABLES: [Table; 7] = [
+const TABLES: [Table; 9] = [
     Table {
         name: "",
         kernel: "warp-specialized",
@@ -79,6 +79,22 @@ const TABLES: [Table; 7] = [
         precision: Some("fp32"),
         files: &["results/h200-sustained.json"],
     },
+    Table {
+        name: "8-bits",
+        kernel: "auto",
+        precision: None,
+        files: &["results/h200-fp8.json", "results/h200-int8.json"],
+    },
+    Table {
+        name: "epilogues",
+        kernel: "auto",
+        precision: None,
+        files: &[
+            "results/h200-bf16-bias.json",
+            "results/h200-bf16-bias-gelu.json",
+            "results/h200-bias-relu.json",
+        ],
+    },
 ];
 
 /// A row for each type, layout and size.
@@ -90,12 +106,17 @@ pub fn table(name: &str) -> Result<String, String> {
     let table = named(name)?;
     let rows = table.rows()?;
     let has_a = rows.iter().any(|(_, _, record)| record.transpose_a);
+    let is_cube = |one: &Record| one.m == one.n && one.m == one.k;
+    let size = match rows.iter().all(|(_, _, record)| is_cube(record)) {
+        true => "m = n = k",
+        false => "m × n × k",
+    };
     let (head, line) = match has_a {
         true => (" A is stored |", " --- |"),
         false => ("", ""),
     };
     let mut text = format!(
-        "\n| elements |{head} B is stored | m = n = k | TFLOP/s cold | cuBLAS | ratio | sustained | cuBLAS | ratio | J/TFLOP (cuBLAS) |\n\
+        "\n| elements |{head} B is stored | {size} | TFLOP/s cold | cuBLAS | ratio | sustained | cuBLAS | ratio | J/TFLOP (cuBLAS) |\n\
          | --- |{line} --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |\n"
     );
     for (file, size, record) in &rows {
@@ -146,7 +167,10 @@ impl Table {
 
     /// The precision of the libraries that a record is compared with.
     fn precision<'a>(&self, record: &'a Record) -> &'a str {
-        self.precision.unwrap_or(&record.dtype)
+        self.precision.unwrap_or(match record.dtype.as_str() {
+            "f32" => "fp32",
+            dtype => dtype,
+        })
     }
 
     /// The kernel's record at a size: one variant of it was measured there, or none.
@@ -162,8 +186,13 @@ impl Table {
 
     fn row(&self, size: &Size, record: &Record, has_a: bool) -> Option<String> {
         let elements = match self.precision {
-            Some("tf32") => "tf32",
-            _ => record.dtype.as_str(),
+            Some("tf32") => "tf32".to_string(),
+            _ => record.dtype.clone() + &record.epilogue_note(),
+        };
+        let Record { m, n, k, .. } = record;
+        let shape = match m == n && m == k {
+            true => m.to_string(),
+            false => format!("{m} × {n} × {k}"),
         };
         let precision = self.precision(record);
         let cublas = library(size, precision)?;
@@ -195,9 +224,8 @@ impl Table {
         };
         let ratio = cublas.seconds() / record.time_median_s?;
         Some(format!(
-            "| {elements} |{a}{} {} | {:.0} | {:.0}{} | {ratio:.2} | {sustained} |\n",
+            "| {elements} |{a}{} {shape} | {:.0} | {:.0}{} | {ratio:.2} | {sustained} |\n",
             stored(record.transpose_b, "k x n", "n x k"),
-            record.m,
             record.flops_per_s? / 1e12,
             cublas.flops_per_s? / 1e12,
             lt_mark(&cublas.kernel),

@@ -87,8 +87,13 @@ fn is_current(generated: Generated) -> Trial {
 /// The files of `results/measure.sh` exist, with its commands, and each GPU's are of one program.
 fn results_are_of_one_commit_and_of_the_scripts_commands(_: &[Chapter]) -> Result<(), Failed> {
     /// Measured on a machine of their own, or at other times: each names its own commit.
-    const APART: [&str; 11] = [
+    const APART: [&str; 16] = [
         "h200-hopper-steps",
+        "h200-fp8",
+        "h200-int8",
+        "h200-bf16-bias",
+        "h200-bf16-bias-gelu",
+        "h200-bias-relu",
         "h100-shapes",
         "mpi-2-cores",
         "cpu-serial-2-cores",
