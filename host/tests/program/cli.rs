@@ -108,7 +108,7 @@ fn an_epilogue_is_proven_with_the_gates_that_it_allows() {
     for (options, error) in [
         (
             "--kernel tiled-32",
-            "Kernel `tiled-32` is not compiled with an epilogue. In f32 these are: auto, async-pipeline-64x64-nn,",
+            "Kernel `tiled-32` is not compiled with an epilogue. In f32 these are: auto, async-pipeline, async-pipeline-64x64-nn,",
         ),
         ("--dtype f64", "--epilogue takes f32, bf16 and f16, not f64"),
     ] {
