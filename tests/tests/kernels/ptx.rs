@@ -150,7 +150,7 @@ const SPILLS: [(NvvmArch, &str, u32); 11] = [
     (NvvmArch::Compute90a, "double_buffer_sn16", 24),
     (NvvmArch::Compute90a, "warp_specialized", 124),
     (NvvmArch::Compute90a, "persistent", 172),
-    (NvvmArch::Compute90a, "grouped", 80),
+    (NvvmArch::Compute90a, "grouped", 92),
     (NvvmArch::Compute90a, "split_fp32", 72),
 ];
 
