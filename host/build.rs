@@ -31,8 +31,8 @@ const OF_PACKAGE: [&str; 3] = ["src", "build.rs", "Cargo.toml"];
 const OF_WORKSPACE: [&str; 3] = ["Cargo.lock", "Cargo.toml", "rust-toolchain.toml"];
 
 fn main() {
-    // As cargo says when it runs this: after a checkout has moved, the folder of this file's build is
-    // another one.
+    // As cargo says when it runs this: after a checkout has moved, the folder of this file's build
+    // is another one.
     let folder = env::var_os("CARGO_MANIFEST_DIR").unwrap_or_default();
     let root = Path::new(&folder).join("..");
     let of_packages = PACKAGES

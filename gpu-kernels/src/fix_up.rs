@@ -51,8 +51,8 @@ const MAX_SEGMENTS_OF_ONE_GROUP: usize = 12;
 /// The most groups: each still reads 128 bytes in a row.
 const MAX_GROUPS: usize = 16;
 
-/// The groups of threads for tiles of this number of elements, split into `max_segments` at most: as
-/// many as would be idle otherwise, and enough that each has few segments.
+/// The groups of threads for tiles of this number of elements, split into `max_segments` at most:
+/// as many as would be idle otherwise, and enough that each has few segments.
 pub fn groups(elements: usize, max_segments: usize) -> usize {
     let idle = 4 * THREADS / elements;
     let needed = match max_segments <= MAX_SEGMENTS_OF_ONE_GROUP {

@@ -280,7 +280,8 @@ impl CudaBuilder {
 
     /// Writes the PTX of each kernel into this folder, as `NAME.ptx`, a module of its own, instead
     /// of one file for all. Functions and constants are in the module of each kernel that uses
-    /// them. If kernels share a `static` that they can write, each file has all kernels. Not unless set.
+    /// them. If kernels share a `static` that they can write, each file has all kernels. Not unless
+    /// set.
     pub fn kernels_to(mut self, folder: impl AsRef<Path>) -> Self {
         self.kernels_folder = Some(folder.as_ref().to_owned());
         self

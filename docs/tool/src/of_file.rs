@@ -12,8 +12,8 @@ use crate::parts::unbroken;
 /// the faster library, `sustained` for that of back-to-back launches, either also in a named
 /// precision, `cold tf32`, if the record is compared with another; `tflops`,
 /// `gflops` and `sustained-tflops`; in back-to-back launches the mean `clock` in MHz and `power` in
-/// watts, the `energy` beside that of the library which takes least, and the `loss` of speed; or how many
-/// times as fast as another contender it is, `over warp-specialized-nt` and `sustained-over ...`.
+/// watts, the `energy` beside that of the library which takes least, and the `loss` of speed; or how
+/// many times as fast as another contender it is, `over warp-specialized-nt` and `sustained-over ...`.
 ///
 /// # Errors
 ///

@@ -1,8 +1,8 @@
 //! Timelines of an SM for the steps of `hopper-steps.md`, in clocks and to scale.
 //!
-//! What an SM takes for 128 x 256 of C is measured: at 4096, back to back, at the mean clock, with its
-//! share of the last round's idle SMs. The time of a product is counted: 2048 multiply-adds a clock.
-//! Other constants name their source.
+//! What an SM takes for 128 x 256 of C is measured: at 4096, back to back, at the mean clock, with
+//! its share of the last round's idle SMs. The time of a product is counted: 2048 multiply-adds a
+//! clock. Other constants name their source.
 
 use crate::figures::{MAIN_SIZE, at};
 use crate::measured::proven;
@@ -31,7 +31,8 @@ const BOXES: f64 = 1500.0;
 /// The speed and the clock of ping-pong: `tuning.md`, "Consumers in other orders".
 const PING_PONG: (f64, f64) = (645e12, 1424e6);
 
-/// What lasts `length` clocks from `from` on, and again each `period`. A label of `#` is its number.
+/// What lasts `length` clocks from `from` on, and again each `period`. A label of `#` is its
+/// number.
 struct Bar {
     period: f64,
     from: f64,

@@ -80,8 +80,8 @@ impl Decomposition {
         }
     }
 
-    /// The decomposition of `tiles` for this number of persistent CTAs: in rounds where the last has
-    /// tiles for three CTAs of four at least, else with that one divided evenly.
+    /// The decomposition of `tiles` for this number of persistent CTAs: in rounds where the last
+    /// has tiles for three CTAs of four at least, else with that one divided evenly.
     pub fn persistent(tiles: usize, ctas: u32) -> Decomposition {
         let ctas = ctas.max(1);
         let waves = tiles / ctas as usize;
