@@ -39,7 +39,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         context.upload(&b)?,
         context.upload(&ends)?,
     );
-    let mut c = context.allocate::<f32>(groups * m * n)?;
+    let mut c = context.allocate::<Bf16>(groups * m * n)?;
     let mut multiply = || {
         let transposed = Input::from(&on_a).transposed();
         // SAFETY: the buffers live until `download` has waited for the product, nothing else
@@ -78,7 +78,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let us = seconds * 1e6;
     println!("{groups} groups of {k} rows in all, C of {m} x {n}: {us:.1} us, {tflops:.1} TFLOP/s");
 
-    // Sums of these integers are exact where a group has fewer than 2^18 rows.
+    // Sums of these integers are exact where a group has fewer than 2^18 rows, and then rounded.
     let got = context.download(&c)?;
     let wrong = (0..got.len())
         .step_by((got.len() / 1000).max(1) | 1)
@@ -86,7 +86,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             let (group, row, column) = (place / (m * n), place / n % m, place % n);
             let rows = group.checked_sub(1).map_or(0, end)..end(group);
             let term = |i: usize| a[i * m + row].to_f32() * b[i * n + column].to_f32();
-            got[place] != rows.map(term).sum::<f32>()
+            got[place] != Bf16::from_f32(rows.map(term).sum())
         });
     match wrong.count() {
         0 => Ok(()),

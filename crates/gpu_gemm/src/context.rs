@@ -1,4 +1,4 @@
-//! A device, a stream and a workspace to multiply with, and the library call.
+//! A device, a stream and a workspace to multiply with.
 
 use std::cell::Cell;
 use std::ffi::c_void;
@@ -6,19 +6,18 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 
 use cust::stream::Stream;
-use gpu_kernels::epilogue::{Epilogue, Fused};
 use gpu_kernels::spec::{DataType, Variant};
 
-use crate::backend::{Backend, Mark, run};
+use crate::backend::{Backend, Mark, Space, run};
 use crate::buffer::Buffer;
-use crate::call::{Call, MatrixLayout, Shape, Transpose};
+use crate::call::{Call, Shape, Transpose};
 use crate::choose::{self, Choice, Chooser, Variants};
 use crate::device::{CudaDevice, CudaStream, Device};
 use crate::error::DeviceError;
-use crate::launch::{Element, MultipliesInto};
-use crate::matrix::{GemmError, Input, Output, Span};
+use crate::launch::Element;
+use crate::matrix::GemmError;
 use crate::plan::Plan;
-use crate::product::{Fusion, Product, Stored};
+use crate::product::{Fusion, Product};
 
 /// The bytes of a workspace that is large enough for most products: for a copy of an 8192 x 8192
 /// matrix, and for partial sums.
@@ -32,6 +31,8 @@ const SMALLEST: usize = 1 << 20;
 ///
 /// Products of one context share its workspace, so they run one after the other, in the order of
 /// the calls. To run products concurrently, create one context per stream.
+///
+/// [`gemm`]: crate::gemm()
 pub struct Context<'device> {
     backend: Box<dyn Backend + 'device>,
     chooser: Chooser,
@@ -50,6 +51,8 @@ impl<'device> Context<'device> {
     /// parts: slower and with different rounding. Elements of 16 bits need workspace if rows of A
     /// or B do not begin at multiples of 16 bytes. Products with a C of 16 bits are not cut along
     /// K, since each part would round C once more, so that [`gemm`] may refuse one with a long K.
+    ///
+    /// [`gemm`]: crate::gemm()
     ///
     /// # Errors
     ///
@@ -160,6 +163,11 @@ impl<'device> Context<'device> {
     /// there are any, and otherwise a model.
     pub fn chooser(&self) -> &Chooser {
         &self.chooser
+    }
+
+    /// The memory that its matrices are in.
+    pub(crate) fn space(&self) -> Space {
+        self.backend.space()
     }
 
     /// The size of the workspace in bytes.
@@ -423,6 +431,9 @@ impl<'device> Context<'device> {
     ///
     /// As for [`gemm`] and [`gemm_fused`], and the matrices, as the product describes them, are in
     /// memory of the device. Alpha and beta are of the type of sums.
+    ///
+    /// [`gemm`]: crate::gemm()
+    /// [`gemm_fused`]: crate::gemm_fused
     pub unsafe fn enqueue(&self, product: &Product) -> Result<(), GemmError> {
         let plan = match self.plan_of(product) {
             Ok(plan) => plan,
@@ -452,49 +463,6 @@ impl<'device> Context<'device> {
         Ok(())
     }
 
-    /// Launches a grouped product.
-    ///
-    /// # Safety
-    ///
-    /// As for [`gemm_grouped`] or [`gemm_grouped_along_k`], and the matrices and `ends` have been
-    /// checked.
-    unsafe fn enqueue_grouped(
-        &self,
-        product: &Product,
-        ends: Span,
-        is_along_k: bool,
-    ) -> Result<(), GemmError> {
-        let (data_type, call) = (product.data_type, product.call());
-        let facts = self.chooser.facts();
-        let plan = match is_along_k {
-            true => choose::grouped_along_k(data_type, call, facts)
-                .ok_or(GemmError::NoGroupedKernelAlongK { data_type })?,
-            false => choose::grouped(data_type, call, facts)
-                .ok_or(GemmError::NoGroupedKernel { data_type })?,
-        };
-        // SAFETY: the caller vouches for the matrices; the kernel takes the ends for a workspace.
-        unsafe { self.launch_with(&plan, product, ends.start)? };
-        Ok(())
-    }
-
-    /// Launches a gated product.
-    ///
-    /// # Safety
-    ///
-    /// As for [`gemm_gated`], and the matrices have been checked.
-    unsafe fn enqueue_gated(&self, product: &Product) -> Result<(), GemmError> {
-        let (data_type, call) = (product.data_type, product.call());
-        let (kernels, variants) = match product.epilogue {
-            Some(fusion) => (fusion.kernels, fusion.variants),
-            None => ("The library", &[][..]),
-        };
-        let plan = choose::gated(variants, data_type, call, self.chooser.facts());
-        let plan = plan.ok_or(GemmError::NoGatedKernel { kernels, data_type })?;
-        // SAFETY: the caller vouches for the matrices; the kernel splits no tiles.
-        unsafe { self.launch(&plan, product)? };
-        Ok(())
-    }
-
     /// Launches a product with its plan.
     ///
     /// # Errors
@@ -516,7 +484,7 @@ impl<'device> Context<'device> {
     /// # Safety
     ///
     /// As there, of this workspace.
-    unsafe fn launch_with(
+    pub(crate) unsafe fn launch_with(
         &self,
         plan: &Plan,
         product: &Product,
@@ -538,569 +506,6 @@ impl Drop for Context<'_> {
     fn drop(&mut self) {
         // After a crash nothing is running.
         let _ = self.synchronize();
-    }
-}
-
-/// `C = alpha * op(A) * op(B) + beta * C`, on matrices in the memory of the context's device. On a
-/// GPU it only launches, on the context's stream, and returns at once: it neither waits nor
-/// allocates nor copies between host and GPU. Only the first call that uses a kernel also makes
-/// the driver compile it, unless [`Context::prepare`] already did. On the simulator it returns
-/// when C has been computed, and with OpenCL it waits for kernels that may panic.
-///
-/// All matrices are row-major. op(A) is `m x k`, op(B) is `k x n`, C is `m x n`;
-/// [`Input::transposed`] transposes a matrix. A leading dimension is the number of elements from
-/// the start of a row *as stored* to the start of the next:
-///
-/// | | stored as | leading dimension |
-/// | --- | --- | --- |
-/// | `a` | `m x k` | `lda >= k` |
-/// | `a.transposed()` | `k x m` | `lda >= m` |
-/// | `b` | `k x n` | `ldb >= n` |
-/// | `b.transposed()` | `n x k` | `ldb >= k` |
-/// | `c` | `m x n` | `ldc >= n` |
-///
-/// Any m, n and k, 0 included; any leading dimension and any alignment. As in BLAS, C is not read
-/// if `beta` is 0 (it may hold NaNs), nor are A and B if `alpha` is 0. Repeating a call on a
-/// context gives a bit-identical result.
-///
-/// The buffers determine `T`, the type of A and B, and `C`:
-///
-/// | `T` | `C` | `alpha`, `beta` and sums | devices |
-/// | --- | --- | --- | --- |
-/// | `f32` | `f32` | `f32` | all |
-/// | `f64` | `f64` | `f64` | all except OpenCL devices without `f64` |
-/// | `i32` | `i32` | `i32`, and wrap | all |
-/// | [`Bf16`], [`F16`] | the same, or `f32` | `f32` | GPUs since 8.0, the simulator |
-/// | `i8` | `i32` | `i32`, and wrap | GPUs of 9.0, the simulator |
-/// | [`E4m3`] | [`Bf16`] or `f32` | `f32` | GPUs of 9.0, the simulator |
-///
-/// Elements of 16 bits are multiplied on tensor cores. A C of 16 bits is rounded once, when it is
-/// written; a C of `f32` holds the sums without rounding, so that products can be added up in it.
-/// Where A and B are of [`E4m3`] and have a scale each, `alpha` is the product of the two.
-///
-/// [`Bf16`]: crate::Bf16
-/// [`F16`]: crate::F16
-/// [`E4m3`]: crate::E4m3
-///
-/// ```
-/// # use gpu_gemm::{Bf16, Context, Device, DeviceError, GemmError, gemm};
-/// # let device = Device::simulator();
-/// # let context = Context::new(&device, 0)?;
-/// let twos = vec![Bf16::from_f32(2.0); 16 * 16];
-/// let (a, b) = (context.upload(&twos)?, context.upload(&twos)?);
-/// let mut c = context.upload(&twos)?;
-/// // SAFETY: the buffers live until `download` has waited for the product.
-/// unsafe { gemm(&context, 0.25, &a, 16, &b, 16, 1.0, &mut c, 16, 16, 16, 16)? };
-/// assert_eq!(context.download(&c)?, [Bf16::from_f32(18.0); 16 * 16]);
-///
-/// // 257 is representable in f32, but not in bf16.
-/// let mut c = context.upload(&[1.0f32; 16 * 16])?;
-/// // SAFETY: as above.
-/// unsafe { gemm(&context, 4.0, &a, 16, &b, 16, 1.0, &mut c, 16, 16, 16, 16)? };
-/// assert_eq!(context.download(&c)?, [257.0; 16 * 16]);
-/// # Ok::<(), GemmError>(())
-/// ```
-///
-/// # Errors
-///
-/// A leading dimension is too small, a matrix does not fit into its memory or is in another
-/// device's memory, the device has no kernel for `T`, the workspace is too small for a C of 16
-/// bits, unaligned rows and a long K, or the GPU fails. In all cases but the last, nothing has
-/// been launched.
-///
-/// # Safety
-///
-/// A, B and C are memory of the context's device that stays allocated until the stream has
-/// completed this call. Nothing else writes A or B, or touches C, before that; C overlaps neither
-/// A nor B. If the GPU or another kernel crashes, the contents of C are undefined.
-#[allow(clippy::too_many_arguments)] // BLAS's own
-pub unsafe fn gemm<'a, 'b, 'c, T: MultipliesInto<C>, C: Element>(
-    context: &Context<'_>,
-    alpha: T::Scalar,
-    a: impl Into<Input<'a, T>>,
-    lda: usize,
-    b: impl Into<Input<'b, T>>,
-    ldb: usize,
-    beta: T::Scalar,
-    c: impl Into<Output<'c, C>>,
-    ldc: usize,
-    m: usize,
-    n: usize,
-    k: usize,
-) -> Result<(), GemmError> {
-    // SAFETY: as the caller vouches.
-    unsafe {
-        gemm_strided_batched(
-            context, alpha, a, lda, 0, b, ldb, 0, beta, c, ldc, 0, m, n, k, 1,
-        )
-    }
-}
-
-/// [`gemm`] of `batch` products of one shape. The first product's matrices are at the start of A,
-/// B and C; the next product's are `stride_a`, `stride_b` and `stride_c` elements further on, and
-/// so on. Strides of A and B may be any number, even 0: then all products read the same matrix.
-/// The matrices C may follow each other, or be side by side within `ldc`.
-///
-/// They are one launch, unless A or B must be copied first, or a few products have too few tiles
-/// to fill the GPU and are split along K: then they are launched one after the other, without
-/// waiting on the host.
-///
-/// # Errors
-///
-/// As for [`gemm`], for all products' matrices together, and if the matrices C overlap.
-///
-/// # Safety
-///
-/// As for [`gemm`], for all products' matrices.
-#[allow(clippy::too_many_arguments)] // BLAS's own
-pub unsafe fn gemm_strided_batched<'a, 'b, 'c, T: MultipliesInto<C>, C: Element>(
-    context: &Context<'_>,
-    alpha: T::Scalar,
-    a: impl Into<Input<'a, T>>,
-    lda: usize,
-    stride_a: usize,
-    b: impl Into<Input<'b, T>>,
-    ldb: usize,
-    stride_b: usize,
-    beta: T::Scalar,
-    c: impl Into<Output<'c, C>>,
-    ldc: usize,
-    stride_c: usize,
-    m: usize,
-    n: usize,
-    k: usize,
-    batch: usize,
-) -> Result<(), GemmError> {
-    // SAFETY: as the caller vouches.
-    unsafe {
-        multiply::<T, C>(
-            context,
-            None,
-            Batched::Products,
-            [alpha, beta],
-            (a.into(), lda, stride_a),
-            (b.into(), ldb, stride_b),
-            (c.into(), ldc, stride_c),
-            Shape::new(m, n, k),
-            batch,
-        )
-    }
-}
-
-/// [`gemm_strided_batched`] with an epilogue: `C = epilogue(alpha * op(A) * op(B) + beta * C)`, in
-/// the kernels that multiply, by those of `kernels` that are for the matrices' types. Which of them
-/// runs, the context's chooser decides. Sums are f32, and a C of 16 bits is rounded once, after the
-/// epilogue.
-///
-/// `kernels` are written by [`gpu_kernels::fused!`], and a GPU runs them if its device has them
-/// ([`Device::with_kernels`]). The first call compiles them. The workspace is as large as it is
-/// ([`Context::prepare`] is for calls without an epilogue), and [`Context::with_kernel`] and what
-/// was tuned have no effect.
-///
-/// The library's own kernels are compiled with a bias, and with a bias and an activation
-/// (`gpu_kernels::epilogue::Compiled`):
-///
-/// ```
-/// # #[cfg(feature = "epilogues")] {
-/// # use gpu_gemm::{Context, Device, gemm_fused};
-/// use gpu_gemm::gpu_kernels::epilogue::{Bias, Compiled, Relu, Then};
-///
-/// # let device = Device::simulator();
-/// # let context = Context::new(&device, 0)?;
-/// let (a, b) = (context.upload(&[1.0f32, 2.0])?, context.upload(&[3.0f32, -4.0])?);
-/// let bias = context.upload(&[-1.0f32, 1.0])?;
-/// let mut c = context.allocate(4)?;
-/// let relu = Then(Bias(bias.start()), Relu);
-/// let kernels = Compiled::kernels();
-/// // SAFETY: the buffers live until `download` has waited for the product.
-/// unsafe {
-///     gemm_fused(
-///         &context, kernels, relu, 1.0, &a, 1, 0, &b, 2, 0, 0.0, &mut c, 2, 0, 2, 2, 1, 1,
-///     )?;
-/// }
-/// assert_eq!(context.download(&c)?, [2.0, 0.0, 5.0, 0.0]);
-/// # }
-/// # Ok::<(), gpu_gemm::GemmError>(())
-/// ```
-///
-/// # Errors
-///
-/// As for [`gemm_strided_batched`], and if no kernel of `kernels` multiplies the types on this
-/// device. A product is never cut along K, so a workspace may be too small for copies of A and B.
-///
-/// # Safety
-///
-/// As for [`gemm_strided_batched`], and the pointers in `epilogue` are to memory of the context's
-/// device that is valid, and stays so until the stream has completed this call, for what the
-/// epilogue reads and writes at each place of C. Nothing else writes what it reads, or touches what
-/// it writes, which overlaps none of A, B, C and the workspace.
-#[allow(clippy::too_many_arguments)] // BLAS's own
-pub unsafe fn gemm_fused<'a, 'b, 'c, T, C, E>(
-    context: &Context<'_>,
-    kernels: &'static Fused<E>,
-    epilogue: E,
-    alpha: f32,
-    a: impl Into<Input<'a, T>>,
-    lda: usize,
-    stride_a: usize,
-    b: impl Into<Input<'b, T>>,
-    ldb: usize,
-    stride_b: usize,
-    beta: f32,
-    c: impl Into<Output<'c, C>>,
-    ldc: usize,
-    stride_c: usize,
-    m: usize,
-    n: usize,
-    k: usize,
-    batch: usize,
-) -> Result<(), GemmError>
-where
-    T: MultipliesInto<C, Scalar = f32>,
-    C: Element<Scalar = f32>,
-    E: Epilogue,
-{
-    const { assert!(!E::IS_GATE, "`gemm_gated` multiplies with a gate") }
-    // SAFETY: as the caller vouches.
-    unsafe {
-        multiply::<T, C>(
-            context,
-            Some(Fusion::of(kernels, epilogue)),
-            Batched::Products,
-            [alpha, beta],
-            (a.into(), lda, stride_a),
-            (b.into(), ldb, stride_b),
-            (c.into(), ldc, stride_c),
-            Shape::new(m, n, k),
-            batch,
-        )
-    }
-}
-
-/// `C = alpha * A * op(B[g]) + beta * C` for the rows of each of `groups` groups, in one launch: a
-/// mixture of experts, where rows are tokens, sorted by expert, and each expert has a B. A is
-/// `m x k`, C is `m x n`, and the matrices `op(B[g])` are `k x n`, each `stride_b` elements after
-/// the one before it.
-///
-/// `ends` has the row after the last of each group, in the context's memory, where another kernel
-/// may have written them: the host does not read them. The first group begins at row 0, and each
-/// other where the one before it ends. A group may be empty. Rows of C after the last group are not
-/// touched. (`offs` of PyTorch's `_grouped_mm` are such ends.)
-///
-/// There are kernels of [`Bf16`] and [`F16`], with a C of the same type, for Hopper, which the
-/// simulator runs, too: for an A that is not transposed, and rows of A and B that begin at
-/// multiples of 16 bytes. The workspace is not used.
-///
-/// [`Bf16`]: crate::Bf16
-/// [`F16`]: crate::F16
-///
-/// ```
-/// # use gpu_gemm::{Bf16, Context, Device, GemmError, gemm_grouped};
-/// # let device = Device::simulator();
-/// # let context = Context::new(&device, 0)?;
-/// let numbers = |count| (0..count).map(|i| Bf16::from_f32((i / 64) as f32)).collect::<Vec<_>>();
-/// let a = context.upload(&vec![Bf16::from_f32(1.0); 3 * 8])?; // three rows
-/// let b = context.upload(&numbers(2 * 64))?; // a matrix of zeros, and one of ones
-/// let mut c = context.allocate::<Bf16>(3 * 8)?;
-/// let ends = context.upload(&[1, 3])?; // the first row is multiplied by zeros, two by ones
-/// // SAFETY: the buffers live until `download` has waited for the product.
-/// unsafe { gemm_grouped(&context, 1.0, &a, 8, &b, 8, 64, 0.0, &mut c, 8, &ends, 3, 8, 8, 2)? };
-/// let c = context.download(&c)?;
-/// assert_eq!([0, 8, 16].map(|first| c[first].to_f32()), [0.0, 8.0, 8.0]);
-/// # Ok::<(), GemmError>(())
-/// ```
-///
-/// # Errors
-///
-/// As for [`gemm`]; errors call the ends E, a matrix of one row. No kernel multiplies the type or
-/// the layout of A and B, or this device does not run it.
-///
-/// # Safety
-///
-/// As for [`gemm`], for all matrices B, and for `ends` as for A. Each end is no less than the one
-/// before it, and no more than `m`.
-#[allow(clippy::too_many_arguments)] // BLAS's own
-pub unsafe fn gemm_grouped<'a, 'b, 'c, 'e, T, C>(
-    context: &Context<'_>,
-    alpha: f32,
-    a: impl Into<Input<'a, T>>,
-    lda: usize,
-    b: impl Into<Input<'b, T>>,
-    ldb: usize,
-    stride_b: usize,
-    beta: f32,
-    c: impl Into<Output<'c, C>>,
-    ldc: usize,
-    ends: impl Into<Input<'e, i32>>,
-    m: usize,
-    n: usize,
-    k: usize,
-    groups: usize,
-) -> Result<(), GemmError>
-where
-    T: MultipliesInto<C, Scalar = f32>,
-    C: Element<Scalar = f32>,
-{
-    // SAFETY: as the caller vouches.
-    unsafe {
-        multiply::<T, C>(
-            context,
-            None,
-            Batched::Groups(ends.into().span),
-            [alpha, beta],
-            (a.into(), lda, 0),
-            (b.into(), ldb, stride_b),
-            (c.into(), ldc, 0),
-            Shape::new(m, n, k),
-            groups,
-        )
-    }
-}
-
-/// `C[g] = alpha * A[g]^T * B[g] + beta * C[g]` for each of `groups` groups of rows of A and B, in
-/// one launch: the gradients of the weights in a mixture of experts, where rows are tokens, sorted
-/// by expert, of A the inputs, and of B the gradients of the outputs. A is stored as `k x m` and so
-/// transposed, B is `k x n`, and each C is `m x n`, `stride_c` elements after the one before it.
-///
-/// `ends` has the row after the last of each group, as for [`gemm_grouped`]; each may be any number
-/// of rows. The C of an empty group is `beta * C`, and zero if `beta` is 0. Rows after the last
-/// group are not read. (`offs` of PyTorch's `_grouped_mm` of two matrices are such ends.)
-///
-/// There are kernels of [`Bf16`] and [`F16`], with a C of the same type or of `f32`, for Hopper,
-/// which the simulator runs, too: for rows of A and B that begin at multiples of 16 bytes. The
-/// workspace is not used.
-///
-/// [`Bf16`]: crate::Bf16
-/// [`F16`]: crate::F16
-///
-/// ```
-/// # use gpu_gemm::{Bf16, Context, Device, GemmError, Input, gemm_grouped_along_k};
-/// # let device = Device::simulator();
-/// # let context = Context::new(&device, 0)?;
-/// let ones = vec![Bf16::from_f32(1.0); 5 * 8]; // five rows
-/// let (a, b) = (context.upload(&ones)?, context.upload(&ones)?);
-/// let a = Input::from(&a).transposed();
-/// let mut c = context.allocate::<f32>(3 * 64)?;
-/// let ends = context.upload(&[2, 2, 5])?; // two rows, none, and three
-/// // SAFETY: the buffers live until `download` has waited for the product.
-/// unsafe {
-///     gemm_grouped_along_k(
-///         &context, 1.0, a, 8, &b, 8, 0.0, &mut c, 8, 64, &ends, 8, 8, 5, 3,
-///     )?;
-/// }
-/// let c = context.download(&c)?;
-/// assert_eq!([0, 64, 128].map(|first| c[first]), [2.0, 0.0, 3.0]);
-/// # Ok::<(), GemmError>(())
-/// ```
-///
-/// # Errors
-///
-/// As for [`gemm_grouped`], and if the matrices C overlap.
-///
-/// # Safety
-///
-/// As for [`gemm`], for all matrices C, and for `ends` as for A. Each end is no less than the one
-/// before it, and no more than `k`.
-#[allow(clippy::too_many_arguments)] // BLAS's own
-pub unsafe fn gemm_grouped_along_k<'a, 'b, 'c, 'e, T, C>(
-    context: &Context<'_>,
-    alpha: f32,
-    a: impl Into<Input<'a, T>>,
-    lda: usize,
-    b: impl Into<Input<'b, T>>,
-    ldb: usize,
-    beta: f32,
-    c: impl Into<Output<'c, C>>,
-    ldc: usize,
-    stride_c: usize,
-    ends: impl Into<Input<'e, i32>>,
-    m: usize,
-    n: usize,
-    k: usize,
-    groups: usize,
-) -> Result<(), GemmError>
-where
-    T: MultipliesInto<C, Scalar = f32>,
-    C: Element<Scalar = f32>,
-{
-    // SAFETY: as the caller vouches.
-    unsafe {
-        multiply::<T, C>(
-            context,
-            None,
-            Batched::GroupsAlongK(ends.into().span),
-            [alpha, beta],
-            (a.into(), lda, 0),
-            (b.into(), ldb, 0),
-            (c.into(), ldc, stride_c),
-            Shape::new(m, n, k),
-            groups,
-        )
-    }
-}
-
-/// `C = gate(alpha * A * op(B1), alpha * A * op(B2)) + beta * C` in one launch: the gated unit of a
-/// feed-forward layer, such as `silu(A * B1) * (A * B2)`, which is a SwiGLU. A is `m x k`, C is
-/// `m x n`, op(B1) and op(B2) are `k x n`, the second `stride_b` elements after the first.
-///
-/// Most checkpoints have both in one matrix, `gate_up_proj`: of `2 * n` rows of `k` (`b`
-/// transposed, `ldb = k`, `stride_b = n * k`), or of `k` rows of `2 * n` (`ldb = 2 * n`,
-/// `stride_b = n`).
-/// Sums and the gate are in f32; C is rounded once.
-///
-/// The library's own kernels (`gpu_kernels::epilogue::Compiled`) are compiled with `Gated<Silu>`,
-/// and those of bf16 with a transposed B with `Gated<GeluTanh>`; others are written by
-/// [`gpu_kernels::fused!`] with the bases in `gpu_kernels::gated`, as for [`gemm_fused`]. They are
-/// of [`Bf16`] and [`F16`], with a C of the same type, for Hopper, and the simulator runs them,
-/// too: for an A that is not transposed, and rows of A and B, and a `stride_b`, at multiples of 16
-/// bytes. The workspace is not used.
-///
-/// [`Bf16`]: crate::Bf16
-/// [`F16`]: crate::F16
-///
-/// ```
-/// # #[cfg(feature = "epilogues")] {
-/// # use gpu_gemm::{Bf16, Context, Device, gemm_gated};
-/// use gpu_gemm::gpu_kernels::epilogue::{Compiled, Gated, Silu};
-///
-/// # let device = Device::simulator();
-/// # let context = Context::new(&device, 0)?;
-/// let a = context.upload(&[Bf16::from_f32(1.0); 8])?; // a row
-/// let b = context.upload(&[0.25, 3.0].map(|x| [Bf16::from_f32(x); 64]).concat())?;
-/// let mut c = context.allocate::<Bf16>(8)?;
-/// let (swiglu, silu) = (Compiled::kernels(), Gated(Silu));
-/// // SAFETY: the buffers live until `download` has waited for the product.
-/// unsafe { gemm_gated(&context, swiglu, silu, 1.0, &a, 8, &b, 8, 64, 0.0, &mut c, 8, 1, 8, 8)? };
-/// let right = 2.0 / (1.0 + (-2.0f32).exp()) * 24.0;
-/// assert_eq!(context.download(&c)?, [Bf16::from_f32(right); 8]);
-/// # }
-/// # Ok::<(), gpu_gemm::GemmError>(())
-/// ```
-///
-/// # Errors
-///
-/// As for [`gemm`]. No kernel of `kernels` multiplies the type or the layout of A and B, or this
-/// device does not run it.
-///
-/// # Safety
-///
-/// As for [`gemm_fused`], for both matrices B.
-#[allow(clippy::too_many_arguments)] // BLAS's own
-pub unsafe fn gemm_gated<'a, 'b, 'c, T, C, E>(
-    context: &Context<'_>,
-    kernels: &'static Fused<E>,
-    gate: E,
-    alpha: f32,
-    a: impl Into<Input<'a, T>>,
-    lda: usize,
-    b: impl Into<Input<'b, T>>,
-    ldb: usize,
-    stride_b: usize,
-    beta: f32,
-    c: impl Into<Output<'c, C>>,
-    ldc: usize,
-    m: usize,
-    n: usize,
-    k: usize,
-) -> Result<(), GemmError>
-where
-    T: MultipliesInto<C, Scalar = f32>,
-    C: Element<Scalar = f32>,
-    E: Epilogue,
-{
-    const { assert!(E::IS_GATE, "`gemm_fused` multiplies with another epilogue") }
-    // SAFETY: as the caller vouches.
-    unsafe {
-        multiply::<T, C>(
-            context,
-            Some(Fusion::of(kernels, gate)),
-            Batched::Gate,
-            [alpha, beta],
-            (a.into(), lda, 0),
-            (b.into(), ldb, stride_b),
-            (c.into(), ldc, 0),
-            Shape::new(m, n, k),
-            2,
-        )
-    }
-}
-
-/// What a batch is.
-#[derive(Clone, Copy)]
-enum Batched {
-    Products,
-    /// Groups of rows of one A and one C, which end there.
-    Groups(Span),
-    /// Groups of rows of one A and one B, stored so, which end there.
-    GroupsAlongK(Span),
-    /// The two matrices B of one A and one C, for a gate.
-    Gate,
-}
-
-/// [`gemm_strided_batched`], [`gemm_fused`], [`gemm_grouped`], [`gemm_grouped_along_k`] and
-/// [`gemm_gated`]. Each matrix has a leading dimension and a stride.
-///
-/// # Safety
-///
-/// As for them.
-#[allow(clippy::too_many_arguments)]
-unsafe fn multiply<T: MultipliesInto<C>, C: Element>(
-    context: &Context<'_>,
-    epilogue: Option<Fusion>,
-    batched: Batched,
-    [alpha, beta]: [T::Scalar; 2],
-    (a, lda, stride_a): (Input<'_, T>, usize, usize),
-    (b, ldb, stride_b): (Input<'_, T>, usize, usize),
-    (c, ldc, stride_c): (Output<'_, C>, usize, usize),
-    Shape { m, n, k }: Shape,
-    count: usize,
-) -> Result<(), GemmError> {
-    let [alpha, beta] = [alpha.scalar(), beta.scalar()];
-    let space = context.backend.space();
-    let one = count.min(1);
-    let [count_a, count_b, count_c] = match batched {
-        Batched::Products => [count; 3],
-        Batched::Groups(_) | Batched::Gate => [one, count, one],
-        Batched::GroupsAlongK(_) => [one, one, count],
-    };
-    let checked = |name, span: Span, transpose: Transpose, size, leading, (count, stride)| {
-        let layout = MatrixLayout::one(transpose.of(size), leading).batched(count, stride);
-        span.check(name, layout, space)?;
-        Ok::<_, GemmError>(Stored {
-            start: span.start,
-            layout,
-            transpose,
-        })
-    };
-    let product = Product {
-        data_type: T::DATA_TYPE,
-        alpha,
-        beta,
-        a: checked('A', a.span, a.transpose, (m, k), lda, (count_a, stride_a))?,
-        b: checked('B', b.span, b.transpose, (k, n), ldb, (count_b, stride_b))?,
-        c: checked('C', c.span, Transpose::No, (m, n), ldc, (count_c, stride_c))?,
-        epilogue,
-        first: [0; 2],
-    };
-    let layout = product.c.layout;
-    if layout.overlaps() {
-        return Err(GemmError::Overlap { layout });
-    }
-    if let Batched::Groups(ends) | Batched::GroupsAlongK(ends) = batched {
-        checked('E', ends, Transpose::No, (1, count), count.max(1), (1, 0))?;
-    }
-    let changes_nothing = beta.is_one() && product.shape().k == 0 && epilogue.is_none();
-    if layout.extent() == 0 || changes_nothing {
-        return Ok(());
-    }
-    // SAFETY: the caller vouches for the matrices, and their extents have been checked.
-    unsafe {
-        match batched {
-            Batched::Products => context.enqueue(&product),
-            Batched::Groups(ends) => context.enqueue_grouped(&product, ends, false),
-            Batched::GroupsAlongK(ends) => context.enqueue_grouped(&product, ends, true),
-            Batched::Gate => context.enqueue_gated(&product),
-        }
     }
 }
 

@@ -1,12 +1,12 @@
 //! Matrix products on NVIDIA GPUs with kernels written in Rust; without a GPU, the same kernels
 //! run through OpenCL or on a simulator.
 //!
-//! [`gemm`] multiplies row-major matrices of `f32`, `f64`, `i32`, [`Bf16`] or [`F16`], the last two
-//! also into a C of `f32`, and of `i8` into one of `i32`, in a device's memory: any shape, leading
-//! dimensions, alignment and transposes, with the kernel that was measured, or is predicted, to be
-//! the fastest. [`gemm_strided_batched`] computes many products of one shape, [`gemm_grouped`]
-//! those of groups of rows, each with a B of its own (a mixture of experts), and [`gemm_gated`] two
-//! products of an A of which a gate makes one matrix (SwiGLU).
+//! [`gemm`](fn@gemm) multiplies row-major matrices of `f32`, `f64`, `i32`, [`Bf16`] or [`F16`], the
+//! last two also into a C of `f32`, and of `i8` into one of `i32`, in a device's memory: any shape,
+//! leading dimensions, alignment and transposes, with the kernel that was measured, or is
+//! predicted, to be the fastest. [`gemm_strided_batched`] computes many products of one shape,
+//! [`gemm_grouped`] those of groups of rows, each with a B of its own (a mixture of experts), and
+//! [`gemm_gated`] two products of an A of which a gate makes one matrix (SwiGLU).
 //!
 //! ```
 //! use gpu_gemm::{Context, Device, DeviceChoice, gemm};
@@ -34,7 +34,8 @@
 //!
 //! | module | content |
 //! | --- | --- |
-//! | `context`, `several` | [`gemm`] and its variants, on one device and on several |
+//! | `gemm`, `several` | [`gemm`](fn@gemm) and its variants, on one device and on several |
+//! | `context` | a device, a stream and a workspace to multiply with |
 //! | `matrix`, `product` | their arguments: checks, and a value for all of them |
 //! | [`call`] | the operands, and their layout in memory |
 //! | [`choose`] | the choice of the fastest kernel for a call |
@@ -53,6 +54,7 @@ pub mod choose;
 mod context;
 pub mod device;
 mod error;
+mod gemm;
 pub mod gpu;
 pub mod launch;
 mod matrix;
@@ -74,15 +76,15 @@ pub use backend::{Allocated, Backend, Capacity, Mark, Space, Way, run};
 pub use buffer::Buffer;
 pub use call::{Batch, Call, Factor, MatrixLayout, Operand, Shape, Transpose};
 pub use choose::{Choice, Chooser};
-pub use context::{
-    Context, WORKSPACE, gemm, gemm_fused, gemm_gated, gemm_grouped, gemm_grouped_along_k,
-    gemm_strided_batched,
-};
+pub use context::{Context, WORKSPACE};
 #[cfg(feature = "opencl")]
 pub use device::OpenClDevice;
 pub use device::{CudaDevice, CudaStream, Device, DeviceChoice, Devices, Opened, Simulator};
 pub use error::DeviceError;
 pub use float8::{self, F8E4M3 as E4m3};
+pub use gemm::{
+    gemm, gemm_fused, gemm_gated, gemm_grouped, gemm_grouped_along_k, gemm_strided_batched,
+};
 pub use gpu::DeviceFacts;
 pub use half::{self, bf16 as Bf16, f16 as F16};
 pub use launch::{Argument, Bindings, Element, Launch, Memory, MultipliesInto, Plain, Scalar};
