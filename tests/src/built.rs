@@ -48,10 +48,11 @@ impl Built {
         text.get_or_init(|| self.compile())
     }
 
-    /// Whether it has all kernels. For the newest architecture, which the library's PTX is not for,
-    /// the ladder has one variant of each kernel: they show what the other dialect makes of them.
+    /// Whether it has all kernels. The ladder has one variant of each for the newest architecture,
+    /// which the library's PTX is not for: they show what the other dialect makes of them; and for
+    /// the oldest, where variants differ as they do for the next, which has all.
     pub fn is_whole(self) -> bool {
-        self.kernels != LADDER || self.arch != NvvmArch::Compute100
+        self.kernels != LADDER || !matches!(self.arch, NvvmArch::Compute75 | NvvmArch::Compute100)
     }
 
     fn compile(self) -> String {

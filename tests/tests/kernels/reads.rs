@@ -176,9 +176,11 @@ fn stays_inside<T: Number + MultipliesInto<C>, C: Number>(
     });
     let decompositions = decompositions(variant);
     let model = ErrorModel::of(variant.rounding);
-    // Each shape, each place, each transposition.
-    let step = match variant.grid {
-        Grid::StreamK => tier.step(11),
+    // Each shape, each place, each transposition; with all of these together only where there are
+    // no transpositions.
+    let step = match (variant.grid, tier) {
+        (Grid::StreamK, Tier::Quick) => 11,
+        (Grid::StreamK, Tier::Exhaustive) => 3,
         _ => tier.step(3),
     };
     for (index, (shape, place, transposes)) in cases.enumerate().step_by(step) {

@@ -37,11 +37,13 @@ impl Ended {
     }
 }
 
-/// `mpirun` with any number of ranks on any number of cores. It gives up after two minutes.
+/// `mpirun` with any number of ranks on any number of cores. It gives up after two minutes, and
+/// does not wait a second for the others to end where a rank has failed.
 pub fn mpirun(options: &[&str]) -> Command {
     let mut command = Command::new("mpirun");
     command
         .args(["--oversubscribe", "--timeout", "120"])
+        .args(["--mca", "odls_base_sigkill_timeout", "0"])
         .args(options);
     // Tests run as the user who builds, in a container often root.
     command.env("OMPI_ALLOW_RUN_AS_ROOT", "1");
