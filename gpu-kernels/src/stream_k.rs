@@ -217,6 +217,12 @@ impl Segments {
         }
     }
 
+    /// Whether tiles are divided, or no CTA has several.
+    #[inline(always)]
+    pub fn are_few(&self) -> bool {
+        self.stream_k.data_parallel_waves < 2 || self.stream_k.stream_k_tiles() > 0
+    }
+
     /// The segment at `index`, if there is one. No state is kept between calls: registers are
     /// needed for sums.
     #[inline(always)]
