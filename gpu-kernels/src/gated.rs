@@ -33,7 +33,7 @@ use crate::half::{Bf16, Half, Sums, Wgmma, F16};
 use crate::kernel::kernel;
 use crate::mapped_gemm::MappedGemm;
 use crate::raster;
-use crate::warp_specialized::{Cta, Ring, Stages, BK, WARPGROUP, WM};
+use crate::warp_specialized::{Corner, Cta, Ring, Stages, BK, WARPGROUP, WM};
 use crate::warpgroup::{layout, warpgroup, Tiles};
 
 /// The body. The barriers are in shared memory. A thread has `SUMS` sums, and `ELEMENTS` of C.
@@ -93,8 +93,11 @@ unsafe fn multiply<
     let consumer = warpgroup - 1;
     let mut at = Ring::CONSUMER;
     while tile < rows * cols {
-        let corner = corner(tile);
-        let sums = stages.products::<T, KMajor, B>(iterations, consumer, thread, &mut at);
+        let mut place = Corner::FIRST;
+        let meanwhile = || place = corner(tile);
+        let sums =
+            stages.products::<T, KMajor, B>(iterations, consumer, thread, &mut at, meanwhile);
+        let corner = place;
         let mut elements = [0.0; ELEMENTS];
         for pair in 0..ELEMENTS / 2 {
             let i = 2 * pair;

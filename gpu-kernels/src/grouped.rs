@@ -84,7 +84,8 @@ unsafe fn multiply<
     let mut at = Ring::CONSUMER;
     while let Some((corner, end)) = groups.find(tile) {
         if corner.row + consumer * WM < end {
-            let sums = stages.products::<T, KMajor, B>(iterations, consumer, thread, &mut at);
+            let sums =
+                stages.products::<T, KMajor, B>(iterations, consumer, thread, &mut at, || ());
             let of_group = gemm.up_to_row(end);
             stages.store::<T, true>(&of_group, &sums, corner, consumer, thread);
         } else {

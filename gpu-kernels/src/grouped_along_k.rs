@@ -109,8 +109,14 @@ unsafe fn multiply<T: Wgmma<MnMajor, MnMajor, Sum = f32>, C: Output<Sum = f32>>(
                 );
             }
         };
-        let sums = stages
-            .landed_products::<T, MnMajor, MnMajor>(iterations, consumer, thread, &mut at, landed);
+        let sums = stages.landed_products::<T, MnMajor, MnMajor>(
+            iterations,
+            consumer,
+            thread,
+            &mut at,
+            landed,
+            || (),
+        );
         stages.store::<C, false>(&gemm, &sums, corner, consumer, thread);
         tile += ctas;
     }

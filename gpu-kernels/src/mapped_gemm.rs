@@ -230,6 +230,12 @@ impl<C, S, E: Epilogue<S>> MappedGemm<'_, C, S, E> {
         self.gemm.epilogue.prepare(at, thread)
     }
 
+    /// [`Epilogue::SCALES_BLOCKS`].
+    #[inline(always)]
+    pub fn scales_blocks(&self) -> bool {
+        E::SCALES_BLOCKS
+    }
+
     /// [`Epilogue::block_scale`] for two rows, 8 apart: the scales of a thread's sums. Rows and
     /// columns that C lacks get those of its last, without a branch.
     ///

@@ -160,9 +160,19 @@ pub(crate) unsafe fn multiply<
     let consumer = warpgroup - 1;
     let mut at = Ring::CONSUMER;
     while tile < tiles {
-        let corner = Stages::<CONSUMERS, SUMS>::corner(raster::place(tile, rows, cols));
+        let place = || Stages::<CONSUMERS, SUMS>::corner(raster::place(tile, rows, cols));
+        let mut corner = match gemm.scales_blocks() {
+            true => place(),
+            false => Corner::FIRST,
+        };
         let scales = corner.scales(&gemm, 0, consumer, thread);
-        let sums = T::add_up(&stages, iterations, consumer, thread, &mut at, scales);
+        let meanwhile = || {
+            corner = place();
+            stages.prepare(&gemm, corner, consumer, thread);
+        };
+        let sums = T::add_up(
+            &stages, iterations, consumer, thread, &mut at, scales, meanwhile,
+        );
         stages.store::<C, false>(&gemm, &sums, corner, consumer, thread);
         tile += ctas;
     }
@@ -183,6 +193,14 @@ pub(crate) struct Corner {
 }
 
 impl Corner {
+    /// That of the first tile.
+    pub const FIRST: Corner = Corner {
+        product: 0,
+        row: 0,
+        col: 0,
+        k: 0,
+    };
+
     /// The scales of two rows of a thread, for an iteration after the first `from` and a column of
     /// the tile.
     ///
@@ -214,7 +232,8 @@ pub(crate) trait Operands<A: Tiles, B: Tiles, const SUMS: usize> {
     const TURNS: usize = 0;
 
     /// [`StagesOf::products`]. Where products are scaled before they are added up, `scales` are
-    /// those of two rows of a thread, for an iteration and a column of the tile.
+    /// those of two rows of a thread, for an iteration and a column of the tile. Every thread calls
+    /// `meanwhile` once.
     unsafe fn add_up<const CONSUMERS: usize, const STEP: u8>(
         stages: &StagesOf<CONSUMERS, SUMS, STEP>,
         iterations: usize,
@@ -222,6 +241,7 @@ pub(crate) trait Operands<A: Tiles, B: Tiles, const SUMS: usize> {
         thread: usize,
         at: &mut Ring,
         scales: impl Fn(usize, usize) -> [f32; 2],
+        meanwhile: impl FnMut(),
     ) -> [Self::Sum; SUMS];
 }
 
@@ -241,8 +261,9 @@ where
         thread: usize,
         at: &mut Ring,
         _scales: impl Fn(usize, usize) -> [f32; 2],
+        meanwhile: impl FnMut(),
     ) -> [T::Sum; SUMS] {
-        stages.products::<T, A, B>(iterations, consumer, thread, at)
+        stages.products::<T, A, B>(iterations, consumer, thread, at, meanwhile)
     }
 }
 
@@ -362,18 +383,20 @@ impl<const CONSUMERS: usize, const SUMS: usize, const STEP: u8> StagesOf<CONSUME
         consumer: usize,
         thread: usize,
         at: &mut Ring,
+        meanwhile: impl FnMut(),
     ) -> [T::Sum; SUMS]
     where
         [T::Sum; SUMS]: Sums<Sum = T::Sum>,
     {
-        self.landed_products::<T, A, B>(iterations, consumer, thread, at, |_, _| ())
+        self.landed_products::<T, A, B>(iterations, consumer, thread, at, |_, _| (), meanwhile)
     }
 
     /// A consumer adds up the products of its 64 rows over `iterations`. Between two products it
     /// only waits for the first and releases its stage: it has already waited for the tiles of the
     /// next while the first was multiplied.
     /// Where tiles have landed, every thread calls `landed` with the iteration and the stage,
-    /// before they are multiplied.
+    /// before they are multiplied. It calls `meanwhile` while the first are multiplied: between two
+    /// tiles of C nothing is, so the time of what is computed there counts.
     #[inline(always)]
     pub unsafe fn landed_products<T: Wgmma<A, B>, A: Tiles, B: Tiles>(
         &self,
@@ -382,6 +405,7 @@ impl<const CONSUMERS: usize, const SUMS: usize, const STEP: u8> StagesOf<CONSUME
         thread: usize,
         at: &mut Ring,
         landed: impl Fn(usize, *mut u8),
+        mut meanwhile: impl FnMut(),
     ) -> [T::Sum; SUMS]
     where
         [T::Sum; SUMS]: Sums<Sum = T::Sum>,
@@ -389,15 +413,15 @@ impl<const CONSUMERS: usize, const SUMS: usize, const STEP: u8> StagesOf<CONSUME
         let landed = |iteration: usize, stage: usize| {
             landed(iteration, self.ring.add(stage * Self::STAGE_BYTES));
         };
+        // Zeros in `sums` itself, `ptxas` would set before every tile.
+        if iterations == 0 {
+            meanwhile();
+            return [T::Sum::ZERO; SUMS];
+        }
         let (a_tiles, b_tiles) = self.tiles::<A, B>(consumer);
         let mut sums = <[T::Sum; SUMS]>::unset();
-        if iterations == 0 {
-            sums = [T::Sum::ZERO; SUMS];
-        }
-        if iterations > 0 {
-            mbarrier::wait(self.full.add(at.stage), at.parity); // the first tiles have landed
-            landed(0, at.stage);
-        }
+        mbarrier::wait(self.full.add(at.stage), at.parity); // the first tiles have landed
+        landed(0, at.stage);
         let mut before = at.stage;
         for iteration in 0..iterations {
             let bytes = (at.stage * Self::STAGE_BYTES) as u32;
@@ -409,6 +433,9 @@ impl<const CONSUMERS: usize, const SUMS: usize, const STEP: u8> StagesOf<CONSUME
                 sums.multiply::<T, A, B>(a, b, iteration > 0 || step > 0);
             }
             wgmma::commit();
+            if iteration == 0 {
+                meanwhile();
+            }
             let stage = at.stage;
             at.advance(Self::STAGES);
             if STEP >= ALL && iteration + 1 < iterations {
@@ -432,7 +459,7 @@ impl<const CONSUMERS: usize, const SUMS: usize, const STEP: u8> StagesOf<CONSUME
         }
         if CONSUMERS == 1 {
             sums.wait::<0>(); // the last tiles have been read
-            if thread < Self::RELEASING && iterations > 0 {
+            if thread < Self::RELEASING {
                 mbarrier::arrive(self.empty.add(before));
             }
         }
@@ -453,6 +480,24 @@ impl<const CONSUMERS: usize, const SUMS: usize, const STEP: u8> StagesOf<CONSUME
         }
     }
 
+    /// [`Epilogue::prepare`] for a consumer's rows of the tile of C at `corner`, if C has all of
+    /// them. It prefetches, so it is called while products are computed, and again for its result.
+    #[inline(always)]
+    pub unsafe fn prepare<C: Copy, S: Copy>(
+        &self,
+        gemm: &MappedGemm<'_, C, S, impl Epilogue<S>>,
+        corner: Corner,
+        consumer: usize,
+        thread: usize,
+    ) -> Alignment {
+        let (row, col) = (corner.row + consumer * WM, corner.col);
+        let gemm = gemm.of_product(corner.product);
+        match row + WM <= gemm.m && col + Self::BN <= gemm.n {
+            true => gemm.prepare(row, col, Self::BN, thread),
+            false => Alignment::Less,
+        }
+    }
+
     /// A consumer stores its 64 rows of the tile of C at `corner`, or those of them that are among
     /// the first `m`. With `MORE`, C has others after these, which are not stored.
     #[inline(always)]
@@ -468,6 +513,7 @@ impl<const CONSUMERS: usize, const SUMS: usize, const STEP: u8> StagesOf<CONSUME
         if STEP >= BOXES && gemm.stores_boxes(col + Self::BN) {
             let boxes = self.ring.add(Self::STAGES * Self::STAGE_BYTES);
             let boxes = boxes.add(consumer * 2 * BOX_BYTES);
+            let alignment = self.prepare(gemm, corner, consumer, thread);
             let of_c = gemm.c_of(corner.product);
             let gemm = gemm.of_product(corner.product);
             // The copy engine itself leaves out what C does not have.
@@ -476,14 +522,9 @@ impl<const CONSUMERS: usize, const SUMS: usize, const STEP: u8> StagesOf<CONSUME
                 false => WM,
             };
             let place = (row, col, rows);
-            let is_whole = row + WM <= gemm.m && col + Self::BN <= gemm.n;
-            let alignment = match is_whole {
-                true => gemm.prepare(row, col, Self::BN, thread),
-                false => Alignment::Less,
-            };
             if alignment == Alignment::Pairs || !gemm.has_epilogue() {
                 store_boxes::<C, SUMS, ALIGNED>(&gemm, of_c, sums, place, boxes, consumer, thread);
-            } else if is_whole && alignment == Alignment::Unknown {
+            } else if alignment == Alignment::Unknown {
                 store_boxes::<C, SUMS, WHOLE>(&gemm, of_c, sums, place, boxes, consumer, thread);
             } else {
                 store_boxes::<C, SUMS, ANY>(&gemm, of_c, sums, place, boxes, consumer, thread);

@@ -90,7 +90,9 @@ impl Operands<KMajor, KMajor, 32> for Promoted {
         thread: usize,
         at: &mut Ring,
         scales: impl Fn(usize, usize) -> [f32; 2],
+        mut meanwhile: impl FnMut(),
     ) -> [f32; 32] {
+        meanwhile();
         let tiles = stages.tiles::<KMajor, KMajor>(consumer);
         let mut sums = [0.0; 32];
         let mut of_tile = <[f32; 32]>::unset();
@@ -133,7 +135,9 @@ impl Operands<KMajor, KMajor, 64> for Promoted {
         thread: usize,
         at: &mut Ring,
         scales: impl Fn(usize, usize) -> [f32; 2],
+        mut meanwhile: impl FnMut(),
     ) -> [f32; 64] {
+        meanwhile();
         let tiles = stages.tiles::<KMajor, KMajor>(consumer);
         let mut sums = [0.0; 64];
         let (mut first, mut second) = (<[f32; 32]>::unset(), <[f32; 32]>::unset());
@@ -182,7 +186,9 @@ impl Operands<KMajor, KMajor, 128> for Promoted {
         thread: usize,
         at: &mut Ring,
         scales: impl Fn(usize, usize) -> [f32; 2],
+        mut meanwhile: impl FnMut(),
     ) -> [f32; 128] {
+        meanwhile();
         const { assert!(CONSUMERS == 2, "one has its turn while the other promotes") }
         let turns = Turns::of(
             consumer,
