@@ -414,25 +414,35 @@ impl<const CONSUMERS: usize, const SUMS: usize, const STEP: u8> StagesOf<CONSUME
             landed(iteration, self.ring.add(stage * Self::STAGE_BYTES));
         };
         // Zeros in `sums` itself, `ptxas` would set before every tile.
+        let iterations = iterations as u32; // the copy engine has coordinates of 32 bits
         if iterations == 0 {
             meanwhile();
             return [T::Sum::ZERO; SUMS];
         }
-        let (a_tiles, b_tiles) = self.tiles::<A, B>(consumer);
+        // What the next products need is known before these end: after each wait, the tensor cores
+        // wait for the first instruction that follows.
+        let (a_first, b_first) = self.tiles::<A, B>(consumer);
+        let bytes = Self::STAGE_BYTES as u32;
+        let before = at.stage as u32 * bytes;
+        let (mut a_tile, mut b_tile) = (a_first.further(before), b_first.further(before));
+        let next_tiles = |stage: usize, a: Descriptor<A>, b: Descriptor<B>| match stage as u32 {
+            0 => (a_first, b_first),
+            _ => (a.further(bytes), b.further(bytes)),
+        };
+        let mut adds = false;
         let mut sums = <[T::Sum; SUMS]>::unset();
         mbarrier::wait(self.full.add(at.stage), at.parity); // the first tiles have landed
         landed(0, at.stage);
         let mut before = at.stage;
         for iteration in 0..iterations {
-            let bytes = (at.stage * Self::STAGE_BYTES) as u32;
-            let (a_tile, b_tile) = (a_tiles.further(bytes), b_tiles.further(bytes));
             wgmma::fence(); // the sums may be used
             for step in 0..STEPS {
                 let a = a_tile.further(step * A::BYTES_OF_16);
                 let b = b_tile.further(step * B::BYTES_OF_16);
-                sums.multiply::<T, A, B>(a, b, iteration > 0 || step > 0);
+                sums.multiply::<T, A, B>(a, b, adds || step > 0);
             }
             wgmma::commit();
+            adds = true;
             if iteration == 0 {
                 meanwhile();
             }
@@ -440,7 +450,8 @@ impl<const CONSUMERS: usize, const SUMS: usize, const STEP: u8> StagesOf<CONSUME
             at.advance(Self::STAGES);
             if STEP >= ALL && iteration + 1 < iterations {
                 mbarrier::wait(self.full.add(at.stage), at.parity); // the next tiles have landed
-                landed(iteration + 1, at.stage);
+                landed(iteration as usize + 1, at.stage);
+                (a_tile, b_tile) = next_tiles(at.stage, a_tile, b_tile);
             }
             if CONSUMERS > 1 {
                 sums.wait::<0>(); // the tiles have been read
@@ -454,7 +465,8 @@ impl<const CONSUMERS: usize, const SUMS: usize, const STEP: u8> StagesOf<CONSUME
             before = stage;
             if STEP < ALL && iteration + 1 < iterations {
                 mbarrier::wait(self.full.add(at.stage), at.parity);
-                landed(iteration + 1, at.stage);
+                landed(iteration as usize + 1, at.stage);
+                (a_tile, b_tile) = next_tiles(at.stage, a_tile, b_tile);
             }
         }
         if CONSUMERS == 1 {
