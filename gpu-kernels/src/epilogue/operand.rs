@@ -135,6 +135,21 @@ impl At {
         self.neighbours::<T, N>(vector.wrapping_add(self.col))
     }
 
+    /// [`At::of_columns`], or -0 for each, which a sum ignores, if the pointer is null.
+    ///
+    /// # Safety
+    ///
+    /// As there.
+    #[inline(always)]
+    pub(super) unsafe fn of_columns_or_none<const N: usize>(self, vector: *const f32) -> [f32; N] {
+        // Outside of the branch, neighbours in other rows share it.
+        let first = vector.wrapping_add(self.col);
+        match vector.is_null() {
+            true => [-0.0; N],
+            false => self.neighbours::<f32, N>(first),
+        }
+    }
+
     /// Prefetches the numbers of a vector for `count` columns, and says how they are aligned. Each
     /// thread takes 128 bytes.
     ///
