@@ -61,7 +61,8 @@ pub trait Epilogue<S = f32>: Copy {
     /// first, and `at.count` the number of columns. Each thread of a warpgroup calls it with its
     /// number. It may [prefetch](At::prefetch_columns) what `apply` will load, and says how that is
     /// aligned, so that `apply` need not ask for each pair: after [`Alignment::Pairs`] the
-    /// functions of [`At`] load pairs unasked, and at other addresses that is undefined.
+    /// functions of [`At`] load pairs unasked, and at other addresses that is undefined. It may be
+    /// called twice, first while products are still computed.
     ///
     /// # Safety
     ///

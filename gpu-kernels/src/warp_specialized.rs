@@ -395,8 +395,8 @@ impl<const CONSUMERS: usize, const SUMS: usize, const STEP: u8> StagesOf<CONSUME
     /// only waits for the first and releases its stage: it has already waited for the tiles of the
     /// next while the first was multiplied.
     /// Where tiles have landed, every thread calls `landed` with the iteration and the stage,
-    /// before they are multiplied. It calls `meanwhile` while the first are multiplied: between two
-    /// tiles of C nothing is, so the time of what is computed there counts.
+    /// before they are multiplied. It calls `meanwhile` while the first are multiplied: for what is
+    /// computed between two tiles of C, the tensor cores wait.
     #[inline(always)]
     pub unsafe fn landed_products<T: Wgmma<A, B>, A: Tiles, B: Tiles>(
         &self,
@@ -413,8 +413,8 @@ impl<const CONSUMERS: usize, const SUMS: usize, const STEP: u8> StagesOf<CONSUME
         let landed = |iteration: usize, stage: usize| {
             landed(iteration, self.ring.add(stage * Self::STAGE_BYTES));
         };
-        // Zeros in `sums` itself, `ptxas` would set before every tile.
         let iterations = iterations as u32; // the copy engine has coordinates of 32 bits
+                                            // If `sums` itself became zeros, `ptxas` would set it to zero before every tile.
         if iterations == 0 {
             meanwhile();
             return [T::Sum::ZERO; SUMS];
