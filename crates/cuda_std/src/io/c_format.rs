@@ -86,26 +86,3 @@ impl<const CAPACITY: usize> Buffer<CAPACITY> {
         });
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn text_keeps_its_percent_signs_and_ends_in_nul() {
-        let spec = Spec {
-            style: Style::Plain,
-            flags: "-120.3",
-            aligns_text: false,
-            has_zeros: false,
-            has_precision: true,
-        };
-        let pieces = [
-            Piece::Text("5% of "),
-            Piece::Value(spec),
-            Piece::Text("%\n"),
-        ];
-        let format: [u8; 24] = build(&pieces, &[Kind::Float]);
-        assert_eq!(&format, b"5%% of %-120.3f%%\n\0\0\0\0\0\0");
-    }
-}

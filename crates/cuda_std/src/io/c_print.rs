@@ -129,20 +129,6 @@ unsafe fn render(format: &CStr, values: *const u8) -> Option<(Vec<u8>, i32)> {
 mod tests {
     use super::*;
 
-    #[repr(C)]
-    struct Arguments(i32, f64, i64, u32, *const u8, i32, i32);
-
-    #[test]
-    fn values_are_read_at_their_alignment_and_printed_as_c_does() {
-        let arguments = Arguments(-7, 0.5, 1 << 40, 255, c"text".as_ptr().cast(), 5, 42);
-        let format = c"%d|%6.2f|%lld|%04x|%s|%-*d|100%%\n";
-        // SAFETY: the arguments are what the format takes.
-        let (text, count) = unsafe { render(format, (&raw const arguments).cast()) }.unwrap();
-        let text = String::from_utf8(text).unwrap();
-        assert_eq!(text, "-7|  0.50|1099511627776|00ff|text|42   |100%\n");
-        assert_eq!(count, 7);
-    }
-
     #[test]
     fn a_wrong_format_is_refused() {
         for format in [c"%", c"%5", c"%y"] {

@@ -61,23 +61,6 @@ fn a_missing_barrier_changes_the_result_in_every_order() {
     }
 }
 
-#[test]
-fn reducing_barriers_tell_every_thread_of_all_predicates() {
-    for nonzero in [0_u32, 1, 30, 63, 64] {
-        let result = Launch::new(3, 64).run(|| {
-            let predicate = if thread::thread_idx_x() < nonzero {
-                7
-            } else {
-                0
-            };
-            assert_eq!(thread::sync_threads_count(predicate), nonzero);
-            assert_eq!(thread::sync_threads_and(predicate) != 0, nonzero == 64);
-            assert_eq!(thread::sync_threads_or(predicate) != 0, nonzero > 0);
-        });
-        assert_eq!(result.unwrap().barriers.len(), 3);
-    }
-}
-
 /// The threads of a divergent barrier, by the function they wait in ("" for returned).
 fn divergence(fault: &Fault) -> Vec<(&str, &[u32])> {
     let Fault::DivergentBarrier { threads, .. } = fault else {

@@ -62,34 +62,6 @@ fn each_barrier_of_a_cluster_is_missed() {
     }
 }
 
-#[test]
-fn a_block_waits_for_arrivals_of_another() {
-    for order in ThreadOrder::ALL {
-        let sum = AtomicU32::new(0);
-        let launch = Launch::new(4, 32).cluster(2).thread_order(order);
-        let report = launch.run(|| {
-            let arrived = shared_array![Mbarrier; 1];
-            let value = shared_array![u32; 32];
-            let lane = thread::thread_idx_x() as usize;
-            if lane == 0 {
-                unsafe { mbarrier::init(arrived, 32) };
-                mbarrier::fence_init();
-            }
-            cluster::sync_threads(); // the barriers may be used
-            if cluster::rank() == 0 {
-                unsafe { cluster::shared_of(value, 1).add(lane).write(7) };
-                unsafe { mbarrier::arrive_at(arrived, 1) };
-            } else {
-                unsafe { mbarrier::wait(arrived, 0) };
-                sum.fetch_add(unsafe { value.add(31 - lane).read() }, Ordering::Relaxed);
-            }
-            cluster::sync_threads(); // nobody uses another's memory any more
-        });
-        assert_eq!(report.err(), None, "{order:?}");
-        assert_eq!(sum.into_inner(), 2 * 32 * 7, "{order:?}");
-    }
-}
-
 /// Each block of a cluster of two brings half of 16 rows to both.
 fn multicast(launch: &Launch) -> (Result<Vec<BarrierSite>, Fault>, Vec<Vec<u16>>) {
     let mut matrix: Vec<[u16; 8]> = (0..16).map(|row| [row; 8]).collect();

@@ -1,79 +1,9 @@
 //! Launches of the simulator: shapes, positions, reports and rejected launches.
 
 use cuda_std::simulator::{Dim3, Fault, Launch, ThreadOrder};
-use cuda_std::{Vec2, Vec3, launch_bounds, thread};
+use cuda_std::{launch_bounds, thread};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
-
-/// Everything that a thread can query about its position.
-#[derive(Debug, PartialEq)]
-struct Place {
-    block: Vec3<u32>,
-    thread: Vec3<u32>,
-    components: [u32; 6],
-    block_dim: Vec3<u32>,
-    grid_dim: Vec3<u32>,
-    index: u32,
-    index_1d: u32,
-    index_2d: Vec2<u32>,
-    index_3d: Vec3<u32>,
-    first: bool,
-}
-
-#[test]
-fn every_thread_knows_its_place() {
-    let seen = Mutex::new(Vec::new());
-    let report = Launch::new((3, 2, 2), (4, 2, 3)).run(|| {
-        let place = Place {
-            block: thread::block_idx(),
-            thread: thread::thread_idx(),
-            components: [
-                thread::block_idx_x(),
-                thread::block_idx_y(),
-                thread::block_idx_z(),
-                thread::thread_idx_x(),
-                thread::thread_idx_y(),
-                thread::thread_idx_z(),
-            ],
-            block_dim: thread::block_dim(),
-            grid_dim: thread::grid_dim(),
-            index: thread::index(),
-            index_1d: thread::index_1d(),
-            index_2d: thread::index_2d(),
-            index_3d: thread::index_3d(),
-            first: thread::first(),
-        };
-        seen.lock().unwrap().push(place);
-    });
-    assert_eq!(report.unwrap().blocks, 12);
-
-    let mut seen = seen.into_inner().unwrap();
-    seen.sort_by_key(|place| place.index);
-    let mut expected = Vec::new();
-    let mut index = 0;
-    for (bz, by, bx) in triples(2, 2, 3) {
-        for (tz, ty, tx) in triples(3, 2, 4) {
-            expected.push(Place {
-                block: Vec3::new(bx, by, bz),
-                thread: Vec3::new(tx, ty, tz),
-                components: [bx, by, bz, tx, ty, tz],
-                block_dim: Vec3::new(4, 2, 3),
-                grid_dim: Vec3::new(3, 2, 2),
-                index,
-                index_1d: 4 * bx + tx,
-                index_2d: Vec2::new(4 * bx + tx, 2 * by + ty),
-                index_3d: Vec3::new(4 * bx + tx, 2 * by + ty, 3 * bz + tz),
-                first: index == 0,
-            });
-            index += 1;
-        }
-    }
-    assert_eq!(seen, expected);
-}
-
-fn triples(z: u32, y: u32, x: u32) -> impl Iterator<Item = (u32, u32, u32)> {
-    (0..z).flat_map(move |z| (0..y).flat_map(move |y| (0..x).map(move |x| (z, y, x))))
-}
 
 /// The order in which the threads of one block run before and after a barrier.
 fn turns(order: ThreadOrder) -> Vec<u32> {

@@ -98,30 +98,6 @@ fn an_arrival_before_what_it_stands_for_shows_where_the_seed_is_even() {
 }
 
 #[test]
-fn without_its_wait_a_consumer_reads_what_is_not_there() {
-    let run = |launch: Launch| {
-        let seen = AtomicU32::new(0);
-        let report = launch.run(|| {
-            let full = new_barrier(1);
-            let buffer = shared_array![u32; 1];
-            if thread::thread_idx_x() == 1 {
-                unsafe { buffer.write(7) };
-                unsafe { mbarrier::arrive(full) };
-            } else {
-                unsafe { mbarrier::wait(full, 0) };
-                seen.store(unsafe { buffer.read() }, Ordering::Relaxed);
-            }
-        });
-        (seen.into_inner(), report.unwrap())
-    };
-    let (seen, report) = run(Launch::new(1, 2));
-    assert_eq!(seen, 7);
-    let site = *report.waits.keys().next().unwrap();
-    let (seen, _) = run(unsafe { Launch::new(1, 2).without_wait(site) });
-    assert_eq!(seen, u32::MAX);
-}
-
-#[test]
 fn a_wait_that_nothing_ends_is_a_fault() {
     let fault = Launch::new(1, 32)
         .run(|| {

@@ -1,5 +1,4 @@
-//! Tensor cores, compared with plain sums of products, and with what the PTX ISA and published
-//! work say about them.
+//! Tensor cores, compared with what the PTX ISA and published work say about them.
 
 #![expect(
     clippy::undocumented_unsafe_blocks,
@@ -7,41 +6,9 @@
 )]
 
 use cuda_std::mma::{self, Layout};
-use cuda_std::simulator::{Fault, Launch, ThreadOrder};
+use cuda_std::shared_array;
+use cuda_std::simulator::{Fault, Launch};
 use cuda_std::warp::lane_id;
-use cuda_std::{shared_array, thread};
-use std::collections::BTreeSet;
-
-const LAYOUTS: [Layout; 6] = [
-    Layout::M8N8K4_F64,
-    Layout::M16N8K4_F64,
-    Layout::M16N8K8_F64,
-    Layout::M16N8K16_F64,
-    Layout::M16N8K8_TF32,
-    Layout::M16N8K16_HALF,
-];
-
-#[test]
-fn every_element_lies_in_one_register_of_one_lane() {
-    for layout in LAYOUTS {
-        let all = |elements: usize, place: &dyn Fn(u32, u32) -> (u32, u32)| -> BTreeSet<_> {
-            let lanes = (0..32).flat_map(|lane| (0..elements as u32).map(move |i| (lane, i)));
-            lanes.map(|(lane, i)| place(lane, i)).collect()
-        };
-        let matrix = |rows, cols| -> BTreeSet<(u32, u32)> {
-            (0..rows)
-                .flat_map(|row| (0..cols).map(move |col| (row, col)))
-                .collect()
-        };
-        let Layout { rows, depth, .. } = layout;
-        let a = all(layout.a_elements(), &|lane, i| layout.a(lane, i));
-        let b = all(layout.b_elements(), &|lane, i| layout.b(lane, i));
-        let c = all(layout.c_elements(), &|lane, i| layout.c(lane, i));
-        assert_eq!(a, matrix(rows, depth), "A of {layout:?}");
-        assert_eq!(b, matrix(depth, 8), "B of {layout:?}");
-        assert_eq!(c, matrix(rows, 8), "C of {layout:?}");
-    }
-}
 
 /// The formulas of the PTX ISA 8.8, 9.7.14.5 ("Matrix fragments for mma"), shape by shape.
 #[test]
@@ -92,24 +59,6 @@ pub(super) fn element(matrix: u32, row: u32, col: u32) -> i32 {
     hash.cast_signed() - 8
 }
 
-fn a((row, k): (u32, u32)) -> i32 {
-    element(1, row, k)
-}
-
-fn b((k, col): (u32, u32)) -> i32 {
-    element(500, k, col)
-}
-
-/// `A * B + C` at a place; C is 100 times the row and the column.
-fn want(layout: Layout, row: u32, col: u32) -> i32 {
-    let products = (0..layout.depth).map(|k| a((row, k)) * b((k, col)));
-    products.sum::<i32>() + c(row, col)
-}
-
-fn c(row: u32, col: u32) -> i32 {
-    100 * (row + col).cast_signed()
-}
-
 /// The bits of a small integer as a float of 16 bits with this many bits of fraction.
 pub(super) fn half_bits(value: i32, fraction_bits: u32, bias: u32) -> u32 {
     if value == 0 {
@@ -119,55 +68,6 @@ pub(super) fn half_bits(value: i32, fraction_bits: u32, bias: u32) -> u32 {
     let exponent = magnitude.ilog2();
     let fraction = (magnitude << fraction_bits >> exponent) & ((1 << fraction_bits) - 1);
     u32::from(value < 0) << 15 | (exponent + bias) << fraction_bits | fraction
-}
-
-#[test]
-fn every_shape_is_the_sum_of_products() {
-    for seed in 0..4 {
-        let launch = Launch::new(2, 64).thread_order(ThreadOrder::Random(seed));
-        let result = launch.run(|| unsafe {
-            let lane = lane_id();
-            macro_rules! check {
-                ($function:ident, $layout:ident, $float:ty, $pack:expr) => {{
-                    let layout = Layout::$layout;
-                    let of_lane = |elements, at: &dyn Fn(u32) -> i32| -> Vec<i32> {
-                        (0..elements as u32).map(at).collect()
-                    };
-                    let at_a = of_lane(layout.a_elements(), &|i| a(layout.a(lane, i)));
-                    let at_b = of_lane(layout.b_elements(), &|i| b(layout.b(lane, i)));
-                    let place = |i: usize| layout.c(lane, i as u32);
-                    let at_c = std::array::from_fn(|i| c(place(i).0, place(i).1) as $float);
-                    let pack = $pack;
-                    let d = mma::$function(
-                        std::array::from_fn(|i| pack(&at_a, i)),
-                        std::array::from_fn(|i| pack(&at_b, i)),
-                        at_c,
-                    );
-                    for (i, d) in d.into_iter().enumerate() {
-                        let (row, col) = place(i);
-                        let name = stringify!($function);
-                        assert_eq!(d as i32, want(layout, row, col), "{name} at {row}, {col}");
-                    }
-                }};
-            }
-            let one = |of: &[i32], i: usize| f64::from(of[i]);
-            check!(m8n8k4_f64, M8N8K4_F64, f64, one);
-            check!(m16n8k4_f64, M16N8K4_F64, f64, one);
-            check!(m16n8k8_f64, M16N8K8_F64, f64, one);
-            check!(m16n8k16_f64, M16N8K16_F64, f64, one);
-            let one = |of: &[i32], i: usize| of[i] as f32;
-            check!(m16n8k8_tf32, M16N8K8_TF32, f32, one);
-            let pair = |of: &[i32], i: usize, fraction_bits, bias| {
-                half_bits(of[2 * i], fraction_bits, bias)
-                    | half_bits(of[2 * i + 1], fraction_bits, bias) << 16
-            };
-            let bf16 = |of: &[i32], i| pair(of, i, 7, 127);
-            check!(m16n8k16_bf16, M16N8K16_HALF, f32, bf16);
-            let f16 = |of: &[i32], i| pair(of, i, 10, 15);
-            check!(m16n8k16_f16, M16N8K16_HALF, f32, f16);
-        });
-        result.unwrap();
-    }
 }
 
 /// The sum of `c` and of products `a[k] * 1`, in tf32: of one row, in all rows and columns.
@@ -303,76 +203,6 @@ fn special_values_and_subnormal_numbers_go_through_a_sum() {
     assert_eq!(tf32_products(one(two_to(-75)), one(two_to(-75)), 0.0), 0.0);
     assert_eq!(tf32_products(one(-0.0), [1.0; 8], -0.0).to_bits(), 0);
     assert_eq!(tf32_products([-0.0; 8], [1.0; 8], -0.0).to_bits(), 1 << 31);
-}
-
-/// Row r of matrix i holds the 16-bit numbers `64 * i + 8 * r + col`, and matrices are one after
-/// the other.
-fn with_matrices(check: impl Fn(*const u16) + Sync) {
-    let result = Launch::new(1, 32).run(|| {
-        let matrices = shared_array![u16; 256];
-        for i in 0..8 {
-            let at = 8 * lane_id() as usize + i;
-            unsafe { *matrices.add(at) = at as u16 };
-        }
-        thread::sync_threads();
-        check(matrices);
-    });
-    result.unwrap();
-}
-
-#[test]
-fn matrices_are_loaded_as_fragments_of_a() {
-    with_matrices(|matrices| {
-        let lane = lane_id();
-        // A of 16 x 16 in four matrices: the upper left, the lower left, the upper right, ...
-        let registers = unsafe { mma::ldmatrix_x4(matrices.add(8 * lane as usize)) };
-        for i in 0..8 {
-            let (row, col) = Layout::M16N8K16_HALF.a(lane, i);
-            let matrix = row / 8 + 2 * (col / 8);
-            let want = 64 * matrix + 8 * (row % 8) + col % 8;
-            assert_eq!(registers[i as usize / 2] >> (16 * (i % 2)) & 0xFFFF, want);
-        }
-        let two = unsafe { mma::ldmatrix_x2(matrices.add(8 * (lane % 16) as usize)) };
-        assert_eq!(two, registers[..2]);
-        let one = unsafe { mma::ldmatrix_x1(matrices.add(8 * (lane % 8) as usize)) };
-        assert_eq!(one, registers[..1]);
-    });
-}
-
-#[test]
-fn transposed_matrices_are_loaded_as_fragments_of_b() {
-    with_matrices(|matrices| {
-        let lane = lane_id();
-        // B of 16 x 8 in two matrices, as its rows are.
-        let row = unsafe { matrices.add(8 * (lane % 16) as usize) };
-        let registers = unsafe { mma::ldmatrix_x2_trans(row) };
-        for i in 0..4 {
-            let (k, col) = Layout::M16N8K16_HALF.b(lane, i);
-            assert_eq!(
-                registers[i as usize / 2] >> (16 * (i % 2)) & 0xFFFF,
-                8 * k + col
-            );
-        }
-        let one = unsafe { mma::ldmatrix_x1_trans(matrices.add(8 * (lane % 8) as usize)) };
-        assert_eq!(one, registers[..1]);
-        let four = unsafe { mma::ldmatrix_x4_trans(matrices.add(8 * lane as usize)) };
-        assert_eq!(four[..2], registers);
-        assert_eq!(four[3] & 0xFFFF, 192 + lane / 4 + 16 * (lane % 4));
-    });
-}
-
-#[test]
-fn stored_matrices_are_loaded_again() {
-    with_matrices(|matrices| {
-        let row = unsafe { matrices.add(8 * lane_id() as usize) };
-        let registers = unsafe { mma::ldmatrix_x4(row) };
-        // The four matrices in another order, beside the first ones.
-        let copy = shared_array![u16; 256];
-        let place = unsafe { copy.add(8 * (lane_id() as usize ^ 8)) };
-        unsafe { mma::stmatrix_x4(place, registers) };
-        let [a, b, c, d] = unsafe { mma::ldmatrix_x4(copy.add(8 * lane_id() as usize)) };
-        assert_eq!([b, a, d, c], registers);
-    });
 }
 
 #[test]

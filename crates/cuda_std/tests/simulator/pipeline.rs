@@ -97,52 +97,6 @@ fn the_source_is_read_when_the_copy_arrives() {
     .unwrap();
 }
 
-/// Copies the first `valid` bytes of a value whose bytes are 1, 2, 3 ..., and returns what
-/// arrives.
-fn filled<T: Copy + Send + Sync + PartialEq>(value: T, valid: u32) -> Vec<u8> {
-    let value = Aligned(value);
-    let arrived = [const { AtomicU32::new(0) }; 16];
-    alone(|staged| unsafe {
-        let source = match valid {
-            0 => std::ptr::null(),
-            _ => &raw const value.0,
-        };
-        pipeline::memcpy_async_zfill(staged.cast::<T>(), source, valid);
-        pipeline::commit();
-        pipeline::wait_prior::<0>();
-        for (i, byte) in arrived.iter().enumerate() {
-            byte.store(u32::from(*staged.cast::<u8>().add(i)), Ordering::Relaxed);
-        }
-    })
-    .unwrap();
-    arrived.map(|byte| byte.into_inner() as u8)[..].to_vec()
-}
-
-#[test]
-fn what_is_not_valid_becomes_zeros_and_is_not_read() {
-    let bytes: [u8; 16] = std::array::from_fn(|i| i as u8 + 1);
-    let expected = |size: usize, valid: usize| -> Vec<u8> {
-        let byte = |i| match i {
-            i if i < valid => bytes[i],
-            i if i < size => 0,
-            _ => 0xFF,
-        };
-        (0..16).map(byte).collect()
-    };
-    for valid in 0..=4 {
-        let value = u32::from_ne_bytes(bytes[..4].try_into().unwrap());
-        assert_eq!(filled(value, valid), expected(4, valid as usize));
-    }
-    for valid in 0..=8 {
-        let value: [u16; 4] =
-            std::array::from_fn(|i| u16::from_ne_bytes([bytes[2 * i], bytes[2 * i + 1]]));
-        assert_eq!(filled(value, valid), expected(8, valid as usize));
-    }
-    for valid in 0..=16 {
-        assert_eq!(filled(bytes, valid), expected(16, valid as usize));
-    }
-}
-
 /// Two tiles of 64 elements, one on its way while the other is read: each element plus its mirror
 /// image in its tile.
 fn two_stages(launch: Launch, output: &[AtomicU32]) -> Result<Report, Fault> {

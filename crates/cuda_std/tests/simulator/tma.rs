@@ -120,67 +120,6 @@ fn a_box_lands_swizzled_and_is_zero_out_of_bounds() {
     }
 }
 
-/// The matrix as four of five rows, of which the map has three.
-fn planes(matrix: &mut Matrix) -> TensorMap {
-    let tiles = Tiles {
-        height: 5,
-        planes: Some(Planes {
-            count: 3,
-            bytes: 5 * 2 * Matrix::LEADING,
-        }),
-        ..matrix.tiles(8, 4, Swizzle::None)
-    };
-    tiles.simulated().unwrap()
-}
-
-#[test]
-fn a_box_of_one_of_several_matrices_ends_where_that_matrix_does() {
-    let mut matrix = Matrix::new();
-    let map = planes(&mut matrix);
-    // The next matrix begins behind the last row of one.
-    for (x, y, z) in [(0, 0, 0), (8, 3, 0), (34, 2, 1), (0, 4, 2), (0, 0, 3)] {
-        let (seen, _) = load(Launch::new(1, 1), map, 32, &[x, y, z]);
-        for (row, col) in (0..4).flat_map(|row| (0..8).map(move |col| (row, col))) {
-            let (from_row, from_col) = (y as usize + row, x as usize + col);
-            let expected = match from_row < 5 && from_col < Matrix::WIDTH && z < 3 {
-                true => matrix.get(5 * z as usize + from_row, from_col),
-                false => 0,
-            };
-            let found = seen[8 * row + col];
-            assert_eq!(found, expected, "box at ({x}, {y}, {z}), ({row}, {col})");
-        }
-    }
-}
-
-#[test]
-fn a_box_is_stored_to_one_of_several_matrices() {
-    let mut matrix = Matrix::new();
-    let map = planes(&mut matrix);
-    let run = Launch::new(1, 1).dynamic_shared_bytes(64).run(|| {
-        let tile = shared::dynamic_shared_mem_aligned::<u16, 1024>();
-        for i in 0..32 {
-            unsafe { *tile.add(i) = 5000 + i as u16 };
-        }
-        tma::fence_shared();
-        unsafe { tma::store_3d(&map, 8, 3, 1, tile) };
-        tma::commit_group();
-        tma::wait_group::<0>();
-    });
-    run.unwrap();
-    let before = Matrix::new();
-    for row in 0..Matrix::HEIGHT {
-        for col in 0..Matrix::LEADING {
-            // Rows 3 and 4 of the second matrix; two more rows are out of bounds.
-            let is_stored = (8..10).contains(&row) && (8..16).contains(&col);
-            let expected = match is_stored {
-                true => (5000 + 8 * (row - 8) + col - 8) as u16,
-                false => before.get(row, col),
-            };
-            assert_eq!(matrix.get(row, col), expected, "({row}, {col})");
-        }
-    }
-}
-
 /// Rows of f32, of which the second is out of bounds: loaded as they are, and rounded to tf32.
 #[test]
 fn a_load_rounds_to_tf32_where_the_map_says_so() {
@@ -273,23 +212,6 @@ fn store(launch: Launch) -> (Matrix, Vec<BarrierSite>) {
         }
     });
     (matrix, report.unwrap().waits.into_keys().collect())
-}
-
-#[test]
-fn a_store_writes_what_is_in_bounds() {
-    let (matrix, _) = store(Launch::new(1, 64));
-    let before = Matrix::new();
-    for row in 0..Matrix::HEIGHT {
-        for col in 0..Matrix::LEADING {
-            let first = (row < 8 && col < 8).then(|| 5000 + 8 * row + col);
-            let second = (row >= 15 && (33..Matrix::WIDTH).contains(&col))
-                .then(|| 6000 + 8 * (row - 15) + col - 33);
-            let expected = second
-                .or(first)
-                .map_or(before.get(row, col), |value| value as u16);
-            assert_eq!(matrix.get(row, col), expected, "({row}, {col})");
-        }
-    }
 }
 
 #[test]

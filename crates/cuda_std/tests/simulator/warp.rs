@@ -7,26 +7,13 @@
 
 use cuda_std::simulator::{Fault, Launch, Place, ThreadOrder};
 use cuda_std::warp::{
-    WarpReductionOp, activemask, lane_id, sync_warp, warp_match_all, warp_match_any, warp_reduce,
-    warp_shuffle_down, warp_shuffle_idx, warp_shuffle_up, warp_shuffle_xor, warp_vote_all,
-    warp_vote_any, warp_vote_ballot,
+    WarpReductionOp, lane_id, sync_warp, warp_reduce, warp_shuffle_down, warp_shuffle_idx,
+    warp_shuffle_up, warp_shuffle_xor, warp_vote_any,
 };
 use cuda_std::{shared_array, thread};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 const ALL: u32 = u32::MAX;
-
-#[test]
-fn lanes_are_numbered_along_x_then_y_then_z() {
-    let result = Launch::new(2, (5, 4, 4)).run(|| {
-        let at = thread::thread_idx();
-        let number = at.x + 5 * at.y + 20 * at.z;
-        assert_eq!(lane_id(), number % 32);
-        assert_eq!(activemask(), 1 << (number % 32));
-        assert_eq!(thread::warp_size(), 32);
-    });
-    result.unwrap();
-}
 
 #[test]
 fn shuffles_read_the_lane_that_the_guide_says() {
@@ -59,90 +46,6 @@ fn shuffles_read_the_lane_that_the_guide_says() {
             result.unwrap();
         }
     }
-}
-
-#[test]
-fn every_kind_of_value_is_shuffled_whole() {
-    let result = Launch::new(1, 32).run(|| {
-        let (lane, next) = (lane_id(), (lane_id() + 1) % 32);
-        macro_rules! check {
-            ($value:expr) => {
-                let value = $value;
-                assert_eq!(
-                    unsafe { warp_shuffle_idx(ALL, value(lane), next, 32) },
-                    (value(next), true)
-                );
-            };
-        }
-        check!(|lane: u32| -i32::try_from(lane).unwrap());
-        check!(|lane: u32| lane as f32 * 0.1);
-        check!(|lane: u32| u64::from(lane) << 40 | u64::from(!lane));
-        check!(|lane: u32| -(i64::from(lane) << 40) - 1);
-        check!(|lane: u32| f64::from(lane).sqrt());
-        check!(|lane: u32| lane as u8);
-        check!(|lane: u32| -(lane as i8));
-        check!(|lane: u32| lane as u16 * 1000);
-        check!(|lane: u32| -(lane as i16) * 1000);
-        check!(|lane: u32| u128::from(lane) << 100 | u128::from(!lane));
-        check!(|lane: u32| -(i128::from(lane) << 70) - 1);
-    });
-    result.unwrap();
-}
-
-#[test]
-fn votes_see_the_lanes_of_the_mask_and_no_others() {
-    let odd = 0xAAAA_AAAA;
-    let result = Launch::new(2, 64).run(|| {
-        let lane = lane_id();
-        let small = lane < 8;
-        unsafe {
-            assert_eq!(warp_vote_ballot(ALL, small), 0xFF);
-            assert!(!warp_vote_all(ALL, small));
-            assert!(warp_vote_any(ALL, small));
-            assert!(warp_vote_all(ALL, lane < 32));
-            assert!(!warp_vote_any(ALL, lane > 31));
-            // Odd and even lanes vote apart.
-            if lane % 2 == 1 {
-                assert_eq!(warp_vote_ballot(odd, small), 0xAA);
-                assert!(warp_vote_all(odd, lane % 2 == 1));
-            } else {
-                assert!(!warp_vote_any(!odd, lane % 2 == 1));
-            }
-        }
-    });
-    result.unwrap();
-}
-
-#[test]
-fn matches_and_reductions_see_the_lanes_of_the_mask_and_no_others() {
-    let odd = 0xAAAA_AAAA;
-    let result = Launch::new(2, 64).run(|| unsafe {
-        let lane = lane_id();
-        let is_high = lane >= 16;
-        let half = if is_high { 0xFFFF_0000 } else { 0xFFFF };
-        assert_eq!(warp_match_any(ALL, is_high as u32), half);
-        // The upper words differ, the lower ones do not.
-        assert_eq!(warp_match_any(ALL, u64::from(is_high) << 32), half);
-        assert_eq!(warp_match_all(ALL, -0.5_f64), Some(ALL));
-        assert_eq!(warp_match_all(ALL, lane / 31), None);
-        let signed = lane.cast_signed() - 16;
-        if lane % 2 == 1 {
-            assert_eq!(warp_match_any(odd, is_high as i32), odd & half);
-            assert_eq!(warp_match_all(odd, lane % 2), Some(odd));
-            assert_eq!(warp_reduce(odd, lane, WarpReductionOp::Add), 256);
-            assert_eq!(warp_reduce(odd, signed, WarpReductionOp::Min), -15);
-        } else {
-            assert_eq!(warp_reduce(!odd, signed, WarpReductionOp::Max), 14);
-            assert_eq!(
-                warp_reduce(!odd, signed as u32, WarpReductionOp::Max),
-                -2_i32 as u32
-            );
-            assert_eq!(warp_reduce(!odd, lane, WarpReductionOp::And), 0);
-            assert_eq!(warp_reduce(!odd, lane, WarpReductionOp::Or), 30);
-        }
-        assert_eq!(warp_reduce(ALL, lane, WarpReductionOp::Xor), 0);
-    });
-    result.unwrap();
 }
 
 #[test]
@@ -192,22 +95,6 @@ fn sync_warp_waits_for_the_warp_only() {
         });
         result.unwrap();
     }
-}
-
-#[test]
-fn a_warp_and_a_block_can_wait_by_turns() {
-    let result = Launch::new(3, 96).run(|| {
-        let mut sum = 0;
-        for round in 0..4 {
-            let mut part = lane_id() + round;
-            for step in [16, 8, 4, 2, 1] {
-                part += unsafe { warp_shuffle_xor(ALL, part, step, 32) }.0;
-            }
-            sum += thread::sync_threads_count(u32::from(part == 31 * 16 + 32 * round));
-        }
-        assert_eq!(sum, 4 * 96);
-    });
-    result.unwrap();
 }
 
 #[test]
