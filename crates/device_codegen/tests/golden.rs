@@ -65,7 +65,7 @@ fn check_output(case: &Case) -> Result<(), Failed> {
     Ok(())
 }
 
-/// The target lines, which are the same in all modules, are another test's.
+/// Without the target lines, which are the same in all modules: libNVVM would refuse others.
 fn without_target(ir: &str) -> &str {
     ir.split_once("\n\n").map_or(ir, |(_, rest)| rest)
 }

@@ -146,27 +146,6 @@ declare float @__nv_expf(float)
     assert!(!link(&[CALLER, HELPER]).expect("it links").needs_libdevice);
 }
 
-#[test]
-fn the_target_is_the_device() {
-    let ir = link(&[CALLER, HELPER]).expect("it links").ir;
-    let mut lines = ir.lines();
-    assert!(
-        lines
-            .next()
-            .is_some_and(|line| line.starts_with("target datalayout = \"e-p:64:64:64-"))
-    );
-    assert_eq!(
-        lines.next(),
-        Some("target triple = \"nvptx64-nvidia-cuda\"")
-    );
-}
-
-#[test]
-fn the_same_input_gives_the_same_output() {
-    let once = link(&[CALLER, HELPER]).expect("it links");
-    assert_eq!(once, link(&[CALLER, HELPER]).expect("it links"));
-}
-
 const CALLER_WITH_LINES: &str = "\
 define void @kernel(ptr %out) section \".nvvm.kernel\" !dbg !0 {
 start:

@@ -4,7 +4,6 @@
 //! Where no libNVVM is found the tests are shown as ignored, with the reason in their names.
 
 use std::collections::HashMap;
-use std::fmt::Display;
 
 use device_codegen::{Dialect, Source, compile};
 use libtest_mimic::{Arguments, Failed, Trial};
@@ -20,44 +19,36 @@ struct Probe {
 
 impl Probe {
     /// Calls `llvm.NAME` and expects the low `width` bits of `expected`.
-    fn call(&mut self, name: &str, width: u32, arguments: &[String], expected: i128) {
-        let types: Vec<&str> = arguments
-            .iter()
-            .filter_map(|text| text.split(' ').next())
-            .collect();
-        self.declarations.push(format!(
-            "declare i{width} @llvm.{name}({})\n",
-            types.join(", ")
-        ));
-        let text = format!("{name}({})", arguments.join(", "));
-        let value = format!("%v{}", self.expected.len());
-        self.body
-            .push_str(&format!("  {value} = call i{width} @llvm.{text}\n"));
-        self.store(&value, width, &text, expected);
+    fn call(&mut self, name: &str, width: u32, arguments: &str, expected: i128) {
+        let value = self.value_of(&format!("i{width}"), name, arguments);
+        self.store(&value, width, &format!("{name}({arguments})"), expected);
     }
 
-    /// Calls `llvm.NAME.with.overflow` and expects both parts.
-    fn overflow(
-        &mut self,
-        name: &str,
-        width: u32,
-        arguments: &[String],
-        (result, overflows): (i128, bool),
-    ) {
+    /// Calls `llvm.NAME.with.overflow` of two numbers and expects both parts.
+    fn overflow(&mut self, name: &str, width: u32, arguments: &str, expected: (i128, bool)) {
         let name = format!("{name}.with.overflow.i{width}");
         let ty = format!("{{ i{width}, i1 }}");
-        self.declarations
-            .push(format!("declare {ty} @llvm.{name}(i{width}, i{width})\n"));
-        let text = format!("{name}({})", arguments.join(", "));
-        let value = format!("%v{}", self.expected.len());
-        self.body
-            .push_str(&format!("  {value} = call {ty} @llvm.{text}\n"));
-        for (index, width, expected) in [(0, width, result), (1, 1, i128::from(overflows))] {
+        let value = self.value_of(&ty, &name, arguments);
+        let expected = [(width, expected.0), (1, i128::from(expected.1))];
+        for (index, (width, expected)) in expected.into_iter().enumerate() {
             let part = format!("{value}.{index}");
-            self.body
-                .push_str(&format!("  {part} = extractvalue {ty} {value}, {index}\n"));
-            self.store(&part, width, &format!("{text} part {index}"), expected);
+            self.body += &format!("  {part} = extractvalue {ty} {value}, {index}\n");
+            let text = format!("{name}({arguments}) part {index}");
+            self.store(&part, width, &text, expected);
         }
+    }
+
+    /// Declares and calls a function of LLVM.
+    fn value_of(&mut self, ty: &str, name: &str, arguments: &str) -> String {
+        let types = arguments
+            .split(", ")
+            .filter_map(|text| text.split(' ').next());
+        let types = types.collect::<Vec<_>>().join(", ");
+        self.declarations
+            .push(format!("declare {ty} @llvm.{name}({types})\n"));
+        let value = format!("%v{}", self.expected.len());
+        self.body += &format!("  {value} = call {ty} @llvm.{name}({arguments})\n");
+        value
     }
 
     fn store(&mut self, value: &str, width: u32, text: &str, expected: i128) {
@@ -98,96 +89,68 @@ impl Probe {
     }
 }
 
-fn typed(ty: &str, value: impl Display) -> String {
-    format!("{ty} {value}")
-}
-
 /// All pairs of edge cases of one signed and one unsigned type of the same width.
 macro_rules! integers {
     ($probe:ident, $signed:ty, $unsigned:ty) => {{
         const WIDTH: u32 = <$signed>::BITS;
         let ty = format!("i{WIDTH}");
-        let edges = [
-            0,
-            1,
-            -1,
-            7,
-            -100,
-            <$signed>::MIN,
-            <$signed>::MAX,
-            <$signed>::MAX / 3,
-        ];
+        let (min, max) = (<$signed>::MIN, <$signed>::MAX);
+        let edges = [0, 1, -1, 7, -100, min, max, max / 3];
         for a in edges {
-            let (flag, x) = (typed("i1", "false"), typed(&ty, a));
-            let (ua, lone) = (a as $unsigned, [x.clone()]);
-            let one = |name: &str| format!("{name}.{ty}");
-            $probe.call(
-                &one("abs"),
-                WIDTH,
-                &[x.clone(), flag.clone()],
-                a.wrapping_abs() as i128,
-            );
-            $probe.call(&one("ctpop"), WIDTH, &lone, a.count_ones().into());
-            $probe.call(
-                &one("ctlz"),
-                WIDTH,
-                &[x.clone(), flag.clone()],
-                a.leading_zeros().into(),
-            );
-            $probe.call(
-                &one("cttz"),
-                WIDTH,
-                &[x.clone(), flag],
-                a.trailing_zeros().into(),
-            );
-            $probe.call(&one("bitreverse"), WIDTH, &lone, a.reverse_bits() as i128);
-            if WIDTH > 8 {
-                $probe.call(&one("bswap"), WIDTH, &lone, a.swap_bytes() as i128);
+            let (ua, lone) = (a as $unsigned, format!("{ty} {a}"));
+            let flagged = format!("{lone}, i1 false");
+            for (name, arguments, expected) in [
+                ("abs", &flagged, a.wrapping_abs() as i128),
+                ("ctpop", &lone, a.count_ones().into()),
+                ("ctlz", &flagged, a.leading_zeros().into()),
+                ("cttz", &flagged, a.trailing_zeros().into()),
+                ("bitreverse", &lone, a.reverse_bits() as i128),
+                ("bswap", &lone, a.swap_bytes() as i128),
+            ] {
+                if (name, WIDTH) != ("bswap", 8) {
+                    $probe.call(&format!("{name}.{ty}"), WIDTH, arguments, expected);
+                }
             }
             for b in edges {
                 let ub = b as $unsigned;
-                let pair = [x.clone(), typed(&ty, b)];
-                $probe.call(&one("smin"), WIDTH, &pair, a.min(b) as i128);
-                $probe.call(&one("smax"), WIDTH, &pair, a.max(b) as i128);
-                $probe.call(&one("umin"), WIDTH, &pair, ua.min(ub) as i128);
-                $probe.call(&one("umax"), WIDTH, &pair, ua.max(ub) as i128);
-                $probe.call(&one("sadd.sat"), WIDTH, &pair, a.saturating_add(b) as i128);
-                $probe.call(&one("ssub.sat"), WIDTH, &pair, a.saturating_sub(b) as i128);
-                $probe.call(
-                    &one("uadd.sat"),
-                    WIDTH,
-                    &pair,
-                    ua.saturating_add(ub) as i128,
-                );
-                $probe.call(
-                    &one("usub.sat"),
-                    WIDTH,
-                    &pair,
-                    ua.saturating_sub(ub) as i128,
-                );
-                let rotation = [x.clone(), x.clone(), typed(&ty, b)];
-                let distance = (ub % WIDTH as $unsigned) as u32;
-                let rotated = (ua.rotate_left(distance), ua.rotate_right(distance));
-                $probe.call(&one("fshl"), WIDTH, &rotation, rotated.0 as i128);
-                $probe.call(&one("fshr"), WIDTH, &rotation, rotated.1 as i128);
+                let pair = format!("{lone}, {ty} {b}");
+                let rotation = format!("{lone}, {pair}");
                 // A funnel shift: `a` and its complement in a row.
-                let funnel = [x.clone(), typed(&ty, !a), typed(&ty, b)];
+                let funnel = format!("{lone}, {ty} {}, {ty} {b}", !a);
+                let distance = (ub % WIDTH as $unsigned) as u32;
                 let beside = WIDTH - 1 - distance;
                 let left = ua << distance | !ua >> 1 >> beside;
                 let right = ua << 1 << beside | !ua >> distance;
-                $probe.call(&one("fshl"), WIDTH, &funnel, left as i128);
-                $probe.call(&one("fshr"), WIDTH, &funnel, right as i128);
+                for (name, arguments, expected) in [
+                    ("smin", &pair, a.min(b) as i128),
+                    ("smax", &pair, a.max(b) as i128),
+                    ("umin", &pair, ua.min(ub) as i128),
+                    ("umax", &pair, ua.max(ub) as i128),
+                    ("sadd.sat", &pair, a.saturating_add(b) as i128),
+                    ("ssub.sat", &pair, a.saturating_sub(b) as i128),
+                    ("uadd.sat", &pair, ua.saturating_add(ub) as i128),
+                    ("usub.sat", &pair, ua.saturating_sub(ub) as i128),
+                    ("fshl", &rotation, ua.rotate_left(distance) as i128),
+                    ("fshr", &rotation, ua.rotate_right(distance) as i128),
+                    ("fshl", &funnel, left as i128),
+                    ("fshr", &funnel, right as i128),
+                ] {
+                    $probe.call(&format!("{name}.{ty}"), WIDTH, arguments, expected);
+                }
                 $probe.call(&format!("scmp.i8.{ty}"), 8, &pair, a.cmp(&b) as i128);
                 $probe.call(&format!("ucmp.i8.{ty}"), 8, &pair, ua.cmp(&ub) as i128);
                 let part = |(result, overflows): ($signed, bool)| (result as i128, overflows);
-                let unsigned_part =
-                    |(result, overflows): ($unsigned, bool)| (result as i128, overflows);
-                $probe.overflow("sadd", WIDTH, &pair, part(a.overflowing_add(b)));
-                $probe.overflow("ssub", WIDTH, &pair, part(a.overflowing_sub(b)));
-                $probe.overflow("smul", WIDTH, &pair, part(a.overflowing_mul(b)));
-                $probe.overflow("uadd", WIDTH, &pair, unsigned_part(ua.overflowing_add(ub)));
-                $probe.overflow("usub", WIDTH, &pair, unsigned_part(ua.overflowing_sub(ub)));
-                $probe.overflow("umul", WIDTH, &pair, unsigned_part(ua.overflowing_mul(ub)));
+                let unsigned = |(result, overflows): ($unsigned, bool)| (result as i128, overflows);
+                for (name, expected) in [
+                    ("sadd", part(a.overflowing_add(b))),
+                    ("ssub", part(a.overflowing_sub(b))),
+                    ("smul", part(a.overflowing_mul(b))),
+                    ("uadd", unsigned(ua.overflowing_add(ub))),
+                    ("usub", unsigned(ua.overflowing_sub(ub))),
+                    ("umul", unsigned(ua.overflowing_mul(ub))),
+                ] {
+                    $probe.overflow(name, WIDTH, &pair, expected);
+                }
             }
         }
     }};
@@ -220,11 +183,8 @@ const FLOAT_EDGES: [f64; 16] = [
 fn conversions(probe: &mut Probe) {
     for wide in FLOAT_EDGES {
         let narrow = wide as f32;
-        let (x, y) = (
-            typed("float", float_bits(narrow.into())),
-            typed("double", float_bits(wide)),
-        );
-        let (x, y) = ([x], [y]);
+        let x = format!("float {}", float_bits(narrow.into()));
+        let y = format!("double {}", float_bits(wide));
         probe.call("fptosi.sat.i8.f32", 8, &x, (narrow as i8).into());
         probe.call("fptoui.sat.i8.f64", 8, &y, (wide as u8).into());
         probe.call("fptosi.sat.i32.f64", 32, &y, (wide as i32).into());
@@ -261,13 +221,13 @@ fn classes(probe: &mut Probe) {
     for value in FLOAT_EDGES.into_iter().chain(subnormals) {
         let narrow = value as f32;
         for mask_bit in 0..10 {
-            let mask = typed("i32", 1 << mask_bit);
+            let (wide, mask) = (f64::from(narrow), 1 << mask_bit);
             let expected = class_bit(value, value.classify()) == mask_bit;
-            let x = typed("double", float_bits(value));
-            probe.call("is.fpclass.f64", 1, &[x, mask.clone()], expected.into());
-            let expected = class_bit(narrow.into(), narrow.classify()) == mask_bit;
-            let x = typed("float", float_bits(narrow.into()));
-            probe.call("is.fpclass.f32", 1, &[x, mask], expected.into());
+            let arguments = format!("double {}, i32 {mask}", float_bits(value));
+            probe.call("is.fpclass.f64", 1, &arguments, expected.into());
+            let expected = class_bit(wide, narrow.classify()) == mask_bit;
+            let arguments = format!("float {}, i32 {mask}", float_bits(wide));
+            probe.call("is.fpclass.f32", 1, &arguments, expected.into());
         }
     }
 }

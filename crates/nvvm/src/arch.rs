@@ -147,11 +147,6 @@ mod tests {
     }
 
     #[test]
-    fn all_is_in_ascending_order() {
-        assert!(NvvmArch::ALL.is_sorted());
-    }
-
-    #[test]
     fn an_unknown_name_is_told_the_known_ones() {
         let error = "compute_61".parse::<NvvmArch>().unwrap_err().to_string();
         assert!(
@@ -162,12 +157,5 @@ mod tests {
             error.ends_with("compute_121, compute_121f, compute_121a."),
             "{error}"
         );
-    }
-
-    #[test]
-    fn opaque_pointers_begin_at_compute_100() {
-        assert!(!NvvmArch::Compute90a.has_opaque_pointers());
-        assert!(NvvmArch::Compute100.has_opaque_pointers());
-        assert!(NvvmArch::Compute120a.has_opaque_pointers());
     }
 }

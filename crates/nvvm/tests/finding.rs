@@ -9,7 +9,6 @@ use std::{
     path::{Path, PathBuf},
     process::{Command, Stdio},
     sync::LazyLock,
-    thread,
     time::{Duration, SystemTime},
 };
 
@@ -346,20 +345,6 @@ fn a_harmed_cache_is_noticed_and_fetched_again() {
             assert_eq!(place.pip_calls(), fetched);
         }
     }
-}
-
-#[test]
-fn sixteen_threads_at_once_fetch_once_and_get_the_same() {
-    let place = Place::new();
-    let toolkits: Vec<Toolkit> = thread::scope(|scope| {
-        let running: Vec<_> = (0..16)
-            .map(|_| scope.spawn(|| place.search().find_or_fetch().unwrap()))
-            .collect();
-        running.into_iter().map(|one| one.join().unwrap()).collect()
-    });
-    toolkits.iter().for_each(assert_is_whole);
-    assert!(toolkits.iter().all(|toolkit| *toolkit == toolkits[0]));
-    assert_eq!(place.pip_calls(), 1);
 }
 
 /// Set for this program when it acts as one process of many: the folder of its [`Place`].
