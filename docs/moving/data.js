@@ -1,4 +1,6 @@
-// Written by `cargo run -p book` (docs/tool/src/moving.rs).
+// What the scripts beside this one draw. `lanes`: the bytes that lanes access in some kernels'
+// lines. `ring`: a trace of the simulator, in turns of its threads. `stream_k`:
+// `StreamK::first_iteration`, for each number of CTAs and of tiles.
 const MOVING = {"lanes":[{"name":"naive-1d reads A","memory":"global","bytes":4,"addresses":[0,128,256,384,512,640,768,896,1024,1152,1280,1408,1536,1664,1792,1920,2048,2176,2304,2432,2560,2688,2816,2944,3072,3200,3328,3456,3584,3712,3840,3968],"note":"Each lane is in another row: 32 sectors, 4 bytes of each used."},
 {"name":"naive reads A","memory":"global","bytes":4,"addresses":[0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0],"note":"All lanes read one element of a row of A: one sector."},
 {"name":"naive reads B","memory":"global","bytes":4,"addresses":[0,4,8,12,16,20,24,28,32,36,40,44,48,52,56,60,64,68,72,76,80,84,88,92,96,100,104,108,112,116,120,124],"note":"Neighbouring lanes read neighbours: four sectors, used in full."},

@@ -12,10 +12,6 @@ const ON_CPU: [&str; 2] = [
     "results/simulator-2-cores.json",
 ];
 /// A row for each kernel with its times on a CPU.
-///
-/// # Errors
-///
-/// The results are not right.
 pub fn table() -> Result<String, String> {
     let [results, simulated] = [proven(ON_CPU[0])?, proven(ON_CPU[1])?];
     let [size] = &results.sizes[..] else {

@@ -24,10 +24,6 @@ pub fn folder() -> PathBuf {
 }
 
 /// The chapters, in the order of the table of contents.
-///
-/// # Errors
-///
-/// A file is missing.
 pub fn all() -> Result<Vec<Chapter>, String> {
     let summary = read(&folder().join("SUMMARY.md"))?;
     links(&summary)
@@ -56,15 +52,4 @@ pub fn links(text: &str) -> impl Iterator<Item = (&str, &str)> {
 /// A text without its blocks of code.
 pub fn prose(text: &str) -> String {
     text.split("\n```").step_by(2).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_link_is_what_it_shows_and_where_it_leads() {
-        let found: Vec<_> = links("- [One](one.md)\n![Two](pictures/two.svg)").collect();
-        assert_eq!(found, [("One", "one.md"), ("Two", "pictures/two.svg")]);
-    }
 }

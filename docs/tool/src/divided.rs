@@ -13,10 +13,6 @@ const FILE: &str = "results/h200-persistent.json";
 
 /// A row for each shape: in rounds, by the fastest tile that divides, by what `auto` chose, and by
 /// the faster of cuBLAS and cublasLt.
-///
-/// # Errors
-///
-/// The results are not right.
 pub fn table() -> Result<String, String> {
     let results: Results = proven(FILE)?;
     let mut table =
@@ -30,10 +26,6 @@ pub fn table() -> Result<String, String> {
 }
 
 /// The least and the most of the ratios of `auto`.
-///
-/// # Errors
-///
-/// The results are not right.
 pub fn range() -> Result<String, String> {
     let sizes = proven(FILE)?.sizes;
     let ratios = sizes

@@ -7,10 +7,6 @@ use crate::repository::{at_root, read};
 
 /// A code block with a whole file, given as `template/build.rs`, or with some of its items:
 /// `gpu-kernels/src/tiled.rs: fn multiply; while k0 < depth { .. }`.
-///
-/// # Errors
-///
-/// There is no such file, or not exactly one such item.
 pub fn quote(arguments: &str) -> Result<String, String> {
     let (file, items) = match arguments.split_once(": ") {
         Some((file, items)) => (file, Some(items)),
@@ -34,10 +30,6 @@ pub fn quote(arguments: &str) -> Result<String, String> {
 }
 
 /// Checks that code in a sentence, given with its backticks, is a line of the file.
-///
-/// # Errors
-///
-/// It is not: an exercise that edits it cannot be done.
 pub fn line(file: &str, code: &str) -> Result<(), String> {
     let text = read(&at_root(file))?;
     let code = code.trim_matches('`');
@@ -93,28 +85,4 @@ fn begins(line: &str, item: &str) -> bool {
 
 fn indentation(line: &str) -> usize {
     line.len() - line.trim_start().len()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    const TEXT: &str = "//! File.\n\n/// Size.\nconst SIZE: usize = 4;\n\n/// Body.\n#[inline]\nunsafe fn body<const N: usize>(\n    x: f32,\n) {\n    if x {\n    }\n}\n\nimpl X {\n    /// Part.\n    pub fn part(&self) {\n        while x {\n            0\n        }\n    }\n}\n";
-
-    #[test]
-    fn an_item_has_its_comments_with_it_and_no_indentation() {
-        let of = |item| piece(TEXT, item).unwrap();
-        assert_eq!(of("const SIZE"), "/// Size.\nconst SIZE: usize = 4;\n");
-        assert!(of("fn body").starts_with("/// Body.\n#[inline]\nunsafe fn body"));
-        assert!(of("fn body").ends_with("    }\n}\n"));
-        assert!(of("fn part").starts_with("/// Part.\npub fn part(&self) {\n    while x {\n"));
-        assert_eq!(of("while x { .. }"), "while x {\n    0\n}\n");
-    }
-
-    #[test]
-    fn what_is_not_there_or_only_part_of_a_name_is_refused() {
-        for item in ["fn bod", "fn missing", "fn missing { .. }", "while { .. }"] {
-            assert!(piece(TEXT, item).is_err(), "{item}");
-        }
-    }
 }

@@ -19,10 +19,6 @@ pub const MAIN_SIZE: usize = 4096;
 /// back-to-back launches `4096 auto sustained` and `4096 auto sustained-of-cublas`. A variant is
 /// compared with the faster of cuBLAS and cublasLt in its own precision, and with others of the same
 /// file.
-///
-/// # Errors
-///
-/// There is no such figure.
 pub fn figure(arguments: &str) -> Result<String, String> {
     let words: Vec<&str> = arguments.split(' ').collect();
     let [size, name, what @ ..] = words.as_slice() else {
@@ -79,10 +75,6 @@ pub fn figure(arguments: &str) -> Result<String, String> {
 /// and the same with `unaligned` are of the shapes whose n and k are multiples of 8, and of the
 /// others. A shape's name with `marked` after it marks a ratio to cublasLt. On an H200, with `bf16`
 /// before it in bf16; with `h100` before that on an H100.
-///
-/// # Errors
-///
-/// There is no such figure.
 pub fn of_shapes(what: &str) -> Result<String, String> {
     let (gpu, what) = match what.strip_prefix("h100 ") {
         Some(what) => ("h100", what),
@@ -145,10 +137,6 @@ pub fn of_shapes(what: &str) -> Result<String, String> {
 
 /// A kernel's variants: speed at each size, percentage of cuBLAS, and speedup over the rung
 /// before. A kernel that does not compensate its sums is compared with one that does not either.
-///
-/// # Errors
-///
-/// There is no such kernel, or no results.
 pub fn table(name: &str) -> Result<String, String> {
     let rung = kernel(name)?;
     let measured = of_kernel(rung)?;
@@ -223,10 +211,6 @@ pub fn table(name: &str) -> Result<String, String> {
 
 /// The shapes of `rust-gemm bench --preset shapes` for which `auto` chose a kernel: the time, that
 /// of cuBLAS, and how fast B was read.
-///
-/// # Errors
-///
-/// There is no such kernel, or no results.
 pub fn chosen(name: &str) -> Result<String, String> {
     let rung = kernel(name)?;
     let results = h200_shapes()?;
@@ -258,10 +242,6 @@ pub fn chosen(name: &str) -> Result<String, String> {
 }
 
 /// The speed of a variant at [`MAIN_SIZE`], as a share of the GPU's peak.
-///
-/// # Errors
-///
-/// It was not measured.
 pub fn of_peak(name: &str) -> Result<f64, String> {
     let results = h200()?;
     let peak = results.machine.peak_flops_per_s;

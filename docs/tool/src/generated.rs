@@ -10,7 +10,7 @@ use crate::parts::{Part, refill};
 use crate::repository::{at_root, read};
 use crate::{
     by_opencl, divided, excerpts, figures, halves, ladder, listings, machine_code, many_ranks,
-    moving, native, of_file, overviews, plots, sample, stalls, timelines, traffic,
+    native, of_file, overviews, plots, sample, stalls, timelines, traffic,
 };
 
 /// The command that writes every generated file.
@@ -57,10 +57,6 @@ impl Generated {
     }
 
     /// Writes the file if it is out of date, and returns whether it was.
-    ///
-    /// # Errors
-    ///
-    /// It cannot be generated or written.
     pub fn write(&self) -> Result<bool, String> {
         let (found, expected) = self.found_and_expected()?;
         if found == expected {
@@ -72,11 +68,6 @@ impl Generated {
     }
 
     /// Checks that the file is up to date.
-    ///
-    /// # Errors
-    ///
-    /// It is not: the message shows the first line that differs, and names [`COMMAND`]. Or it
-    /// cannot be generated.
     pub fn check(&self) -> Result<(), String> {
         let (found, expected) = self.found_and_expected()?;
         if found == expected {
@@ -95,10 +86,6 @@ impl Generated {
 
 /// Every generated file: chapters, README, plots. A chapter that shows compiled kernels
 /// is listed twice.
-///
-/// # Errors
-///
-/// A chapter cannot be read.
 pub fn all() -> Result<Vec<Generated>, String> {
     let mut all = Vec::new();
     let path = record::FILE.to_string();
@@ -116,11 +103,6 @@ pub fn all() -> Result<Vec<Generated>, String> {
         }
     }
     all.push(page("README.md".to_string(), Origin::Sources));
-    all.push(Generated::new(
-        moving::FILE.to_string(),
-        Origin::Sources,
-        |_| moving::data(),
-    ));
     for (name, draw) in plots::ALL {
         let path = format!("{}/pictures/{name}.svg", chapters::FOLDER);
         all.push(Generated::new(path, Origin::Sources, move |_| draw()));

@@ -9,99 +9,27 @@ use host::report::Record;
 use crate::measured::{library, library_sustained, proven, with_legend};
 use crate::of_file::{least_joules, value, written};
 
-/// A table: its name, the kernel whose variants it shows, the precision of the libraries if it is
-/// not that of the elements, and the files, each with one layout, in one process with the libraries,
-/// on an H200. `warp-specialized` has the table without a name.
+/// The tables: for each its name, the kernel whose variants it shows, the precision of the libraries
+/// if it is not that of the elements, and the files of an H200 in `results/`, each with one layout,
+/// in one process with the libraries. `warp-specialized` has the table without a name.
+const TABLES: &str = "\
+:warp-specialized::bf16 bf16-nn f16
+auto:auto::bf16 bf16-nn f16
+warpgroup:warpgroup::bf16 bf16-nn bf16-tn bf16-tt f16
+warp-specialized-tf32:warp-specialized-tf32:tf32:tf32 tf32-nt tf32-tn tf32-tt
+split-fp32:split-fp32:fp32:split
+fp64:warp-specialized-fp64:fp64:fp64
+fp32:auto:fp32:sustained
+8-bits:auto::fp8 int8
+epilogues:auto::bf16-bias bf16-bias-gelu bias-relu";
+
 struct Table {
-    name: &'static str,
     kernel: &'static str,
-    precision: Option<&'static str>,
-    files: &'static [&'static str],
+    precision: &'static str,
+    files: &'static str,
 }
 
-const SQUARES_OF_16_BITS: &[&str] = &[
-    "results/h200-bf16.json",
-    "results/h200-bf16-nn.json",
-    "results/h200-f16.json",
-];
-
-const TABLES: [Table; 9] = [
-    Table {
-        name: "",
-        kernel: "warp-specialized",
-        precision: None,
-        files: SQUARES_OF_16_BITS,
-    },
-    Table {
-        name: "auto",
-        kernel: "auto",
-        precision: None,
-        files: SQUARES_OF_16_BITS,
-    },
-    Table {
-        name: "warpgroup",
-        kernel: "warpgroup",
-        precision: None,
-        files: &[
-            "results/h200-bf16.json",
-            "results/h200-bf16-nn.json",
-            "results/h200-bf16-tn.json",
-            "results/h200-bf16-tt.json",
-            "results/h200-f16.json",
-        ],
-    },
-    Table {
-        name: "warp-specialized-tf32",
-        kernel: "warp-specialized-tf32",
-        precision: Some("tf32"),
-        files: &[
-            "results/h200-tf32.json",
-            "results/h200-tf32-nt.json",
-            "results/h200-tf32-tn.json",
-            "results/h200-tf32-tt.json",
-        ],
-    },
-    Table {
-        name: "split-fp32",
-        kernel: "split-fp32",
-        precision: Some("fp32"),
-        files: &["results/h200-split.json"],
-    },
-    Table {
-        name: "fp64",
-        kernel: "warp-specialized-fp64",
-        precision: Some("fp64"),
-        files: &["results/h200-fp64.json"],
-    },
-    Table {
-        name: "fp32",
-        kernel: "auto",
-        precision: Some("fp32"),
-        files: &["results/h200-sustained.json"],
-    },
-    Table {
-        name: "8-bits",
-        kernel: "auto",
-        precision: None,
-        files: &["results/h200-fp8.json", "results/h200-int8.json"],
-    },
-    Table {
-        name: "epilogues",
-        kernel: "auto",
-        precision: None,
-        files: &[
-            "results/h200-bf16-bias.json",
-            "results/h200-bf16-bias-gelu.json",
-            "results/h200-bias-relu.json",
-        ],
-    },
-];
-
 /// A row for each type, layout and size.
-///
-/// # Errors
-///
-/// There is no such table, or the results are not right.
 pub fn table(name: &str) -> Result<String, String> {
     let table = named(name)?;
     let rows = table.rows()?;
@@ -128,10 +56,6 @@ pub fn table(name: &str) -> Result<String, String> {
 
 /// The least and the most of a column of a table: `auto sustained`, for example, or any other of
 /// [`value`]'s. `warp-specialized` is the table without a name.
-///
-/// # Errors
-///
-/// There is no such table or column, or the results are not right.
 pub fn range(arguments: &str) -> Result<String, String> {
     let missing = || format!("`range {arguments}` is no column of a table");
     let (name, what) = arguments.split_once(' ').ok_or_else(missing)?;
@@ -146,8 +70,16 @@ pub fn range(arguments: &str) -> Result<String, String> {
     }
 }
 
-fn named(name: &str) -> Result<&'static Table, String> {
-    let table = TABLES.iter().find(|table| table.name == name);
+fn named(name: &str) -> Result<Table, String> {
+    let mut lines = TABLES.lines();
+    let table = lines.find_map(|line| match line.split(':').collect::<Vec<_>>()[..] {
+        [of, kernel, precision, files] if of == name => Some(Table {
+            kernel,
+            precision,
+            files,
+        }),
+        _ => None,
+    });
     table.ok_or_else(|| format!("there is no table `halves {name}`"))
 }
 
@@ -155,10 +87,10 @@ impl Table {
     /// The measured records, each with its file.
     fn rows(&self) -> Result<Vec<(&'static str, Size, Record)>, String> {
         let mut rows = Vec::new();
-        for file in self.files {
-            for size in proven(file)?.sizes {
+        for file in self.files.split(' ') {
+            for size in proven(&format!("results/h200-{file}.json"))?.sizes {
                 if let Some(record) = self.record(&size).cloned() {
-                    rows.push((*file, size, record));
+                    rows.push((file, size, record));
                 }
             }
         }
@@ -167,10 +99,11 @@ impl Table {
 
     /// The precision of the libraries that a record is compared with.
     fn precision<'a>(&self, record: &'a Record) -> &'a str {
-        self.precision.unwrap_or(match record.dtype.as_str() {
-            "f32" => "fp32",
-            dtype => dtype,
-        })
+        match (self.precision, record.dtype.as_str()) {
+            ("", "f32") => "fp32",
+            ("", dtype) => dtype,
+            (precision, _) => precision,
+        }
     }
 
     /// The kernel's record at a size: one variant of it was measured there, or none.
@@ -186,7 +119,7 @@ impl Table {
 
     fn row(&self, size: &Size, record: &Record, has_a: bool) -> Option<String> {
         let elements = match self.precision {
-            Some("tf32") => "tf32".to_string(),
+            "tf32" => "tf32".to_string(),
             _ => record.dtype.clone() + &record.epilogue_note(),
         };
         let Record { m, n, k, .. } = record;

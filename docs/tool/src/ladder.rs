@@ -5,10 +5,6 @@ use gpu_kernels::spec::{DataType, Kernel, Unit, Variant};
 use verification::cpu::RUNGS;
 
 /// The kernel of that name.
-///
-/// # Errors
-///
-/// There is none.
 pub fn kernel(name: &str) -> Result<&'static Kernel, String> {
     let mut kernels = KERNELS.iter().copied();
     kernels
@@ -17,10 +13,6 @@ pub fn kernel(name: &str) -> Result<&'static Kernel, String> {
 }
 
 /// The idea of a kernel, or of a rung of the CPU's ladder, as a quotation.
-///
-/// # Errors
-///
-/// There is no such kernel or rung.
 pub fn idea(name: &str) -> Result<String, String> {
     let mut rungs = RUNGS.iter();
     let idea = match rungs.find(|rung| rung.name == name) {

@@ -54,10 +54,6 @@ pub fn counted() -> impl Iterator<Item = &'static Variant> {
 
 /// A file that the compilers make of the kernels that are shown: their IR, PTX or OpenCL C. All
 /// kernels take twice as long and more.
-///
-/// # Errors
-///
-/// They do not compile, or there is no such file.
 fn compiled(file: &str) -> Result<String, String> {
     static FOLDER: LazyLock<Result<PathBuf, String>> = LazyLock::new(|| {
         let chapters = chapters::all()?;
@@ -67,10 +63,6 @@ fn compiled(file: &str) -> Result<String, String> {
 }
 
 /// The PTX of the kernels whose machine code is counted.
-///
-/// # Errors
-///
-/// They do not compile.
 pub fn counted_ptx() -> Result<String, String> {
     let folder = build("counted", counted().map(|one| one.entry.name))?;
     read(&folder.join("kernels.ptx"))
@@ -94,10 +86,6 @@ fn build<'a>(folder: &str, entries: impl Iterator<Item = &'a str>) -> Result<Pat
 /// Makes a part of a compiled kernel's lines, as a code block. `None` for a part of another
 /// kind, and for one in which only the numbers of registers and labels would change: any change
 /// to any kernel changes those.
-///
-/// # Errors
-///
-/// There is no such kernel, or no such line.
 pub fn quote(part: Part<'_>) -> Result<Option<String>, String> {
     let Part {
         kind, arguments, ..
@@ -234,18 +222,5 @@ mod tests {
         ));
         assert!(!same("ld.f32 %f17, [%rd5+8];", "ld.f32 %f17, [%rd5+16];"));
         assert!(!same("ld.v4.f32 %f17;", "ld.v2.f32 %f17;"));
-    }
-
-    #[test]
-    fn lines_are_found_in_their_order_and_gaps_are_marked() {
-        let text = "x\n.visible .entry k(\n)\n{\n\tld.a \t%f1;\n\n\tst.b 2;\n$L1:\n\tfma 3;\n\tret;\n}\nld.other;\n}\n";
-        let body = body(text, ".entry k(").unwrap();
-        let chosen = choose(&body, "ld.a | $L1 .. fma");
-        assert_eq!(
-            chosen.as_deref(),
-            Ok("    ld.a %f1;\n    ...\n$L1:\n    fma 3;\n")
-        );
-        assert!(choose(&body, "fma | ld.a").is_err());
-        assert!(choose(&body, "ld.other").is_err());
     }
 }

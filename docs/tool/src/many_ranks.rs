@@ -71,10 +71,6 @@ fn results() -> Result<Report, String> {
 /// A figure of a layout on a number of ranks: `scatter-rows 2 speed-up`; `waits`, to distribute and
 /// beside the product; or `compute-ratio`, of the slowest rank's product on one rank to that here.
 /// For all layouts: `conditions`, or `farthest`, the largest error of the model.
-///
-/// # Errors
-///
-/// There is no such figure.
 pub fn figure(arguments: &str) -> Result<String, String> {
     let report = results()?;
     let of = |layout: &str, ranks: usize| {
@@ -117,10 +113,6 @@ pub fn figure(arguments: &str) -> Result<String, String> {
 }
 
 /// A row for each layout and number of ranks.
-///
-/// # Errors
-///
-/// There are no results.
 pub fn table() -> Result<String, String> {
     let mut table =
         "\n| layout | ranks | time | the model | slowest product | distribute and wait | \

@@ -64,20 +64,12 @@ pub fn with_legend(table: String) -> String {
 }
 
 /// Where a kernel was measured; for one that was not, the ladder's file.
-///
-/// # Errors
-///
-/// As [`h200`].
 pub fn of_kernel(kernel: &Kernel) -> Result<Measured, String> {
     let names: Vec<&str> = of_floats(kernel).map(|one| one.name).collect();
     of_any(&names)
 }
 
 /// Where the first of these names was measured: of variants, or `cublas-fp64`.
-///
-/// # Errors
-///
-/// As [`h200`].
 pub fn of_any(names: &[&str]) -> Result<Measured, String> {
     for (files, precision) in FILES {
         let results = joined(files)?;
@@ -96,10 +88,6 @@ pub fn of_any(names: &[&str]) -> Result<Measured, String> {
 }
 
 /// The ladder at M = N = K, on an H200.
-///
-/// # Errors
-///
-/// The file is missing, `rust-gemm bench` did not write it, or a kernel in it was not proven right.
 pub fn h200() -> Result<Results, String> {
     joined(LADDER)
 }
@@ -118,19 +106,11 @@ fn joined(files: &[&str]) -> Result<Results, String> {
 }
 
 /// `auto` at the shapes that programs multiply, on an H200.
-///
-/// # Errors
-///
-/// As [`h200`].
 pub fn h200_shapes() -> Result<Results, String> {
     proven("results/h200-shapes.json")
 }
 
 /// Results in a file.
-///
-/// # Errors
-///
-/// As [`h200`].
 pub fn proven(file: &str) -> Result<Results, String> {
     let results: Results = serde_json::from_str(&read(&at_root(file))?)
         .map_err(|error| format!("{file} holds no results: {error}"))?;

@@ -47,10 +47,6 @@ fn gflops(record: &Record) -> f64 {
 }
 
 /// A speed in GFLOP/s: `cpu-blocks dynamic 2 1024` with a schedule, threads and a size.
-///
-/// # Errors
-///
-/// There is no such figure.
 pub fn figure(arguments: &str) -> Result<String, String> {
     let [kernel, schedule, threads, size] = arguments.split(' ').collect::<Vec<_>>()[..] else {
         return Err(format!("`scheduled {arguments}` is no figure"));
@@ -67,28 +63,16 @@ pub fn figure(arguments: &str) -> Result<String, String> {
 }
 
 /// The speed of serial rungs by size.
-///
-/// # Errors
-///
-/// The results are not right.
 pub fn serial() -> Result<String, String> {
     Ok(pictures::speed(&proven(SERIAL)?))
 }
 
 /// The speed of Strassen's algorithm, and of the one that it ends in, by size.
-///
-/// # Errors
-///
-/// The results are not right.
 pub fn strassen() -> Result<String, String> {
     Ok(pictures::speed(&proven(STRASSEN)?))
 }
 
 /// The speed of each schedule on each number of threads, at each size.
-///
-/// # Errors
-///
-/// The results are not right.
 pub fn threads() -> Result<String, String> {
     let (conditions, records) = scheduled(BLOCKS)?;
     let mut rows: BTreeMap<(usize, String), Vec<Bar>> = BTreeMap::new();
@@ -118,10 +102,6 @@ pub fn threads() -> Result<String, String> {
 }
 
 /// The speed by the size of chunks, of both schedules that have one.
-///
-/// # Errors
-///
-/// The results are not right.
 pub fn chunks() -> Result<String, String> {
     let (conditions, records) = scheduled(ROWS)?;
     let mut lines: BTreeMap<String, Vec<(f64, f64)>> = BTreeMap::new();

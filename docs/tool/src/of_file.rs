@@ -14,10 +14,6 @@ use crate::parts::unbroken;
 /// `gflops` and `sustained-tflops`; in back-to-back launches the mean `clock` in MHz and `power` in
 /// watts, the `energy` beside that of the library which takes least, and the `loss` of speed; or how
 /// many times as fast as another contender it is, `over warp-specialized-nt` and `sustained-over ...`.
-///
-/// # Errors
-///
-/// There is no such figure.
 pub fn figure(arguments: &str) -> Result<String, String> {
     let words: Vec<&str> = arguments.split(' ').collect();
     let missing = || format!("`in {arguments}` was not measured, or is no figure");

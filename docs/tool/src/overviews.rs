@@ -12,10 +12,6 @@ use crate::measured::h200;
 
 /// A row for each kernel, in the order of the chapters: its number, its name, which links to its
 /// chapter, its idea, and the unit it runs on.
-///
-/// # Errors
-///
-/// A chapter cannot be read.
 pub fn ladder() -> Result<String, String> {
     let mut table =
         "\n| rung | kernel | the idea | runs on |\n| ---: | --- | --- | --- |\n".to_string();
@@ -75,10 +71,6 @@ const LESSONS: [(&str, &str); 1] = [(
 
 /// A row for each kernel that is faster than all before it, in its fastest variant: its file, its
 /// idea and its speed. Before one of [`LESSONS`], the first variant has a row, too.
-///
-/// # Errors
-///
-/// There are no results.
 pub fn steps() -> Result<String, String> {
     let results = h200()?;
     let mut sizes = results.sizes.iter();
@@ -114,10 +106,6 @@ pub fn steps() -> Result<String, String> {
 }
 
 /// TFLOP/s of each variant at each size, and as a percentage of cuBLAS.
-///
-/// # Errors
-///
-/// There are no results.
 pub fn overview() -> Result<String, String> {
     // A speed and its percentage stay on one line.
     let table = markdown::overview(&h200()?);
@@ -126,10 +114,6 @@ pub fn overview() -> Result<String, String> {
 }
 
 /// The rows of the report that the ladder follows, beside its own.
-///
-/// # Errors
-///
-/// There are no results.
 pub fn report() -> Result<String, String> {
     Ok(format!("\n{}\n", preset::table(&h200()?)))
 }

@@ -9,13 +9,13 @@ use crate::figures::{MAIN_SIZE, at};
 use crate::machine_code::{self, Slots};
 use crate::measured::{h200, h200_shapes, proven};
 use crate::overviews::climbing;
-use crate::{moving, native, regimes, ring};
+use crate::{native, regimes};
 
 /// Draws a plot from the results.
 type Draw = fn() -> Result<String, String>;
 
 /// The plots, by the names of their files.
-pub const ALL: [(&str, Draw); 13] = [
+pub const ALL: [(&str, Draw); 11] = [
     ("ladder", ladder),
     ("slots", slots),
     ("sizes", || Ok(pictures::speed(&h200()?))),
@@ -25,8 +25,6 @@ pub const ALL: [(&str, Draw); 13] = [
     ("cpu-strassen", native::strassen),
     ("cpu-threads", native::threads),
     ("cpu-chunks", native::chunks),
-    ("mbarrier", ring::picture),
-    ("swizzle", || Ok(moving::swizzle())),
     ("hopper-steps", hopper_steps),
     ("shapes", || Ok(pictures::ratios(&h200_shapes()?))),
 ];

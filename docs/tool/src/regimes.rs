@@ -6,24 +6,13 @@ use host::plot::{BLUE, Bar, Bars, Row, SKY};
 
 use crate::measured::{library, library_sustained, proven};
 
-/// The bars at 4096 and 8192: name, file, kernel, and the precision of the libraries.
-const SHOWN: [(&str, &str, &str, &str); 5] = [
-    ("bf16", "results/h200-bf16.json", "auto", "bf16"),
-    ("f16", "results/h200-f16.json", "auto", "f16"),
-    (
-        "tf32",
-        "results/h200-tf32.json",
-        "warp-specialized-tf32",
-        "tf32",
-    ),
-    ("split f32", "results/h200-split.json", "split-fp32", "fp32"),
-    (
-        "f64",
-        "results/h200-fp64.json",
-        "warp-specialized-fp64",
-        "fp64",
-    ),
-];
+/// The bars at 4096 and 8192: name, file of an H200, kernel, and the precision of the libraries.
+const SHOWN: &str = "\
+bf16:bf16:auto:bf16
+f16:f16:auto:f16
+tf32:tf32:warp-specialized-tf32:tf32
+split f32:split:split-fp32:fp32
+f64:fp64:warp-specialized-fp64:fp64";
 const SIZES: [usize; 2] = [4096, 8192];
 
 /// A bar of each regime, cold and sustained, with the library's speed across it.
@@ -48,14 +37,13 @@ fn row(size: &Size, name: &str, kernel: &str, precision: &str) -> Option<Row> {
 }
 
 /// The plot.
-///
-/// # Errors
-///
-/// Something was not measured.
 pub fn plot() -> Result<String, String> {
     let mut rows = Vec::new();
-    for (name, file, kernel, precision) in SHOWN {
-        let results = proven(file)?;
+    for line in SHOWN.lines() {
+        let [name, file, kernel, precision] = line.split(':').collect::<Vec<_>>()[..] else {
+            return Err(format!("`{line}` is no bar"));
+        };
+        let results = proven(&format!("results/h200-{file}.json"))?;
         for m in SIZES {
             let size = results.sizes.iter().find(|size| size.m == m);
             let row = size.and_then(|size| row(size, name, kernel, precision));

@@ -11,10 +11,6 @@ pub fn at_root(path: &str) -> PathBuf {
 }
 
 /// Reads a text file.
-///
-/// # Errors
-///
-/// It cannot be read. The message names it.
 pub fn read(path: &Path) -> Result<String, String> {
     fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))
 }

@@ -10,10 +10,6 @@ use crate::parts::unbroken;
 
 /// A report on a kernel at [`MAIN_SIZE`]. The lines `device` and `why` stay as they are on the
 /// page: the results do not have all of them.
-///
-/// # Errors
-///
-/// The kernel was not measured, or those lines are missing.
 pub fn report(name: &str, old: &str) -> Result<String, String> {
     let results = h200()?;
     let size = at(&results, MAIN_SIZE).ok_or("there is no such size")?;
@@ -61,10 +57,6 @@ const STAGES: [(&str, &[&str]); 5] = [
 
 /// How long each stage of checking and timing `auto` took: a row for each shape with a side that is
 /// no multiple of 8, or one that is 1024 times another.
-///
-/// # Errors
-///
-/// There are no results, or a stage has a name that no column adds up.
 pub fn stages() -> Result<String, String> {
     let columns = STAGES.map(|(column, _)| column).join(" | ");
     let lines = " ---: |".repeat(STAGES.len() + 1);
@@ -99,10 +91,6 @@ pub fn stages() -> Result<String, String> {
 }
 
 /// How long all stages of checking and timing took in a file, together.
-///
-/// # Errors
-///
-/// The file is missing, or has no stages.
 pub fn seconds(file: &str) -> Result<String, String> {
     let results = proven(&format!("results/{file}.json"))?;
     let stages = results.sizes.iter().flat_map(|size| &size.stages);

@@ -117,10 +117,6 @@ fn profiled() -> Result<Vec<&'static str>, String> {
 
 /// Why the warps of a kernel wait, below those of another one: `KERNEL` or `KERNEL OTHER`. The
 /// columns are the three largest reasons of each.
-///
-/// # Errors
-///
-/// One of them was not profiled, or they were with different shapes.
 pub fn waits(arguments: &str) -> Result<String, String> {
     let profile = Profile::read()?;
     let names: Vec<&str> = arguments.split(' ').rev().collect();
@@ -170,10 +166,6 @@ pub fn waits(arguments: &str) -> Result<String, String> {
 
 /// All kernels that multiplied a square: the issued instructions, beside those by the law, and the
 /// four largest reasons.
-///
-/// # Errors
-///
-/// A kernel's counts are missing.
 pub fn all() -> Result<String, String> {
     let profile = Profile::read()?;
     let mut table = "\n| kernel | clocks that issue | issued per clock | by the law | warps a scheduler | clocks that a warp waits, for each instruction |\n| --- | --- | --- | --- | --- | --- |\n".to_string();
@@ -208,10 +200,6 @@ pub fn all() -> Result<String, String> {
 /// A figure of a variant's profile: `VARIANT issue`, the clocks that issue; `VARIANT time`;
 /// `VARIANT instructions OTHER`, its instructions as a multiple of the other's; or `VARIANT
 /// REASON`.
-///
-/// # Errors
-///
-/// There is no such figure.
 pub fn figure(arguments: &str) -> Result<String, String> {
     let profile = Profile::read()?;
     let words: Vec<&str> = arguments.split(' ').collect();

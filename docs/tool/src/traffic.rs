@@ -11,10 +11,6 @@ use crate::parts::unbroken;
 const SHAPE: Shape = Shape::cube(4096);
 
 /// Launch shape and traffic of a kernel's variants.
-///
-/// # Errors
-///
-/// There is no such kernel.
 pub fn table(name: &str) -> Result<String, String> {
     let mut table = format!(
         "\n| variant | threads | block tile | thread tile | global reads | shared reads | \
