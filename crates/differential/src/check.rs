@@ -8,7 +8,7 @@ use anyhow::Result;
 
 use crate::compile::{Batch, Config};
 use crate::generate::{self, Function};
-use crate::ptx::{Approximate, Module, run};
+use crate::ptx::{Approximate, Module, run_words};
 
 /// What an error says that one of the functions is the cause of.
 const BLAMES_LIBNVVM: [&str; 2] = ["libNVVM rejected", "libNVVM gave no answer"];
@@ -35,29 +35,19 @@ pub struct Outcome {
 }
 
 /// Generates functions and runs their PTX on this CPU.
-///
-/// # Errors
-///
-/// If the required tools are not available.
 pub fn random(seed: u64, numbers: std::ops::Range<u64>, configs: &[Config]) -> Result<Outcome> {
     functions_on_cpu(
         &generate::functions(seed, numbers),
         &generate::inputs(seed),
         configs,
-        &[Approximate(0)],
     )
 }
 
 /// Compares functions, each a name and its Rust, on these inputs.
-///
-/// # Errors
-///
-/// If the required tools are not available.
 pub fn functions_on_cpu(
     functions: &[(String, String)],
     inputs: &[[u64; 8]],
     configs: &[Config],
-    approximations: &[Approximate],
 ) -> Result<Outcome> {
     let mut outcome = Outcome::default();
     let mut left = functions.to_vec();
@@ -70,11 +60,9 @@ pub fn functions_on_cpu(
             for name in batch.names() {
                 let expected = on_host.expected(name, inputs)?;
                 for (config, module) in configs.iter().zip(&modules) {
-                    outcome
-                        .differences
-                        .extend(approximations.iter().filter_map(|approximate| {
-                            compare(name, (inputs, &expected), (*config, module), *approximate)
-                        }));
+                    let of = (*config, module);
+                    let difference = compare(name, (inputs, &expected), of, Approximate(0));
+                    outcome.differences.extend(difference);
                 }
             }
             outcome.compared = left.len();
@@ -90,7 +78,7 @@ pub fn functions_on_cpu(
             }
             // The error names none: one of either half is the cause.
             for half in left.chunks(left.len().div_ceil(2)) {
-                let other = functions_on_cpu(half, inputs, configs, approximations)?;
+                let other = functions_on_cpu(half, inputs, configs)?;
                 outcome.compared += other.compared;
                 outcome.differences.extend(other.differences);
                 outcome.refused.extend(other.refused);
@@ -103,10 +91,6 @@ pub fn functions_on_cpu(
 /// Compiles functions for each configuration; `None` if none is left. A function that an error
 /// names prevents the others from being compiled, so it moves from `left` to `refused`, with the
 /// error.
-///
-/// # Errors
-///
-/// If the required tools are not available, or if the error names no function.
 pub fn compile(
     left: &mut Vec<(String, String)>,
     configs: &[Config],
@@ -162,25 +146,11 @@ pub fn compare(
         found,
         problem,
     };
-    let words = inputs.as_flattened().iter();
-    let bytes: Vec<u8> = words.flat_map(|word| word.to_le_bytes()).collect();
-    let threads = inputs.len();
-    let kernel = format!("k_{name}");
-    match run(
-        module,
-        &kernel,
-        &bytes,
-        8 * threads,
-        threads as u32,
-        approximate,
-    ) {
+    match run_words(module, &format!("k_{name}"), inputs, approximate) {
         Err(error) => Some(difference(0, None, format!("{error:#}"))),
-        Ok(output) => {
-            let (found, _) = output.as_chunks::<8>();
-            let found = found.iter().map(|word| u64::from_le_bytes(*word));
-            let mut pairs = found.zip(expected).enumerate();
-            let wrong = pairs.find(|(_, (found, expected))| found != *expected);
-            wrong.map(|(at, (found, _))| difference(at, Some(found), String::new()))
+        Ok(found) => {
+            let at = (0..found.len()).find(|at| found[*at] != expected[*at])?;
+            Some(difference(at, Some(found[at]), String::new()))
         }
     }
 }
@@ -195,10 +165,6 @@ pub enum Fault {
 }
 
 /// Whether each of these versions of a function has the fault for the configuration.
-///
-/// # Errors
-///
-/// As for [`random`].
 pub fn have(
     fault: Fault,
     functions: &[Function],
@@ -210,7 +176,7 @@ pub fn have(
         .enumerate()
         .map(|(at, function)| (format!("f{at}"), function.rust(&format!("f{at}"))))
         .collect();
-    let outcome = functions_on_cpu(&named, inputs, configs, &[Approximate(0)])?;
+    let outcome = functions_on_cpu(&named, inputs, configs)?;
     let with_fault: HashSet<&String> = match fault {
         Fault::Differs => {
             let different = outcome.differences.iter();

@@ -83,10 +83,6 @@ pub struct Batch {
 
 impl Batch {
     /// A batch of functions, each a name and its Rust.
-    ///
-    /// # Errors
-    ///
-    /// If the folder cannot be written.
     pub fn new(functions: &[(String, String)]) -> Result<Self> {
         let uses_prelude =
             |(_, rust): &(String, String)| USES_PRELUDE.iter().any(|name| rust.contains(name));
@@ -119,10 +115,6 @@ impl Batch {
     /// A batch of functions that use other crates: the lines of `[dependencies]`, in the versions
     /// that this workspace has. What such functions return on the host, [`Self::expected`] does
     /// not know.
-    ///
-    /// # Errors
-    ///
-    /// If the folder cannot be written.
     pub fn with_dependencies(functions: &[(String, String)], dependencies: &str) -> Result<Self> {
         let folder = tempfile::tempdir()?;
         let batch = Self {
@@ -189,10 +181,6 @@ impl Batch {
     }
 
     /// What each function returns on the host for each input, compiled without optimisation.
-    ///
-    /// # Errors
-    ///
-    /// If rustc does not take the functions, or if the simulator of `cuda_std` finds other results.
     pub fn expected(&self, inputs: &[[u64; 8]]) -> Result<Vec<Vec<u64>>> {
         let on_host = self.on_host()?;
         let names = self.names.iter();
@@ -200,10 +188,6 @@ impl Batch {
     }
 
     /// The functions, compiled for the host.
-    ///
-    /// # Errors
-    ///
-    /// If rustc does not take them.
     pub fn on_host(&self) -> Result<OnHost> {
         let folder = tempfile::tempdir()?;
         let path = folder.path().join("libfunctions.so");
@@ -253,10 +237,6 @@ impl Batch {
     }
 
     /// The PTX of all functions: the kernel of `name` is `k_name`.
-    ///
-    /// # Errors
-    ///
-    /// If a function is refused, with the reason.
     pub fn ptx(&self, config: Config) -> Result<String> {
         let out = self.root.join(config.arch.to_string()).join(OUT);
         fs::create_dir_all(&out)?;
@@ -278,10 +258,6 @@ pub struct OnHost(ManuallyDrop<libloading::Library>);
 
 impl OnHost {
     /// What the function returns for each input, compiled without optimisation.
-    ///
-    /// # Errors
-    ///
-    /// If there is no such function, or if the simulator of `cuda_std` finds other results.
     pub fn expected(&self, name: &str, inputs: &[[u64; 8]]) -> Result<Vec<u64>> {
         let run = |prefix: &str| -> Result<Option<Vec<u64>>> {
             // SAFETY: `Batch::written` declares it so, for the compiler that compiles this.

@@ -9,6 +9,7 @@
 
 use std::fmt::Write as _;
 
+use rand::distr::uniform::{SampleRange, SampleUniform};
 use rand::{RngExt as _, SeedableRng as _};
 use rand_pcg::Pcg64;
 
@@ -153,21 +154,26 @@ pub fn functions(seed: u64, numbers: std::ops::Range<u64>) -> Vec<(String, Strin
 }
 
 impl Generator {
+    /// A number of a range.
+    fn any<T: SampleUniform>(&mut self, range: impl SampleRange<T>) -> T {
+        self.random.random_range(range)
+    }
+
     fn one_of<T: Copy>(&mut self, choices: &[T]) -> T {
-        choices[self.random.random_range(0..choices.len())]
+        choices[self.any(0..choices.len())]
     }
 
     fn any_integer(&mut self) -> Type {
         // The narrow ones more often: 128 bits become long code.
-        let at = match self.random.random_range(0..12) {
-            11 => self.random.random_range(8..10),
-            _ => self.random.random_range(0..8),
+        let at = match self.any(0..12) {
+            11 => self.any(8..10),
+            _ => self.any(0..8),
         };
         INTEGERS[at]
     }
 
     fn any_number(&mut self) -> Type {
-        match self.random.random_range(0..8) {
+        match self.any(0..8) {
             0 => Type::Float(32),
             1 => Type::Float(64),
             _ => self.any_integer(),
@@ -175,7 +181,7 @@ impl Generator {
     }
 
     fn any_type(&mut self) -> Type {
-        match self.random.random_range(0..16) {
+        match self.any(0..16) {
             0 | 1 => self.half(),
             _ => self.any_number(),
         }
@@ -191,11 +197,11 @@ impl Generator {
 
     fn statement(&mut self, depth: u32) -> Statement {
         let kind = if depth == 0 {
-            self.random.random_range(0..4)
+            self.any(0..4)
         } else {
-            self.random.random_range(0..9)
+            self.any(0..9)
         };
-        let (is_uniform, agrees) = (self.is_uniform, self.random.random_range(0..2) == 0);
+        let (is_uniform, agrees) = (self.is_uniform, self.any(0..2) == 0);
         // All threads go the same way in a loop of a constant length, and where they agree.
         self.is_uniform &= agrees || matches!(kind, 0..=3 | 7);
         let statement = self.statement_of(kind, depth);
@@ -231,7 +237,7 @@ impl Generator {
     }
 
     fn together(&mut self, ty: Type) -> Expression {
-        let templates = match (ty, self.random.random_range(0..2)) {
+        let templates = match (ty, self.any(0..2)) {
             (Type::Integer { .. }, 0) => INTEGERS_TOGETHER,
             _ => TOGETHER,
         };
@@ -242,11 +248,11 @@ impl Generator {
     fn statement_of(&mut self, kind: u32, depth: u32) -> Statement {
         match kind {
             0 | 1 if self.is_uniform => {
-                let variable = self.random.random_range(0..self.variables.len());
+                let variable = self.any(0..self.variables.len());
                 Statement::Assign(variable, self.together(self.variables[variable]))
             }
             0..=2 => {
-                let variable = self.random.random_range(0..self.variables.len());
+                let variable = self.any(0..self.variables.len());
                 Statement::Assign(
                     variable,
                     self.expression(self.variables[variable], self.depth),
@@ -260,10 +266,7 @@ impl Generator {
                 )
             }
             4 | 5 => {
-                let (then, otherwise) = (
-                    self.random.random_range(1..4),
-                    self.random.random_range(0..3),
-                );
+                let (then, otherwise) = (self.any(1..4), self.any(0..3));
                 Statement::If(
                     self.condition(self.depth.min(2)),
                     self.statements(then, depth - 1),
@@ -275,10 +278,7 @@ impl Generator {
                 (0..4).map(|_| self.statements(1, depth - 1)).collect(),
             ),
             7 => {
-                let (count, length) = (
-                    self.random.random_range(1..6),
-                    self.random.random_range(1..4),
-                );
+                let (count, length) = (self.any(1..6), self.any(1..4));
                 let outer = std::mem::replace(&mut self.in_loop, true);
                 let body = self.statements(length, depth - 1);
                 self.in_loop = outer;
@@ -289,10 +289,10 @@ impl Generator {
     }
 
     fn expression(&mut self, ty: Type, depth: u32) -> Expression {
-        if depth == 0 || self.random.random_range(0..8) == 0 {
+        if depth == 0 || self.any(0..8) == 0 {
             return self.leaf(ty);
         }
-        if self.random.random_range(0..10) == 0 {
+        if self.any(0..10) == 0 {
             return self.node(
                 ty,
                 "(if {0} { {1} } else { {2} })",
@@ -304,7 +304,7 @@ impl Generator {
             Type::Bool => self.boolean(depth),
             Type::Integer { signed, .. } => self.integer(ty, signed, depth),
             Type::Float(_) => self.float(ty, depth),
-            Type::F16 | Type::Bf16 if self.random.random_range(0..6) == 0 => self.array(ty, depth),
+            Type::F16 | Type::Bf16 if self.any(0..6) == 0 => self.array(ty, depth),
             Type::F16 | Type::Bf16 => {
                 let template = self.one_of(HALVES);
                 self.filled(ty, template, depth)
@@ -328,9 +328,9 @@ impl Generator {
         let known: Vec<usize> = (0..self.variables.len())
             .filter(|at| self.variables[*at] == ty)
             .collect();
-        let text = match (self.random.random_range(0..4), ty) {
+        let text = match (self.any(0..4), ty) {
             (0 | 1, _) if !known.is_empty() => format!("v{}", self.one_of(&known)),
-            (_, Type::Bool) => format!("(x[{}] & 1 == 1)", self.random.random_range(0..8)),
+            (_, Type::Bool) => format!("(x[{}] & 1 == 1)", self.any(0..8)),
             (2, Type::Integer { .. }) => literal(ty, self.edge()),
             (2, Type::Float(_)) => format!(
                 "({} as {})",
@@ -343,7 +343,7 @@ impl Generator {
                 self.one_of(&["0.0", "-0.0", "1.5", "-3.0", "1e-6", "65504.0", "1e-39"])
             ),
             (_, Type::F16 | Type::Bf16) => {
-                let place = self.random.random_range(0..8);
+                let place = self.any(0..8);
                 format!("{}::from_bits(x[{place}] as u16)", ty.name())
             }
             (
@@ -354,23 +354,17 @@ impl Generator {
                 },
             ) if self.in_loop => "(i as i32)".to_owned(),
             (_, Type::Integer { width: 128, .. }) => {
-                let (high, low) = (
-                    self.random.random_range(0..8),
-                    self.random.random_range(0..8),
-                );
+                let (high, low) = (self.any(0..8), self.any(0..8));
                 format!(
                     "(((x[{high}] as u128) << 64 | x[{low}] as u128) as {})",
                     ty.name()
                 )
             }
             (_, Type::Integer { .. }) => {
-                format!("(x[{}] as {})", self.random.random_range(0..8), ty.name())
+                format!("(x[{}] as {})", self.any(0..8), ty.name())
             }
-            (_, Type::Float(32)) => format!(
-                "f32::from_bits(x[{}] as u32)",
-                self.random.random_range(0..8)
-            ),
-            (_, Type::Float(_)) => format!("f64::from_bits(x[{}])", self.random.random_range(0..8)),
+            (_, Type::Float(32)) => format!("f32::from_bits(x[{}] as u32)", self.any(0..8)),
+            (_, Type::Float(_)) => format!("f64::from_bits(x[{}])", self.any(0..8)),
         };
         Expression {
             ty,
@@ -383,13 +377,13 @@ impl Generator {
     fn edge(&mut self) -> u128 {
         let width = self.one_of(&[7_u32, 8, 15, 16, 31, 32, 63, 64, 127]);
         let power = 1_u128 << width;
-        match self.random.random_range(0..6) {
+        match self.any(0..6) {
             0 => power,
             1 => power - 1,
             2 => power.wrapping_neg(),
-            3 => self.random.random_range(0..20),
-            4 => u128::MAX - self.random.random_range(0..20_u128),
-            _ => u128::from(self.random.random::<u64>()) >> self.random.random_range(0..63),
+            3 => self.any(0..20),
+            4 => u128::MAX - self.any(0..20_u128),
+            _ => u128::from(self.random.random::<u64>()) >> self.any(0..63),
         }
     }
 
@@ -400,7 +394,7 @@ impl Generator {
 
     fn integer(&mut self, ty: Type, signed: bool, depth: u32) -> Expression {
         let own = if signed { SIGNED } else { UNSIGNED };
-        match self.random.random_range(0..16) {
+        match self.any(0..16) {
             0 => self.array(ty, depth),
             1 => self.chain(ty, depth),
             2 => self.helper(ty, depth),
@@ -416,7 +410,7 @@ impl Generator {
     }
 
     fn float(&mut self, ty: Type, depth: u32) -> Expression {
-        if self.random.random_range(0..8) == 0 {
+        if self.any(0..8) == 0 {
             return self.array(ty, depth);
         }
         let template = self.one_of(FLOATS);
@@ -425,12 +419,12 @@ impl Generator {
 
     /// An array that is changed a few times.
     fn array(&mut self, ty: Type, depth: u32) -> Expression {
-        let length = self.random.random_range(3..10);
+        let length = self.any(3..10);
         let mut elements = Vec::new();
         for _ in 0..length {
             elements.push(self.one_of(&["p", "p", "q", "r"]));
         }
-        let count = self.random.random_range(1..5);
+        let count = self.any(1..5);
         let (own_changes, results) = match ty {
             Type::F16 | Type::Bf16 => (HALF_CHANGES, HALF_RESULTS),
             Type::Float(_) => (FLOAT_CHANGES, FLOAT_RESULTS),
@@ -467,7 +461,7 @@ impl Generator {
             "(0..(n & 7)).rev()",
             "(2..9_u32).chain(1..4).rev()",
         ]);
-        let count = self.random.random_range(0..4);
+        let count = self.any(0..4);
         let adapters: String = (0..count).map(|_| self.one_of(ADAPTERS)).collect();
         let rest = format!("{adapters}{}", self.one_of(ENDS));
         let rest = rest.replace("{0}", "p").replace("{1}", "n");
@@ -506,10 +500,7 @@ impl Generator {
 
     /// The kind, the argument and the width of a shuffle.
     fn shuffle(&mut self) -> String {
-        let (kind, argument) = (
-            self.random.random_range(0..4),
-            self.random.random_range(0..32),
-        );
+        let (kind, argument) = (self.any(0..4), self.any(0..32));
         let width = self.one_of(&[32, 32, 16, 8, 4, 2]);
         format!("{kind}, {argument}, {width}")
     }
@@ -535,7 +526,7 @@ impl Generator {
             })
             .collect();
         let width = ty.width();
-        let small = self.random.random_range(1..20).min(width - 1);
+        let small = self.any(1..20).min(width - 1);
         let text = text
             .replace("@T", &ty.name())
             .replace("@U", &ty.with_sign(false).name())
@@ -695,42 +686,21 @@ pub fn inputs(seed: u64) -> Vec<[u64; 8]> {
 }
 
 fn input(random: &mut Pcg64) -> u64 {
-    const EDGES: [u64; 14] = [
-        0,
-        1,
-        u64::MAX,
-        0x80,
-        0x7f,
-        0x8000,
-        0x7fff,
-        0xffff_8000,
-        0x8000_0000,
-        0x7fff_ffff,
-        1 << 63,
-        (1 << 63) - 1,
-        0xff,
-        0xffff,
-    ];
-    const FLOATS: [f64; 12] = [
-        0.0,
-        -0.0,
-        1.0,
-        -1.5,
-        32767.5,
-        -32768.0,
-        1e10,
-        -1e19,
-        f64::INFINITY,
-        f64::NEG_INFINITY,
-        f64::NAN,
-        f64::MIN_POSITIVE,
-    ];
+    const EDGES: &str = "0 1 ffffffffffffffff 80 7f 8000 7fff ffff8000 80000000 7fffffff \
+        8000000000000000 7fffffffffffffff ff ffff";
+    let floats = "0 -0 1 -1.5 32767.5 -32768 1e10 -1e19 inf -inf NaN 2.2250738585072014e-308";
+    let float = |random: &mut Pcg64| {
+        let text = floats.split(' ').nth(random.random_range(0..12));
+        text.and_then(|text| text.parse().ok()).unwrap_or(0.0_f64)
+    };
     match random.random_range(0..6) {
-        0 => EDGES[random.random_range(0..EDGES.len())],
-        1 => FLOATS[random.random_range(0..FLOATS.len())].to_bits(),
-        2 => (FLOATS[random.random_range(0..FLOATS.len())] as f32)
-            .to_bits()
-            .into(),
+        0 => {
+            let text = EDGES.split(' ').nth(random.random_range(0..14));
+            text.and_then(|text| u64::from_str_radix(text, 16).ok())
+                .unwrap_or(0)
+        }
+        1 => float(random).to_bits(),
+        2 => (float(random) as f32).to_bits().into(),
         3 => random.random_range(0..300),
         4 => (random.random_range(-300.0..300.0_f64)).to_bits(),
         _ => random.random(),

@@ -23,10 +23,6 @@ pub struct Total {
 }
 
 /// Runs the functions of a file until it ends or the time is over, and prints each difference.
-///
-/// # Errors
-///
-/// If there is no GPU, or it fails.
 pub fn run(path: &Path, limit: Duration) -> Result<Total> {
     let start = Instant::now();
     let _context = cust::quick_init().context("no GPU")?;

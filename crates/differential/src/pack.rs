@@ -25,10 +25,6 @@ pub struct Packed {
 }
 
 /// Writes batches into a file. A rejected function is omitted from its batch.
-///
-/// # Errors
-///
-/// If the file cannot be written, or the tools are not there.
 pub struct Writer {
     zip: ZipWriter<File>,
     batches: u32,
@@ -76,10 +72,6 @@ impl Writer {
 }
 
 /// The batches of a file, one after another.
-///
-/// # Errors
-///
-/// If the file is none.
 pub fn read(path: &Path, mut each: impl FnMut(Packed) -> Result<bool>) -> Result<()> {
     let mut zip =
         ZipArchive::new(File::open(path).with_context(|| format!("{}", path.display()))?)?;

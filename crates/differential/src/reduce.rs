@@ -10,10 +10,6 @@ use crate::generate::{Expression, Function, Statement, literal};
 const AT_A_TIME: usize = 24;
 
 /// Tries smaller versions until none has the fault.
-///
-/// # Errors
-///
-/// If the required tools are not available.
 pub fn reduce(
     function: Function,
     fault: Fault,

@@ -17,7 +17,7 @@ use differential::alone;
 use differential::check::{self, Outcome, compare};
 use differential::compile::{Batch, Config, OnHost, configs};
 use differential::generate;
-use differential::ptx::{Approximate, Module, run};
+use differential::ptx::{Approximate, Module, run_words};
 use libtest_mimic::{Arguments, Failed, Trial};
 use rand::{RngExt as _, SeedableRng as _};
 use rand_pcg::Pcg64;
@@ -31,25 +31,16 @@ fn main() -> ExitCode {
         eprintln!("The tests are ignored. {error}");
     }
     type Test = fn() -> Result<(), Failed>;
-    let tests: [(&str, Test); 5] = [
-        (
-            "exhaustive::random_functions_mean_what_rust_means",
-            random_functions,
-        ),
-        (
-            "exhaustive::halves_are_converted_by_the_hardware",
-            halves::test,
-        ),
-        ("a_planted_error_is_found", planted_error),
-        (
-            "exhaustive::planted_errors_of_blocks_and_halves_are_found",
-            planted_errors_together,
-        ),
-        (
-            "what_was_wrong_on_a_gpu_is_generated_again",
-            generated_kinds,
-        ),
-    ];
+    macro_rules! tests {
+        ($($name:literal: $test:expr;)*) => { [$(($name, $test as Test)),*] };
+    }
+    let tests = tests! {
+        "exhaustive::random_functions_mean_what_rust_means": random_functions;
+        "exhaustive::halves_are_converted_by_the_hardware": halves::test;
+        "a_planted_error_is_found": planted_error;
+        "exhaustive::planted_errors_of_blocks_and_halves_are_found": planted_errors_together;
+        "what_was_wrong_on_a_gpu_is_generated_again": generated_kinds;
+    };
     let tests = tests.into_iter().map(|(name, test)| {
         // `cargo test -- --ignored exhaustive` runs those that take long.
         let is_ignored = missing.is_some() || name.starts_with("exhaustive::");
@@ -104,13 +95,9 @@ fn claims() -> Vec<Claim> {
         stack_slots(),
         overlapping_copies(),
         wide_constants(),
-        carries(),
         guarded_divisions(),
         wrong_conclusions(),
         remainders_of_f32(),
-        narrow_atomics(),
-        atomic_nand(),
-        comparisons_of_bytes(),
         searches(),
         assembled::recursion(),
     ]
@@ -277,19 +264,11 @@ fn planted_errors_together() -> Result<(), Failed> {
         arch: NvvmArch::Compute90,
         optimized: true,
     })?;
-    let bytes = bytes_of(inputs.as_flattened());
     for (name, expected) in batch.names().iter().zip(&expected) {
         let differs = |ptx: &str| -> Result<bool, Failed> {
             let module = Module::parse(ptx)?;
-            let found = run(
-                &module,
-                &format!("k_{name}"),
-                &bytes,
-                8 * 64,
-                64,
-                Approximate(0),
-            );
-            Ok(found.is_ok_and(|found| found != bytes_of(expected)))
+            let found = run_words(&module, &format!("k_{name}"), &inputs, Approximate(0));
+            Ok(found.is_ok_and(|found| found != *expected))
         };
         assert!(!differs(&ptx)?, "{name}");
         let changed = [
@@ -308,10 +287,6 @@ fn planted_errors_together() -> Result<(), Failed> {
     Ok(())
 }
 
-fn bytes_of(words: &[u64]) -> Vec<u8> {
-    words.iter().flat_map(|word| word.to_le_bytes()).collect()
-}
-
 /// A function of the input `x` with this value.
 fn function(name: &str, value: &str) -> (String, String) {
     let rust =
@@ -322,46 +297,24 @@ fn function(name: &str, value: &str) -> (String, String) {
 /// The patterns that differed on a GPU: `ptxas` takes what these instructions give for a number
 /// of 16 bits.
 fn sixteen_bits() -> Claim {
-    let functions = [
-        (
-            "negated",
-            "(f64::from_bits(x[0]) as i16).wrapping_neg() as i64",
-        ),
-        (
-            "sign",
-            "((x[0] as i16).unsigned_abs() as i16).signum() as i64",
-        ),
-        (
-            "shifted",
-            "((x[0] as i16).unsigned_abs() as i16).wrapping_shr(x[1] as u32) as i64",
-        ),
-        (
-            "compared",
-            "((x[0] as i16).unsigned_abs() as i16).cmp(&(x[1] as i16)) as i64",
-        ),
-        ("apart", "(0_i16).abs_diff(x[0] as i16) as i16 as i64"),
-        (
-            "subtracted",
-            "(x[1] as i16).wrapping_sub(x[0] as i16).max(3) as i64",
-        ),
-        ("magnitude", "(x[0] as i16).wrapping_abs() as f64 as i64"),
-        ("saturated", "(x[0] as i16).saturating_neg() as i64"),
-        (
-            "byte_negated",
-            "(f64::from_bits(x[0]) as i8).wrapping_neg() as i64",
-        ),
-        (
-            "byte_sign",
-            "((x[0] as i8).unsigned_abs() as i8).signum() as i64",
-        ),
-        ("byte_apart", "(0_i8).abs_diff(x[0] as i8) as i8 as i64"),
-        (
-            "byte_limit",
-            "(((x[0] as i8).saturating_sub(x[1] as i8)) == i8::MIN) as i64",
-        ),
-        ("smaller", "(x[0] as u16).min(x[1] as u16) as i64"),
-    ];
-    let functions = functions.map(|(name, value)| function(name, value));
+    const FUNCTIONS: &str = "\
+negated: (f64::from_bits(x[0]) as i16).wrapping_neg() as i64
+sign: ((x[0] as i16).unsigned_abs() as i16).signum() as i64
+shifted: ((x[0] as i16).unsigned_abs() as i16).wrapping_shr(x[1] as u32) as i64
+compared: ((x[0] as i16).unsigned_abs() as i16).cmp(&(x[1] as i16)) as i64
+apart: (0_i16).abs_diff(x[0] as i16) as i16 as i64
+subtracted: (x[1] as i16).wrapping_sub(x[0] as i16).max(3) as i64
+magnitude: (x[0] as i16).wrapping_abs() as f64 as i64
+saturated: (x[0] as i16).saturating_neg() as i64
+byte_negated: (f64::from_bits(x[0]) as i8).wrapping_neg() as i64
+byte_sign: ((x[0] as i8).unsigned_abs() as i8).signum() as i64
+byte_apart: (0_i8).abs_diff(x[0] as i8) as i8 as i64
+byte_limit: (((x[0] as i8).saturating_sub(x[1] as i8)) == i8::MIN) as i64
+smaller: (x[0] as u16).min(x[1] as u16) as i64";
+    let functions = FUNCTIONS.lines().map(|line| {
+        let (name, value) = line.split_once(": ").expect("a name and a value");
+        function(name, value)
+    });
     let numbers = [0_i64, 1, -1, 127, -128, 128, 32767, -32768, 32768, 300];
     let mut inputs = Vec::new();
     for a in numbers {
@@ -381,7 +334,7 @@ fn sixteen_bits() -> Claim {
         },
         ..claim(
             "sixteen_bits_are_extended_after_a_negation",
-            functions,
+            functions.collect::<Vec<_>>(),
             inputs,
         )
     }
@@ -472,54 +425,6 @@ fn wide_constants() -> Claim {
         functions,
         inputs,
     )
-}
-
-/// Carries, borrows and the high words of products of all widths, at their edges.
-fn carries() -> Claim {
-    let mut functions = Vec::new();
-    for width in [8, 16, 32, 64, 128] {
-        for (what, value) in [
-            ("sum", "a.carrying_add(b, odd)"),
-            ("difference", "a.borrowing_sub(b, odd)"),
-        ] {
-            let value =
-                format!("let (v, carry) = {value}; fold(v as u128) ^ u64::from(carry) << 63");
-            functions.push((format!("{what}_{width}"), value));
-        }
-        for (what, value) in [
-            ("product", "a.carrying_mul(b, c)"),
-            ("product_by_most", "a.carrying_mul(T::MAX, b)"),
-            ("product_by_half", "a.carrying_mul(1 << (T::BITS - 1), b)"),
-            ("product_with_sum", "a.carrying_mul_add(b, c, T::MAX - 1)"),
-        ] {
-            let value = format!(
-                "let (low, high) = {value}; fold(low as u128) ^ fold(high as u128).rotate_left(9)"
-            );
-            functions.push((format!("{what}_{width}"), value));
-        }
-    }
-    let functions = functions.into_iter().map(|(name, value)| {
-        let width = name.rsplit('_').next().unwrap_or_default();
-        let rust = format!(
-            "pub fn {name}(x: &[u64; 8]) -> u64 {{\n\
-             type T = u{width};\n\
-             let fold = |v: u128| v as u64 ^ ((v >> 64) as u64).rotate_left(31);\n\
-             let wide = |i: usize| ((x[i + 3] as u128) << 64 | x[i] as u128) as T;\n\
-             let (a, b, c, odd) = (wide(0), wide(1), wide(2), x[6] & 1 == 1);\n\
-             {value}\n}}\n"
-        );
-        (name, rust)
-    });
-    let functions = functions.collect::<Vec<_>>();
-    // Each width finds its own edges in their lower bits.
-    let edges = [0, 1, 0x8080_8080_8080_8080, u64::MAX, u64::MAX - 1, 1 << 63];
-    let mut inputs = Vec::new();
-    for a in edges {
-        for b in edges {
-            inputs.push([a, b, !a, a, b, !b, a ^ b, 0]);
-        }
-    }
-    claim("carries_and_high_words_are_right", functions, inputs)
 }
 
 /// The newer libNVVM dropped the test for zero of the unsigned ones.
@@ -658,212 +563,28 @@ fn pairs<const COUNT: usize>(specials: &[u64], mantissa: u32, bits: u32) -> [[u6
     })
 }
 
+/// As decimals: f32 has the largest of them as infinity, and the smallest as zero.
+const SPECIALS: &str = "0 -0 1 -1 5 3.7 inf -inf NaN 1e30 16777216 1.1754944e-38 1e-45 -3e-42 1.8e38 \
+    2.5e38 3.4028235e38 -3.4028235e38 2.2250738585072014e-308 5e-324 -3e-320 1.5e308 9e307";
+
+/// Numbers of a type, as bits.
+fn specials<T: std::str::FromStr<Err: std::fmt::Debug>>(bits: fn(T) -> u64) -> Vec<u64> {
+    let numbers = SPECIALS.split_whitespace();
+    numbers
+        .map(|text| bits(text.parse().expect("a number")))
+        .collect()
+}
+
 fn remainders_of_f32() -> Claim {
-    let specials = [
-        0.0,
-        -0.0,
-        1.0,
-        -1.0,
-        5.0,
-        3.7,
-        f32::INFINITY,
-        f32::NEG_INFINITY,
-        f32::NAN,
-        f32::MIN_POSITIVE,
-        1e-45,
-        -3e-42,
-        f32::MAX,
-        f32::MIN,
-        1e30,
-        2.5e38,
-        1.8e38,
-        16777216.0,
-    ];
-    let specials = specials.map(|value: f32| u64::from(value.to_bits()));
+    let specials = specials(|value: f32| value.to_bits().into());
     let pairs = pairs::<4000>(&specials, 23, 32);
     remainders("remainders_of_f32_are_exact", "f32", "bits32", &pairs)
 }
 
 fn remainders_of_f64() -> Claim {
-    let specials = [
-        0.0,
-        -0.0,
-        1.0,
-        -1.0,
-        5.0,
-        3.7,
-        f64::INFINITY,
-        f64::NEG_INFINITY,
-        f64::NAN,
-        f64::MIN_POSITIVE,
-        5e-324,
-        -3e-320,
-        f64::MAX,
-        f64::MIN,
-        1e30,
-        1.5e308,
-        9e307,
-    ];
-    let specials = specials.map(f64::to_bits);
     // Of two numbers of this type the exponents are a thousand apart: as many steps.
-    let pairs = pairs::<500>(&specials, 52, 64);
+    let pairs = pairs::<500>(&specials(f64::to_bits), 52, 64);
     remainders("remainders_of_f64_are_exact", "f64", "bits64", &pairs)
-}
-
-/// Calls of a method on each part of a word of 8 bytes, whose other parts must stay as they were:
-/// the value is the word then, with what the method returned.
-fn in_a_word(name: &str, atomic: &str, number: &str, call: &str) -> (String, String) {
-    let (parts, part) = match number {
-        "u8" | "i8" => (8, 1),
-        _ => (4, 2),
-    };
-    let value = format!(
-        "{{ use core::sync::atomic::*; \
-            static CELL: AtomicU64 = AtomicU64::new(0); \
-            CELL.store(x[0], Ordering::Relaxed); \
-            let at = x[2] as usize % {parts}; \
-            let part = unsafe {{ &*CELL.as_ptr().cast::<u8>().add({part} * at).cast::<{atomic}>() }}; \
-            let value = x[1] as {number}; \
-            let old = {call}; \
-            CELL.load(Ordering::Relaxed).rotate_left(1) ^ ((old as u64) << 32) }}"
-    );
-    function(name, &value)
-}
-
-fn narrow_atomics() -> Claim {
-    let updates = [
-        "swap",
-        "fetch_add",
-        "fetch_sub",
-        "fetch_and",
-        "fetch_or",
-        "fetch_xor",
-        "fetch_nand",
-        "fetch_max",
-        "fetch_min",
-    ];
-    // `fetch_max` of signed and of unsigned numbers are two operations; all others are one.
-    let types = [
-        ("AtomicU8", "u8"),
-        ("AtomicI8", "i8"),
-        ("AtomicU16", "u16"),
-        ("AtomicI16", "i16"),
-    ];
-    let orders = ["Relaxed", "Acquire", "Release", "AcqRel", "SeqCst"];
-    let mut functions = Vec::new();
-    for (atomic, number) in types {
-        let is_signed = number.starts_with('i');
-        for (position, update) in updates.iter().enumerate() {
-            if is_signed && !["fetch_max", "fetch_min"].contains(update) {
-                continue;
-            }
-            let order = orders[(position + functions.len()) % orders.len()];
-            let name = format!("{number}_{update}");
-            let call = format!("part.{update}(value, Ordering::{order})");
-            functions.push(in_a_word(&name, atomic, number, &call));
-        }
-        if is_signed {
-            continue;
-        }
-        // Half of the inputs find what they expect.
-        for (method, order) in [
-            ("compare_exchange", "AcqRel"),
-            ("compare_exchange_weak", "Relaxed"),
-        ] {
-            let call = format!(
-                "{{ let expected = if x[3] % 2 == 0 {{ part.load(Ordering::Acquire) }} else {{ x[3] as {number} }}; \
-                   match part.{method}(expected, value, Ordering::{order}, Ordering::Relaxed) \
-                   {{ Ok(old) => old as u64 + 0x100_0000, Err(old) => old as u64 }} }}"
-            );
-            functions.push(in_a_word(
-                &format!("{number}_{method}"),
-                atomic,
-                number,
-                &call,
-            ));
-        }
-        let call = "{ part.store(value, Ordering::SeqCst); part.load(Ordering::SeqCst) }";
-        functions.push(in_a_word(&format!("{number}_store"), atomic, number, call));
-    }
-    claim(
-        "atomics_of_8_and_16_bits_change_their_part_of_a_word",
-        functions,
-        any_words(),
-    )
-}
-
-fn atomic_nand() -> Claim {
-    let functions = [("AtomicU32", "u32"), ("AtomicU64", "u64")].map(|(atomic, number)| {
-        let value = format!(
-            "{{ use core::sync::atomic::*; \
-                static CELL: {atomic} = {atomic}::new(0); \
-                CELL.store(x[0] as {number}, Ordering::Relaxed); \
-                let old = CELL.fetch_nand(x[1] as {number}, Ordering::SeqCst); \
-                (old as u64).rotate_left(1) ^ CELL.load(Ordering::Relaxed) as u64 }}"
-        );
-        function(&format!("nand_{number}"), &value)
-    });
-    claim("atomic_nand_returns_the_old_value", functions, any_words())
-}
-
-/// Random words, the third one small numbers in turn.
-fn any_words() -> Vec<[u64; 8]> {
-    let mut random = Pcg64::seed_from_u64(11);
-    (0..200)
-        .map(|at| {
-            let mut words = std::array::from_fn(|_| random.random());
-            words[2] = at;
-            words
-        })
-        .collect()
-}
-
-/// What `==`, `cmp` and `match` on bytes are: `memcmp` and `bcmp`, of lengths that are known and
-/// that are not.
-fn comparisons_of_bytes() -> Claim {
-    const TWO: &str = "let a: [u8; 24] = unsafe { core::mem::transmute([x[0], x[1], x[2]]) }; \
-                       let b: [u8; 24] = unsafe { core::mem::transmute([x[3], x[4], x[5]]) };";
-    let value = |expression: &str| format!("{{ {TWO} {expression} }}");
-    let functions = [
-        function("arrays", &value("a == b")),
-        function("order_of_arrays", &value("a.cmp(&b) as i64")),
-        function(
-            "slices",
-            &value("let n = x[6] as usize % 25; a[..n] == b[..n]"),
-        ),
-        function(
-            "order_of_slices",
-            &value("a[..x[6] as usize % 25].cmp(&b[..x[7] as usize % 25]) as i64"),
-        ),
-        function(
-            "text",
-            "{ let bytes = x[0].to_le_bytes(); \
-               let text = unsafe { core::str::from_utf8_unchecked(&bytes[..x[6] as usize % 9]) }; \
-               match text { \"\" => 1, \"abc\" => 2, \"abcdefgh\" => 3, \"abd\" => 4, _ => 5 } }",
-        ),
-        function(
-            "length",
-            "{ let bytes = [(x[0] | 0x0101) & 0xFFFF, 0].map(u64::to_le_bytes); \
-               let text = unsafe { core::ffi::CStr::from_ptr(bytes.as_ptr().cast()) }; text.to_bytes().len() }",
-        ),
-    ];
-    let mut inputs = any_words();
-    let texts = ["abcdefgh", "abdefghi", "abc\0\0\0\0\0"];
-    for (at, words) in inputs.iter_mut().enumerate() {
-        // Most pairs begin alike, and differ in one bit or not at all.
-        if at % 4 > 0 {
-            [words[3], words[4], words[5]] = [words[0], words[1], words[2]];
-            words[3 + at % 3] ^= u64::from(at % 4 > 1) << (words[6] % 64);
-        }
-        if at % 2 > 0 {
-            let text = texts[at / 2 % texts.len()].as_bytes();
-            words[0] = text
-                .iter()
-                .rev()
-                .fold(0, |sum, byte| sum << 8 | u64::from(*byte));
-        }
-    }
-    claim("bytes_are_compared_in_order", functions, inputs)
 }
 
 /// The function that gets an error.

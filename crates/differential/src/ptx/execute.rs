@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 
 use super::parse::{Address, Function, Instruction, Module, Operand};
 use super::thread::{Frame, Waiting, set};
@@ -27,15 +27,33 @@ const FUNCTIONS: u64 = 0x6000_0000;
 /// Where nothing is.
 const NO_ADDRESS: u64 = 0xFFFF_0000_0000_0000;
 
+/// Runs the kernel `name(input, output)` for one thread for each eight words of the input, of which
+/// each writes a word.
+pub fn run_words(
+    module: &Module,
+    name: &str,
+    inputs: &[[u64; 8]],
+    approximate: Approximate,
+) -> Result<Vec<u64>> {
+    let words = inputs.as_flattened().iter();
+    let bytes: Vec<u8> = words.flat_map(|word| word.to_le_bytes()).collect();
+    let threads = inputs.len();
+    let output = run(
+        module,
+        name,
+        &bytes,
+        8 * threads,
+        threads as u32,
+        approximate,
+    )?;
+    let (words, _) = output.as_chunks::<8>();
+    Ok(words.iter().map(|word| u64::from_le_bytes(*word)).collect())
+}
+
 /// Runs the kernel `name(input, output)` for `threads` threads of one block, and returns what
 /// they have written.
 ///
 /// Each thread runs until it ends or comes to what it does together with others.
-///
-/// # Errors
-///
-/// On an instruction that is not known, an access outside of the memory, a thread that does
-/// not end, and threads that wait for others in vain.
 pub fn run(
     module: &Module,
     name: &str,
@@ -285,14 +303,6 @@ impl<'m> Machine<'m> {
             }
             ("ret" | "exit", _) => return Ok(Next::Return),
             ("trap", _) => bail!("a trap"),
-            // One thread sees its own accesses in order.
-            ("membar" | "fence", _) => return Ok(Next::Following),
-            ("atom", [target, address, expected, replacement]) if instruction.has("cas") => {
-                let operands = [address, expected, replacement];
-                let old = self.compare_and_swap(frame, instruction, operands)?;
-                set(frame, target, old)?;
-                return Ok(Next::Following);
-            }
             ("call", operands) => {
                 return Ok(Next::Call(self.call(frame, operands)?));
             }
@@ -403,9 +413,7 @@ impl<'m> Machine<'m> {
         };
         for (position, target) in targets.iter().enumerate() {
             let place = address + (position * size) as u64;
-            if !place.is_multiple_of(size as u64) {
-                bail!("{place:#x} is not aligned");
-            }
+            aligned(place, size)?;
             let mut bytes = [0; 8];
             bytes[..size].copy_from_slice(self.memory(place, size)?);
             set(frame, target, ty.number(u64::from_le_bytes(bytes)) as u64)?;
@@ -428,38 +436,11 @@ impl<'m> Machine<'m> {
         };
         for (position, source) in sources.iter().enumerate() {
             let place = address + (position * size) as u64;
-            if !place.is_multiple_of(size as u64) {
-                bail!("{place:#x} is not aligned");
-            }
+            aligned(place, size)?;
             let bytes = self.read(frame, source)?.to_le_bytes();
             self.memory(place, size)?.copy_from_slice(&bytes[..size]);
         }
         Ok(())
-    }
-
-    /// `atom.cas`: what the memory held before.
-    fn compare_and_swap(
-        &mut self,
-        frame: &Frame<'_>,
-        instruction: &Instruction,
-        [address, expected, replacement]: [&Operand; 3],
-    ) -> Result<u64> {
-        let ty = Type::of(&instruction.opcode)?;
-        let size = ty.width as usize / 8;
-        let place = self.read(frame, address)?;
-        let expected = ty.number(self.read(frame, expected)?) as u64;
-        let replacement = self.read(frame, replacement)?.to_le_bytes();
-        if !place.is_multiple_of(size as u64) {
-            bail!("{place:#x} is not aligned");
-        }
-        let memory = self.memory(place, size)?;
-        let mut bytes = [0; 8];
-        bytes[..size].copy_from_slice(memory);
-        let old = u64::from_le_bytes(bytes);
-        if old == expected {
-            memory.copy_from_slice(&replacement[..size]);
-        }
-        Ok(old)
     }
 
     fn compute(
@@ -502,6 +483,10 @@ impl<'m> Machine<'m> {
             kind: Kind::Unsigned,
             ..ty
         };
+        let product = match instruction.has("hi") {
+            true => high(x, y, ty),
+            false => x.wrapping_mul(y) as u64,
+        };
         let carry = u64::from(self.carry);
         let mut with_carry = |sum: i128| {
             self.carry = sum >> width != 0;
@@ -521,16 +506,8 @@ impl<'m> Machine<'m> {
                 with_carry(number(a) + number(!b) + i128::from(carry))
             }
             "subc" => a.wrapping_add(!b).wrapping_add(carry),
-            "mad" if instruction.has("cc") => match instruction.has("hi") {
-                true => with_carry(number(high(x, y, ty)) + number(c)),
-                false => with_carry(number(x.wrapping_mul(y) as u64) + number(c)),
-            },
+            "mad" if instruction.has("cc") => with_carry(number(product) + number(c)),
             "madc" => {
-                let product = if instruction.has("hi") {
-                    high(x, y, ty)
-                } else {
-                    x.wrapping_mul(y) as u64
-                };
                 let sum = number(product) + number(c) + i128::from(carry);
                 match instruction.has("cc") {
                     true => with_carry(sum),
@@ -539,11 +516,8 @@ impl<'m> Machine<'m> {
             }
             "add" => a.wrapping_add(b),
             "sub" => a.wrapping_sub(b),
-            "mul" if instruction.has("hi") => high(x, y, ty),
-            "mul" => x.wrapping_mul(y) as u64,
-            "mad" if instruction.has("hi") => high(x, y, ty).wrapping_add(c),
-            "mad" if instruction.has("wide") => (x.wrapping_mul(y) as u64).wrapping_add(c),
-            "mad" => x.wrapping_mul(y).wrapping_add(z) as u64,
+            "mul" => product,
+            "mad" => product.wrapping_add(c),
             "div" => x.checked_div(y).unwrap_or(-1) as u64,
             "rem" => x.checked_rem(y).unwrap_or(-1) as u64,
             "abs" => x.wrapping_abs() as u64,
@@ -560,26 +534,8 @@ impl<'m> Machine<'m> {
             "cnot" => u64::from(number(a) == 0),
             "shl" => shift_left(number(a), b as u32, width),
             "shr" => (x >> (b as u32).min(width).min(127)) as u64,
-            "selp" => {
-                if c != 0 {
-                    a
-                } else {
-                    b
-                }
-            }
-            "slct" => {
-                if (Type {
-                    kind: Kind::Signed,
-                    width: 32,
-                })
-                .number(c)
-                    >= 0
-                {
-                    a
-                } else {
-                    b
-                }
-            }
+            "selp" => [b, a][usize::from(c != 0)],
+            "slct" => [b, a][usize::from(c as i32 >= 0)],
             "popc" => (number(a) as u64).count_ones().into(),
             "clz" => ((number(a) as u64).leading_zeros() - (64 - width)).into(),
             "brev" => a.reverse_bits() >> (64 - width),
@@ -592,12 +548,8 @@ impl<'m> Machine<'m> {
                     count if count >= width => value as u64,
                     count => {
                         let field = value & ((1 << count) - 1);
-                        let negative = sign && field >> (count - 1) & 1 == 1;
-                        (if negative {
-                            field - (1 << count)
-                        } else {
-                            field
-                        }) as u64
+                        let is_negative = sign && field >> (count - 1) & 1 == 1;
+                        (field - (i128::from(is_negative) << count)) as u64
                     }
                 }
             }
@@ -698,10 +650,9 @@ impl<'m> Machine<'m> {
     /// A result off by this many units in its last place.
     fn approximately(&self, ty: Type, exact: f64) -> u64 {
         let bits = float_bits(ty, exact);
-        let smallest_normal = if ty.width == 32 {
-            0x0080_0000
-        } else {
-            0x0010_0000_0000_0000
+        let smallest_normal = match ty.width {
+            32 => 0x0080_0000,
+            _ => 0x0010_0000_0000_0000,
         };
         let magnitude = bits & !(1 << (ty.width - 1));
         match exact.is_finite() && magnitude > smallest_normal {
@@ -711,12 +662,19 @@ impl<'m> Machine<'m> {
     }
 }
 
+fn aligned(place: u64, size: usize) -> Result<()> {
+    ensure!(
+        place.is_multiple_of(size as u64),
+        "{place:#x} is not aligned"
+    );
+    Ok(())
+}
+
 /// Subnormal numbers are zeros.
 fn flushed(x: f64) -> f64 {
-    if x.abs() < f64::from(f32::MIN_POSITIVE) {
-        0.0_f64.copysign(x)
-    } else {
-        x
+    match x.abs() < f64::from(f32::MIN_POSITIVE) {
+        true => 0.0_f64.copysign(x),
+        false => x,
     }
 }
 

@@ -1,8 +1,8 @@
 //! PTX, run on a CPU by its specification, so that what libNVVM writes can be compared with what
 //! Rust means without a GPU.
 //!
-//! One block, and only what the tests' functions become: of the atomics only compare-and-swap, and
-//! nothing that only a part of a warp does together.
+//! One block, and only what the tests' functions become: no atomics, and nothing that only a part of
+//! a warp does together.
 //! What is not known is an error, never a guess. Instructions whose last bits the specification
 //! leaves open (`rcp.approx`, `div.approx`) are a parameter: see [`Approximate`].
 
@@ -12,5 +12,5 @@ mod thread;
 mod together;
 mod value;
 
-pub use execute::{Approximate, run};
+pub use execute::{Approximate, run, run_words};
 pub use parse::Module;

@@ -88,10 +88,6 @@ pub(super) struct Address {
 
 impl Module {
     /// Reads a module.
-    ///
-    /// # Errors
-    ///
-    /// If the text is none that libNVVM writes.
     pub fn parse(ptx: &str) -> Result<Self> {
         let text: String = ptx
             .lines()

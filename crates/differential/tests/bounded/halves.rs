@@ -2,7 +2,7 @@
 
 use cuda_builder::NvvmArch;
 use differential::compile::{Batch, configs};
-use differential::ptx::{Approximate, Module, run};
+use differential::ptx::{Approximate, Module, run_words};
 use half::slice::HalfFloatSliceExt as _;
 use libtest_mimic::Failed;
 
@@ -185,24 +185,10 @@ pub(super) fn test() -> Result<(), Failed> {
         let module = Module::parse(&ptx)?;
         for ((name, _, on_host), inputs) in &all {
             let inputs = if config.optimized { inputs } else { &some };
-            let bytes: Vec<u8> = inputs
-                .iter()
-                .flatten()
-                .flat_map(|word| word.to_le_bytes())
-                .collect();
-            let threads = inputs.len();
-            let kernel = format!("k_{name}");
-            let output = run(
-                &module,
-                &kernel,
-                &bytes,
-                8 * threads,
-                threads as u32,
-                Approximate(0),
-            )?;
-            for (input, found) in inputs.iter().zip(output.chunks_exact(8)) {
+            let output = run_words(&module, &format!("k_{name}"), inputs, Approximate(0))?;
+            for (input, found) in inputs.iter().zip(output) {
                 let expected = on_host(input);
-                if found != expected.to_le_bytes() {
+                if found != expected {
                     return Err(format!(
                         "{config}: {name} of {input:x?}: {found:x?} for {expected:x}"
                     )
