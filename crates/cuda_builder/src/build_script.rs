@@ -242,18 +242,6 @@ mod tests {
     }
 
     #[test]
-    fn a_failed_fetch_is_tried_again_by_every_build() {
-        let told = told(&nvvm::Error::PipFailed {
-            command: "pip download".to_owned(),
-            output: "ERROR: no network\nERROR: really none".to_owned(),
-        });
-        assert!(told.contains("rerun-if-changed=/out/"), "{told}");
-        assert!(told.contains("every build tries again"), "{told}");
-        assert!(told.contains("ERROR: no network ERROR: really none"));
-        assert_eq!(told.lines().count(), 3, "a line is an instruction: {told}");
-    }
-
-    #[test]
     fn a_forbidden_fetch_is_not_tried_again() {
         let told = told(&nvvm::Error::FetchingIsOff {
             wheel: "made-up 1.0".to_owned(),

@@ -74,37 +74,3 @@ impl From<&Value> for Artifact {
         }
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn artifacts_and_diagnostics_are_read_and_everything_else_is_skipped() {
-        let output = r#"printed by a macro
-{"reason":"compiler-message","message":{"level":"warning","message":"unused","rendered":"warning: unused\n"}}
-{"reason":"compiler-message","message":{"level":"error","message":"mismatched types","rendered":"error[E0308]\n"}}
-{"reason":"compiler-message","message":{"level":"failure-note","message":"try --explain","rendered":"x"}}
-{"reason":"compiler-artifact","package_id":"path+file:///k#0.1.0","manifest_path":"/k/Cargo.toml","filenames":["/t/libk.rmeta"]}
-{"reason":"compiler-artifact","package_id":"registry+https://example.org#half@2.0.0","manifest_path":"/r/Cargo.toml","filenames":[]}
-{"reason":"build-finished","success":false}
-"#;
-        let expected = Messages {
-            artifacts: vec![
-                Artifact {
-                    manifest: "/k/Cargo.toml".into(),
-                    is_local: true,
-                    files: vec!["/t/libk.rmeta".into()],
-                },
-                Artifact {
-                    manifest: "/r/Cargo.toml".into(),
-                    is_local: false,
-                    files: vec![],
-                },
-            ],
-            errors: vec!["error[E0308]\n".to_owned()],
-            warnings: vec!["warning: unused\n".to_owned()],
-        };
-        assert_eq!(Messages::parse(output.as_bytes()), expected);
-    }
-}

@@ -83,22 +83,16 @@ fn run_tests() -> ExitCode {
     let mut all = trials![
         "", missing.is_some();
         a_kernel_becomes_ptx_for_every_dialect,
-        a_kernel_that_uses_cuda_std_becomes_ptx,
         a_barrier_between_setting_and_testing_a_flag_stands_once,
-        a_block_reduction_has_two_barriers,
         a_copied_call_of_a_function_with_a_barrier_is_an_error,
         setters_reach_libnvvm,
         a_cfg_reaches_dependencies_and_their_build_scripts,
-        only_the_kernels_crate_inlines_large_functions,
-        line_tables_name_lines_of_rust_and_calls_that_were_inlined,
         line_tables_change_no_instruction,
         line_tables_name_no_folder_of_this_machine,
         cargo_watches_every_file_the_kernels_come_from_and_nothing_else,
         device_code_knows_the_architecture_it_is_compiled_for,
-        x86_code_of_a_dependency_is_an_error_that_names_it,
         an_error_with_an_untested_rust_names_the_tested_one,
         the_ptx_is_the_same_on_every_host,
-        unchanged_kernels_are_not_compiled_again,
         each_build_compiles_what_has_changed_and_nothing_else,
         warnings_are_shown_by_every_build,
         a_changed_kernel_replaces_the_old_one,
@@ -111,7 +105,6 @@ fn run_tests() -> ExitCode {
         builds_at_the_same_time_give_identical_bytes,
         nothing_of_the_outer_build_leaks_in,
         the_profile_of_the_kernels_workspace_does_not_matter,
-        an_error_ends_the_outer_build_and_is_shown_once,
         an_unstable_f16_is_an_error_that_names_the_feature_half,
         every_build_looks_for_a_missing_libnvvm_again,
     ];
@@ -127,10 +120,8 @@ fn run_tests() -> ExitCode {
         let exhaustive = trials![
             "exhaustive::", true;
             a_loop_that_takes_libnvvm_too_long_is_named,
-            a_slice_is_sorted_by_means_of_the_devices_heap,
             what_rusts_libraries_do_not_offer_has_a_place_and_a_way_round,
             kernels_may_use_the_types_of_half_and_glam,
-            chains_of_remainders_take_libnvvm_seconds,
             device_code_knows_every_architecture,
             kernels_of_every_kind_are_compiled_apart_or_together,
         ];
@@ -416,43 +407,6 @@ stable_cuda_std = {{ path = "{crates}/cuda_std", features = [{features}] }}
     Ok(kernels)
 }
 
-fn a_kernel_that_uses_cuda_std_becomes_ptx() -> Result<(), Failed> {
-    let kernels = with_cuda_std(
-        "#[kernel]
-pub unsafe fn fill(y: *mut f32, value: f32) {
-    unsafe { *y.add(thread::index_1d() as usize) = value };
-}
-",
-    )?;
-    let ptx = kernels.ptx_for("compute_75")?;
-    assert_has(&ptx, &[".visible .entry fill(", "%tid.x", "%ctaid.x"]);
-    Ok(())
-}
-
-/// Every thread has to read the results of the warps before a next reduction replaces them.
-fn a_block_reduction_has_two_barriers() -> Result<(), Failed> {
-    let kernels = with_cuda_std(
-        "use cuda_std::{block::block_reduce, warp::WarpReductionOp};
-#[kernel]
-pub unsafe fn sum(x: *const f32, y: *mut f32) {
-    let i = thread::thread_idx_x() as usize;
-    unsafe { *y.add(i) = block_reduce(*x.add(i), WarpReductionOp::Add) };
-}
-",
-    )?;
-    let ptx = kernels.ptx_for("compute_75")?;
-    let places = |text: &str| Vec::from_iter(ptx.match_indices(text).map(|(place, _)| place));
-    let (barriers, reads) = (places("bar.sync"), places("ld.shared"));
-    let (write, result) = (places("st.shared"), places("st.global"));
-    assert!(write[0] < barriers[0] && barriers[0] < reads[0], "{ptx}");
-    assert!(
-        reads[reads.len() - 1] < barriers[1] && barriers[1] < result[0],
-        "{ptx}"
-    );
-    assert_eq!(barriers.len(), 2, "{ptx}");
-    Ok(())
-}
-
 fn kernels_may_use_the_types_of_half_and_glam() -> Result<(), Failed> {
     let kernels = with_features(
         r#""half", "glam""#,
@@ -607,43 +561,6 @@ fn know_the_architecture(architectures: &[(&str, u16)]) -> Result<(), Failed> {
     Ok(())
 }
 
-fn x86_code_of_a_dependency_is_an_error_that_names_it() -> Result<(), Failed> {
-    for (code, what) in [
-        (
-            "core::arch::asm!(\"sqrtss {0}, {0}\", inout(xmm_reg) x => _)",
-            "`sqrtss",
-        ),
-        ("x = core::arch::x86_64::__cpuid(0).eax as f32", "`mov"),
-        (
-            "x = core::arch::x86_64::_mm_cvtss_f32(core::arch::x86_64::_mm_rcp_ss(core::arch::x86_64::_mm_set_ss(x)))",
-            "`llvm.x86.sse.rcp.ss`",
-        ),
-    ] {
-        let kernels = Kernels::new()?;
-        let scaled =
-            format!("let mut x = x;\n    #[allow(unused_unsafe)] unsafe {{ {code} }};\n    x *");
-        kernels.replace("kernels/scaling/src/lib.rs", "x *", &scaled)?;
-        let parts = [what, "`scaling::scaled`", "scaling/src/lib.rs:", "x86"];
-        assert_has(&kernels.build_to_failure(&[])?, &parts);
-    }
-    Ok(())
-}
-
-fn a_slice_is_sorted_by_means_of_the_devices_heap() -> Result<(), Failed> {
-    let kernels = with_cuda_std(
-        "#[kernel]
-pub unsafe fn sort(v: *mut u32, length: usize) {
-    unsafe { core::slice::from_raw_parts_mut(v, length) }.sort();
-}
-",
-    )?;
-    assert_has(
-        &kernels.ptx_for("compute_75")?,
-        &[".visible .entry sort(", "malloc"],
-    );
-    Ok(())
-}
-
 /// Kernels with a call in line 6 that a GPU has not: the place is the user's, also where the
 /// function of Rust's libraries is not inlined.
 fn what_rusts_libraries_do_not_offer_has_a_place_and_a_way_round() -> Result<(), Failed> {
@@ -762,40 +679,6 @@ pub unsafe fn step(mut x: f64, out: *mut f64) {
     Ok(())
 }
 
-/// Of unrolled loops, in which each remainder is of the one before, as they are and as an index:
-/// each iteration doubled libNVVM's time for compute_90, and 26 took half a minute.
-fn chains_of_remainders_take_libnvvm_seconds() -> Result<(), Failed> {
-    let kernels = Kernels::new()?;
-    kernels.add(
-        "
-#[cfg(cuda_device)]
-#[unsafe(no_mangle)]
-#[unsafe(link_section = \".nvvm.kernel\")]
-pub unsafe fn chain(a: u64, b: u64, out: *mut u64) {
-    let mut i = a as usize % 1000;
-    for _ in 0..28 {
-        i = (i * 7 + b as usize) % 1000;
-    }
-    unsafe { *out = i as u64 };
-}
-
-#[cfg(cuda_device)]
-#[unsafe(no_mangle)]
-#[unsafe(link_section = \".nvvm.kernel\")]
-pub unsafe fn chain_by_array(a: u64, b: u64, out: *mut u64) {
-    let mut table: [u64; 8] = core::array::from_fn(|i| b.rotate_left(i as u32));
-    let mut i = a as usize % 1000;
-    for k in 0..100 {
-        i = (i * 7).wrapping_add(table[i % 8] as usize) % 1000;
-        table[k % 8] ^= i as u64;
-    }
-    unsafe { *out = i as u64 };
-}",
-    )?;
-    kernels.build(&[("ARCH", "compute_90"), ("LIBNVVM_TIME_LIMIT", "30")])?;
-    Ok(())
-}
-
 fn setters_reach_libnvvm() -> Result<(), Failed> {
     let kernels = Kernels::new()?;
     assert_has(&kernels.ptx_for("compute_75")?, &["fma.rn.f32"]);
@@ -844,91 +727,21 @@ fn a_cfg_reaches_dependencies_and_their_build_scripts() -> Result<(), Failed> {
     Ok(())
 }
 
-/// A function that costs more than LLVM's threshold of 225, called twice.
-const LARGE: &str = "
-pub fn large(x: f32) -> f32 {
-    let mut y = x;
-    STEPS
-    y
-}
-
-pub fn large_twice(x: f32) -> f32 {
-    large(x) + large(x + 1.0)
-}
-";
-
-fn only_the_kernels_crate_inlines_large_functions() -> Result<(), Failed> {
-    let large = LARGE.replace("STEPS", &"y = (y + 1.5) / (y * x + 2.5);\n".repeat(100));
-    let kernels = Kernels::new()?;
-    let path = "kernels/scaling/src/lib.rs";
-    kernels.write(path, &[SCALING, &large].concat())?;
-    kernels.add(&large)?;
-    let sum = "large_twice(*first) + scaling::large_twice(*first) + scaling::scaled(*first)";
-    kernels.replace("kernels/src/lib.rs", "scaling::scaled(*first)", sum)?;
-    kernels.build(&[("EMIT_IR", "1")])?;
-    let ir = kernels.read("out/kernels.compute_75.ll")?;
-    let calls = ir.lines().filter(|line| line.contains(" call float "));
-    let callees = calls.filter_map(|line| line.split_once('@')?.1.split_once('('));
-    let callees = Vec::from_iter(callees.map(|(name, _)| name));
-    assert_eq!(callees.len(), 3, "{callees:?}");
-    assert!(callees.iter().all(|name| name.contains("scaling")));
-    Ok(())
-}
-
 /// The architectures whose dialects differ.
 const DIALECTS: [&str; 2] = ["compute_75", "compute_100"];
 
-/// `file:line` of the first instruction that starts with `opcode`, and that of the call it was
-/// inlined through.
-fn place_of(ptx: &str, opcode: &str) -> Result<(String, Option<String>), Failed> {
-    let file = |number: &str| {
-        ptx.lines()
-            .filter_map(|line| line.trim().strip_prefix(".file")?.trim().split_once(' '))
-            .find(|(known, _)| *known == number)
-            .map(|(_, name)| name.trim_matches('"').to_owned())
-    };
-    let place = |text: &str| {
-        let mut words = text.split_whitespace();
-        Some(format!("{}:{}", file(words.next()?)?, words.next()?))
-    };
-    let mut location = None;
-    for line in ptx.lines().map(str::trim) {
-        location = line.strip_prefix(".loc").or(location);
-        if line.starts_with(opcode) {
-            let location = location.ok_or("no line before the instruction")?;
-            let (inner, call) = match location.split_once("inlined_at") {
-                Some((inner, call)) => (inner, place(call)),
-                None => (location, None),
-            };
-            return Ok((place(inner).ok_or("no such file")?, call));
-        }
-    }
-    Err(format!("no `{opcode}` in {ptx}").into())
-}
-
-/// The line of a text that holds `what`, counted from 1.
-fn line_with(text: &str, what: &str) -> Result<usize, Failed> {
-    let line = text.lines().position(|line| line.contains(what));
-    Ok(line.ok_or("the text is in no line")? + 1)
-}
-
-fn line_tables_name_lines_of_rust_and_calls_that_were_inlined() -> Result<(), Failed> {
-    let kernels = Kernels::new()?;
-    // Not an operation that is fused, which has one line for two.
-    kernels.replace("kernels/scaling/src/lib.rs", "x * BY", "x / BY")?;
-    let outer = format!("src/lib.rs:{}", line_with(KERNEL, "(n + 1) as f32")?);
-    let inner = format!("scaling/src/lib.rs:{}", line_with(SCALING, "x * BY")?);
-    for arch in DIALECTS {
-        let ptx = kernels.ptx_with_lines(arch)?;
-        let expected = [
-            ("cvt.rn.f32", (outer.clone(), None)),
-            ("div.rn.f32", (inner.clone(), Some(outer.clone()))),
-        ];
-        for (opcode, place) in expected {
-            assert_eq!(place_of(&ptx, opcode)?, place, "{ptx}");
-        }
-    }
-    Ok(())
+/// The file of the first instruction that starts with `opcode`.
+fn file_of(ptx: &str, opcode: &str) -> Result<String, Failed> {
+    let (before, _) = ptx
+        .split_once(&format!("\t{opcode}"))
+        .ok_or("no such instruction")?;
+    let (_, location) = before.rsplit_once(".loc").ok_or("no line before it")?;
+    let number = location.split_whitespace().next().unwrap_or_default();
+    let mut files = ptx
+        .lines()
+        .filter_map(|line| line.trim().strip_prefix(".file"));
+    let file = files.find_map(|file| file.trim().strip_prefix(&format!("{number} ")));
+    Ok(file.ok_or("no such file")?.to_owned())
 }
 
 fn line_tables_change_no_instruction() -> Result<(), Failed> {
@@ -972,8 +785,8 @@ fn line_tables_name_no_folder_of_this_machine() -> Result<(), Failed> {
     let home = kernels.path("home").display().to_string();
     kernels.build(&[("LINES", "1"), ("CARGO_HOME", &home)])?;
     let ptx = kernels.ptx()?;
-    let (inner, _) = place_of(&ptx, "div.rn.f32")?;
-    assert_has(&inner, &["cargo/registry/scaling/src/lib.rs:"]);
+    let file = file_of(&ptx, "div.rn.f32")?;
+    assert_eq!(file, "\"cargo/registry/scaling/src/lib.rs\"");
     for path in [kernels.path(""), env::temp_dir()] {
         assert_lacks(&ptx, &[&path.display().to_string()]);
     }
@@ -1016,25 +829,6 @@ fn cargo_watches_every_file_the_kernels_come_from_and_nothing_else() -> Result<(
             "cargo::rerun-if-env-changed=SCALING_VARIABLE\n",
         ],
     );
-    Ok(())
-}
-
-fn unchanged_kernels_are_not_compiled_again() -> Result<(), Failed> {
-    let kernels = Kernels::new()?;
-    let first = kernels.build(&[])?;
-    let times = kernels.ir_times()?;
-    assert_eq!(times.len(), 2, "{times:?}");
-    let ptx = kernels.ptx()?;
-    // Each architecture is a `cfg` and so has files of its own; those of the others stay.
-    for (arch, files) in [("compute_80", 4), ("compute_89", 6)] {
-        kernels.ptx_for(arch)?;
-        assert_eq!(kernels.ir_times()?.len(), files);
-    }
-    let of_all = kernels.ir_times()?;
-    assert_eq!(kernels.build(&[])?, first);
-    assert_eq!(kernels.ir_times()?, of_all);
-    assert!(times.iter().all(|(path, time)| of_all[path] == *time));
-    assert_eq!(kernels.ptx()?, ptx);
     Ok(())
 }
 
@@ -1482,8 +1276,8 @@ pub const NO_PTX: Option<&str> = option_env!("CUDA_BUILDER_NO_PTX");
         Ok(Outer { kernels })
     }
 
-    /// What `cargo build` writes if it exits with `code`.
-    fn build(&self, variables: &[(&str, &str)], code: i32) -> Result<String, Failed> {
+    /// What `cargo build` writes.
+    fn build(&self, variables: &[(&str, &str)]) -> Result<String, Failed> {
         let output = Command::new(env!("CARGO"))
             .current_dir(self.kernels.path("outer"))
             .args(["build", "--offline"])
@@ -1491,12 +1285,8 @@ pub const NO_PTX: Option<&str> = option_env!("CUDA_BUILDER_NO_PTX");
             .envs(variables.iter().copied())
             .stdin(Stdio::null())
             .output()?;
-        assert_eq!(output.status.code(), Some(code), "{}", text_of(&output));
+        assert!(output.status.success(), "{}", text_of(&output));
         Ok(text_of(&output))
-    }
-
-    fn build_to_success(&self, variables: &[(&str, &str)]) -> Result<String, Failed> {
-        self.build(variables, 0)
     }
 
     /// The PTX, if its file exists.
@@ -1513,28 +1303,11 @@ pub const NO_PTX: Option<&str> = option_env!("CUDA_BUILDER_NO_PTX");
 
 const ERROR: &str = "const WRONG: u32 = \"a\";";
 
-/// An error is shown once, with these words too and without those.
-#[track_caller]
-fn assert_shown_once(text: &str, error: &str, with: &[&str], without: &[&str]) {
-    assert_eq!(text.matches(error).count(), 1, "{text}");
-    assert_has(text, with);
-    assert_lacks(text, without);
-}
-
 fn an_unstable_f16_is_an_error_that_names_the_feature_half() -> Result<(), Failed> {
     let kernels = Kernels::new()?;
     kernels.add("pub fn same(x: f16) -> f16 { x }")?;
     let text = kernels.build_to_failure(&[])?;
-    assert_shown_once(&text, "its feature `half`", &["the type `f16` is"], &[]);
-    Ok(())
-}
-
-fn an_error_ends_the_outer_build_and_is_shown_once() -> Result<(), Failed> {
-    let kernels = Kernels::new()?;
-    kernels.add(ERROR)?;
-    let text = Outer::new(&kernels)?.build(&[], 101)?;
-    let with = ["custom build command for `outer ", "--> src/lib.rs:"];
-    assert_shown_once(&text, "mismatched types", &with, &[]);
+    assert_eq!(text.matches("its feature `half`").count(), 1, "{text}");
     Ok(())
 }
 
@@ -1546,14 +1319,14 @@ fn every_build_looks_for_a_missing_libnvvm_again() -> Result<(), Failed> {
     let later = kernels.path("libnvvm.so").display().to_string();
     let variables = [("LIBNVVM_PATH", &*later), ("OPTIONAL", "1")];
     for _ in 0..2 {
-        assert_has(&outer.build_to_success(&variables)?, &["Compiling outer"]);
+        assert_has(&outer.build(&variables)?, &["Compiling outer"]);
         assert_eq!(outer.ptx()?, Some(String::new()));
     }
     let libnvvm = nvvm::Toolkit::find_or_fetch()?.libnvvm;
     std::os::unix::fs::symlink(libnvvm, &later)?;
-    outer.build_to_success(&variables)?;
+    outer.build(&variables)?;
     assert_has(&outer.ptx()?.unwrap_or_default(), &[".entry scale("]);
     // And then no more.
-    assert_lacks(&outer.build_to_success(&variables)?, &["Compiling"]);
+    assert_lacks(&outer.build(&variables)?, &["Compiling"]);
     Ok(())
 }
