@@ -231,19 +231,10 @@ mod tests {
 
     #[test]
     fn nonsense_is_refused() {
-        for text in [
-            "--layout rows",
-            "--shapes 3x4",
-            "--shapes 3x4x5 --size 9",
-            "--scaling 0",
-            "--panel 0",
-            "--panel 2147483648",
-            "--predict --layout all",
-            "--predict --json report.json",
-            "--latency 3",
-            "--predict --latency -3",
-            "--runs 0",
-        ] {
+        let wrong = "--layout rows|--shapes 3x4|--shapes 3x4x5 --size 9|--scaling 0|--panel 0|\
+            --panel 2147483648|--predict --layout all|--predict --json report.json|--latency 3|\
+            --predict --latency -3|--runs 0";
+        for text in wrong.split('|') {
             assert!(parse(text).is_err(), "{text}");
         }
         assert_eq!(

@@ -27,10 +27,6 @@ const SIDE_ON_GPUS: usize = 4096;
 
 /// Measures the three constants: messages between ranks 0 and 1, and products on all ranks at once, of
 /// at most this shape. All ranks call it, and all get the same answer.
-///
-/// # Errors
-///
-/// A product fails.
 pub fn measure<T: Element>(
     ranks: &Ranks,
     shape: Shape,

@@ -66,10 +66,6 @@ pub trait Element:
     fn multiply_natively(functions: &Functions) -> Option<MultiplyNatively<Self>>;
 
     /// Each sum rounded to an element; in the same memory where that is the same type.
-    ///
-    /// # Errors
-    ///
-    /// There is no memory for elements of another type.
     fn rounded(sums: Vec<Self::Sum>) -> Result<Vec<Self>, TryReserveError>;
 
     /// The same number, as a sum.

@@ -40,10 +40,6 @@ impl Report {
     }
 
     /// Writes it as JSON.
-    ///
-    /// # Errors
-    ///
-    /// Writing fails.
     pub fn write_json(&self, out: &mut dyn Write) -> io::Result<()> {
         writeln!(out, "{}", serde_json::to_string_pretty(self)?)
     }

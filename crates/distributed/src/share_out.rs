@@ -133,21 +133,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn shares_are_in_order_cover_all_and_differ_by_one_at_most() {
-        for total in 0..20 {
-            for parts in 1..9 {
-                let shares: Vec<_> = (0..parts).map(|index| share(total, parts, index)).collect();
-                assert_eq!((shares[0].start, shares[parts - 1].end), (0, total));
-                assert!(shares.windows(2).all(|pair| pair[0].end == pair[1].start));
-                let lengths = shares.iter().map(Range::len);
-                let (least, most) = (lengths.clone().min().unwrap(), lengths.max().unwrap());
-                assert!(most - least <= 1);
-                assert_eq!((shares[0].len(), most), (most, largest_share(total, parts)));
-            }
-        }
-    }
-
-    #[test]
     fn a_grid_uses_every_rank_and_follows_the_shape() {
         let grid = |ranks, m, n| {
             let grid = Grid::of(ranks, Shape::new(m, n, 5));

@@ -12,10 +12,6 @@ use crate::record::{Record, Report, Timing};
 const RANKS_SHOWN: usize = 16;
 
 /// Writes the report as tables.
-///
-/// # Errors
-///
-/// Writing fails.
 pub fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "mpi     {}", report.mpi)?;
     writeln!(
@@ -236,32 +232,5 @@ mod tests {
         assert!(verdict(&record).contains("formula"));
         record.proven = false;
         assert_eq!(verdict(&record), "NOT PROVEN");
-    }
-
-    #[test]
-    fn the_resident_table_has_compute_and_wait_and_their_speed_up() {
-        let record = Record {
-            layout: "summa".to_string(),
-            ranks: 2,
-            resident: Timing {
-                median_s: Some(0.25),
-                speedup: Some(1.97),
-                efficiency: Some(0.985),
-                ..Timing::default()
-            },
-            predicted: Some(Times::from_array([1.0, 0.125, 0.0625, 1.0, 1.0])),
-            ..Record::default()
-        };
-        let report = Report {
-            records: vec![record],
-            ..Report::default()
-        };
-        let mut out = Vec::new();
-        write(&report, &mut out).unwrap();
-        let text = String::from_utf8(out).unwrap();
-        let (_, resident) = text.split_once("Resident, with A and B").expect(&text);
-        for part in ["250.0 ms", "187.5 ms", "1.97", "98.5 %"] {
-            assert!(resident.contains(part), "no `{part}` in {resident}");
-        }
     }
 }

@@ -107,21 +107,3 @@ impl Sent {
         }
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn elements_of_c_that_are_collected_have_the_bytes_of_sums() {
-        let sent = Sent::from_array([100, 1, 10, 1, 1, 1]);
-        let of = |inputs, sums| sent.bytes(Bytes { inputs, sums });
-        assert_eq!((of(2, 4), of(8, 8)), (224, 888));
-    }
-
-    #[test]
-    fn what_is_sent_survives_the_way_to_rank_0() {
-        let numbers = [1, 2, 3, 4, 5, 6];
-        assert_eq!(Sent::from_array(numbers).to_array(), numbers);
-    }
-}

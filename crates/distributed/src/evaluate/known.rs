@@ -312,29 +312,4 @@ mod tests {
         let expected = [error_model::<Bf16>(), error_model::<F16>()];
         assert!(models.iter().all(|model| expected == [*model; 2]));
     }
-
-    #[test]
-    fn alpha_and_beta_are_applied_to_the_c_that_was_there() {
-        let padded = Placement {
-            offset: 1,
-            leading: 3,
-        };
-        let c = Matrix::new(vec![100, 200, 300, 400], 2, 2)
-            .moved_to(padded)
-            .unwrap();
-        let product = vec![5, 7, 5, 7];
-        let start = product.as_ptr();
-        let c = finished(2, product, (2, 2), Some((3, &c))).unwrap();
-        assert_eq!([c.row(0), c.row(1)], [[310, 614], [910, 1214]]);
-        assert_eq!(c.buffer().as_ptr(), start, "no second C");
-    }
-
-    #[test]
-    fn a_sum_is_rounded_once_after_alpha_and_beta() {
-        let [three, one, c] = [3.0, 1.0, -768.0].map(Bf16::from_f64);
-        let c = Matrix::new(vec![c], 1, 1);
-        // As bf16, 257 is 256, and 3 of these are C.
-        let c = finished(three, vec![257.0_f32], (1, 1), Some((one, &c))).unwrap();
-        assert_eq!(c.row(0)[0].to_f64(), 3.0);
-    }
 }

@@ -86,10 +86,6 @@ impl<T: Element> Product<T> {
     /// Waits until all ranks have computed theirs, and returns C on rank 0: one collective, in
     /// which each block goes to its place among the rows of C by a derived datatype. If C is not
     /// gathered, each rank's block stays where it is.
-    ///
-    /// # Errors
-    ///
-    /// The device fails.
     pub fn collect(mut self, job: &Job<'_, T>) -> Result<Option<Vec<T::Sum>>, LayoutError> {
         job.local.fetch(job.clock, self.block())?;
         job.clock.time(Phase::Idle, || job.ranks.barrier());

@@ -5,8 +5,8 @@ use gpu_gemm::Shape;
 use super::scatter_blocks::ScatterBlocks;
 use super::scatter_rows::ScatterRows;
 use super::{Layout, layouts, panel};
+use crate::model::Case;
 use crate::model::tests::plain;
-use crate::model::{Case, Cost};
 use crate::volume::Bytes;
 
 fn cases() -> Vec<Case> {
@@ -31,54 +31,6 @@ fn cases() -> Vec<Case> {
         }
     }
     cases
-}
-
-#[test]
-fn every_element_of_c_is_computed_by_one_rank() {
-    for layout in layouts::<f32>() {
-        for case in cases() {
-            let Shape { m, n, .. } = case.shape;
-            let blocks = layout.blocks(&case);
-            assert_eq!(blocks.len(), case.ranks);
-            let mut computed = vec![0; m * n];
-            for block in blocks {
-                for row in block.rows {
-                    block
-                        .columns
-                        .clone()
-                        .for_each(|column| computed[row * n + column] += 1);
-                }
-            }
-            assert_eq!(computed, vec![1; m * n], "{} {case:?}", layout.name());
-        }
-    }
-}
-
-#[test]
-fn all_but_rank_0_send_their_blocks_of_c_unless_they_keep_them() {
-    for layout in layouts::<f32>() {
-        for gathered in cases() {
-            let kept = Case {
-                gathers: false,
-                ..gathered
-            };
-            for (rank, block) in layout.blocks(&gathered).iter().enumerate() {
-                let (sent, of_kept) = (layout.sent(&gathered, rank), layout.sent(&kept, rank));
-                let elements = block.rows.len() * block.columns.len();
-                let expected = if rank == 0 { 0 } else { elements };
-                assert_eq!(sent.collect.elements as usize, expected);
-                assert_eq!(of_kept.collect, Default::default());
-                if gathered.ranks == 1 {
-                    assert_eq!(sent, Default::default(), "{}", layout.name());
-                }
-            }
-            let cost = |case| layout.cost(case, &plain(), Bytes::of(gpu_gemm::ElementType::F32));
-            let (sent, of_kept) = (cost(&gathered), cost(&kept));
-            assert_eq!(of_kept.collect_s, 0.0, "{}", layout.name());
-            let before = |cost: Cost| (cost.distribute_s, cost.compute_s, cost.wait_s);
-            assert_eq!(before(sent), before(of_kept));
-        }
-    }
 }
 
 #[test]

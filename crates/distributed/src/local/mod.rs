@@ -35,10 +35,6 @@ pub enum LocalError {
 /// What multiplies on one rank: it adds products to one block of C after the other.
 pub trait LocalProduct<T: Element> {
     /// Begins a block of C of zeros. One in the host's memory is what [`LocalProduct::add`] gets.
-    ///
-    /// # Errors
-    ///
-    /// The device fails, or has no memory for it.
     fn begin(&self, _rows: usize, _columns: usize) -> Result<(), LocalError> {
         Ok(())
     }
@@ -46,10 +42,6 @@ pub trait LocalProduct<T: Element> {
     /// Adds `A * B` to the block, which is `c` if it is in the host's memory. A and B may change
     /// when it returns. With `progress`, a product on the host is done in strips of rows, and after
     /// each that lets MPI work on what travels. Copies to a device count as `phase`.
-    ///
-    /// # Errors
-    ///
-    /// The device fails, or there is no memory.
     ///
     /// # Panics
     ///
@@ -64,20 +56,12 @@ pub trait LocalProduct<T: Element> {
     ) -> Result<(), LocalError>;
 
     /// Waits for all products of the block.
-    ///
-    /// # Errors
-    ///
-    /// A kernel crashed, or the device fails.
     fn wait(&self, _: &Clock) -> Result<(), LocalError> {
         Ok(())
     }
 
     /// Waits for all products, and copies the block to `c`, unless it is there. Without a product,
     /// the elements stay as they are.
-    ///
-    /// # Errors
-    ///
-    /// As for [`LocalProduct::wait`].
     ///
     /// # Panics
     ///

@@ -17,10 +17,6 @@ use crate::evaluate::Request;
 use crate::local::Place;
 
 /// Where this rank multiplies, and why there. All ranks call it.
-///
-/// # Errors
-///
-/// On all ranks, if one cannot multiply, or the device is several.
 pub(super) fn place(
     world: &Ranks,
     arguments: &Arguments,
@@ -102,15 +98,4 @@ pub(super) fn hosts(world: &Ranks) -> Vec<String> {
         }
     }
     hosts
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_gpu_that_ranks_share_is_said() {
-        assert!(on_gpu(4, 2).contains("4 ranks share 2 GPUs"));
-        assert!(!on_gpu(2, 2).contains("share"));
-    }
 }

@@ -29,7 +29,6 @@ fn main() -> ExitCode {
         right::the_same_grid_gives_the_same_bits,
         right::users_files_alpha_and_beta_are_multiplied,
         right::a_factor_that_rounds_to_0_is_0,
-        right::kernels_run_in_the_simulator_on_each_rank,
         right::elements_of_16_bits_are_added_up_in_f32_and_rounded_once_in_every_layout,
         right::scaling_writes_json_and_plots,
         right::without_mpirun_the_program_is_one_rank_and_says_so,

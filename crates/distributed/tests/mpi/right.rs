@@ -163,23 +163,6 @@ pub fn a_factor_that_rounds_to_0_is_0() {
     }
 }
 
-pub fn kernels_run_in_the_simulator_on_each_rank() {
-    for kernel in ["tiled", "auto"] {
-        let arguments = format!(
-            "--layout all --m 40 --n 50 --k 30 --panel 16 --kernel {kernel} --device sim --runs 1 --format json"
-        );
-        let report = end(job(3, &arguments)).report();
-        let records = report["records"].as_array().unwrap();
-        assert_eq!(records.len(), 5);
-        assert!(
-            records.iter().all(|record| record["proven"] == true),
-            "{kernel}: {report}"
-        );
-        let device = report["device"].as_str().unwrap();
-        assert!(device.contains("simulator"), "{device}");
-    }
-}
-
 /// From an exact sum to the nearest element of C.
 type Round = fn(f64) -> f64;
 
