@@ -58,10 +58,6 @@ impl Backend {
     /// Runs a test on the device: one that another test on this thread has used, or a new one. A
     /// device on which a test fails or panics is not used again, so that later tests do not report
     /// the same fault.
-    ///
-    /// # Errors
-    ///
-    /// The device cannot be used, or the test fails.
     pub fn run<E: From<String>>(
         self,
         test: impl FnOnce(&Device) -> Result<(), E>,

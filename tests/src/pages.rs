@@ -39,10 +39,6 @@ pub struct Fenced<T: Number> {
 impl<T: Number> Fenced<T> {
     /// A copy of these elements that begins at a multiple of `alignment` bytes.
     ///
-    /// # Errors
-    ///
-    /// There is no memory.
-    ///
     /// # Panics
     ///
     /// If `alignment` is not a multiple of an element's size, or more than a page.

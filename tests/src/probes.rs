@@ -44,10 +44,6 @@ impl<'a> Job<'a> {
 
     /// Runs the kernel and returns its output; on a GPU, from the module for the newest
     /// architecture that it supports.
-    ///
-    /// # Errors
-    ///
-    /// The launch failed: a fault in the simulator, or the driver's message.
     pub fn run(self, backend: Backend) -> Result<Vec<u32>, String> {
         match backend {
             Backend::Simulator => self.simulate().map_err(|fault| fault.to_string()),
@@ -63,10 +59,6 @@ impl<'a> Job<'a> {
     }
 
     /// Runs the kernel of this module on the GPU and returns its output.
-    ///
-    /// # Errors
-    ///
-    /// The driver's message.
     pub fn run_on_gpu(self, module: &str) -> Result<Vec<u32>, String> {
         let mut panic = None;
         self.launch(module, &mut panic).map_err(|error| {
@@ -76,10 +68,6 @@ impl<'a> Job<'a> {
     }
 
     /// Runs the kernel in the simulator, in all orders of its threads, and returns its output.
-    ///
-    /// # Errors
-    ///
-    /// A fault, or an order that leaves other words.
     pub fn run_in_all_orders(self) -> Result<Vec<u32>, String> {
         let mut output = vec![UNWRITTEN; self.length];
         let run = self.simulated().run_in_all_orders(&mut output, |words| {

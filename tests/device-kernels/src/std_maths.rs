@@ -17,52 +17,36 @@ use crate::{
 /// Every function of a number x, and of more numbers where it takes several.
 macro_rules! functions {
     ($x:ident) => {
+        functions! { $x:
+            sin cos tan atan sinh cosh tanh asinh exp exp2 exp_m1 ln_1p sqrt cbrt floor ceil
+            round round_ties_even trunc fract signum to_degrees recip
+        }
+    };
+    ($x:ident: $($name:ident)*) => {
         [
-            $x.sin(),
-            $x.cos(),
-            $x.tan(),
+            $($x.$name(),)*
             ($x / 4.0).asin(),
             ($x / 4.0).acos(),
-            $x.atan(),
             $x.atan2(2.0),
             $x.sin_cos().0,
-            $x.sinh(),
-            $x.cosh(),
-            $x.tanh(),
-            $x.asinh(),
             (1.0 + $x).acosh(),
             ($x / 5.0).atanh(),
-            $x.exp(),
-            $x.exp2(),
-            $x.exp_m1(),
-            $x.ln_1p(),
             (1.5 + $x).ln(),
             (1.5 + $x).log2(),
             (1.5 + $x).log10(),
             (1.5 + $x).log(3.0),
             $x.powf(1.5),
             $x.powi(-3),
-            $x.sqrt(),
-            $x.cbrt(),
             $x.hypot(3.0),
             $x.mul_add($x, -1.0),
             (-$x).abs(),
             $x.copysign(-0.0),
-            $x.floor(),
-            $x.ceil(),
-            $x.round(),
             ($x - 2.0).round(),
-            $x.round_ties_even(),
-            $x.trunc(),
-            $x.fract(),
-            $x.signum(),
             (-$x).rem_euclid(0.75),
             (-$x).div_euclid(0.75),
             $x.min(2.0),
             $x.max(2.0),
             $x.clamp(1.0, 2.0),
-            $x.to_degrees(),
-            $x.recip(),
         ]
     };
 }

@@ -13,16 +13,18 @@ use gpu_gemm::{
     Bf16, Bindings, Call, Context, DataType, Decomposition, Device, E4m3, Element, ElementType,
     F16, GemmError, Input, MultipliesInto, Plan, Shape, Transpose, Variant, gemm_fused, run,
 };
-use libtest_mimic::{Failed, Trial};
+use libtest_mimic::Trial;
 use tests::Tier;
 use tests::devices::Backend;
+
+use super::sums::{Tested, each, of, same};
 
 pub fn trials() -> Vec<Trial> {
     // These kernels are compiled here, where nothing is optimised.
     let each = MARKED.variants.iter().filter_map(|variant| {
         let entry = variant.entry.name;
         let is_first = FIRSTS
-            .iter()
+            .split(' ')
             .any(|first| entry == format!("marked_{first}"));
         let tier = if is_first {
             Tier::Quick
@@ -37,7 +39,6 @@ pub fn trials() -> Vec<Trial> {
         "epilogues",
         a_product_in_parts_passes_in_places_of_the_whole,
         c_passes_where_nothing_is_multiplied,
-        no_plain_kernel_takes_the_place_of_one_with_the_epilogue,
         a_kernel_without_its_own_epilogue_is_not_launched,
         what_no_kernel_multiplies_is_an_error,
         ready_made_ones_are_their_formulas,
@@ -105,17 +106,9 @@ fused! {
 }
 
 /// One of each way to finish sums.
-const FIRSTS: [&str; 9] = [
-    "async_pipeline",
-    "wide_thread_tile",
-    "few_rows_1",
-    "few_rows_8_nt_bf16",
-    "tensor_core_bf16",
-    "warp_specialized_bf16",
-    "persistent_64x64_bf16_f32",
-    "warp_specialized_tf32",
-    "split_fp32",
-];
+const FIRSTS: &str = "\
+    async_pipeline wide_thread_tile few_rows_1 few_rows_8_nt_bf16 tensor_core_bf16 \
+    warp_specialized_bf16 persistent_64x64_bf16_f32 warp_specialized_tf32 split_fp32";
 
 /// A product, and how it is computed.
 #[derive(Clone, Copy, Debug)]
@@ -171,20 +164,16 @@ const CASES: [Case; 8] = {
     ]
 };
 
-fn of_types(variant: &'static Variant) -> Result<(), Failed> {
-    let (bf16, f16) = (Bf16::from_f32, F16::from_f32);
-    CASES.into_iter().try_for_each(|case| {
-        let wrong = match variant.types.data_type() {
-            DataType::F32 => passes::<f32, f32>(variant, case, |x| x, |x| x),
-            DataType::BF16 => passes::<Bf16, Bf16>(variant, case, bf16, bf16),
-            DataType::F16 => passes::<F16, F16>(variant, case, f16, f16),
-            DataType::BF16_F32 => passes::<Bf16, f32>(variant, case, bf16, |x| x),
-            DataType::F16_F32 => passes::<F16, f32>(variant, case, f16, |x| x),
-            DataType::E4M3 => passes::<E4m3, f32>(variant, case, E4m3::from_f32, |x| x),
-            DataType::E4M3_BF16 => passes::<E4m3, Bf16>(variant, case, E4m3::from_f32, bf16),
-            other => return Err(format!("no sums in f32: {other}").into()),
-        };
-        wrong.map_err(|error| format!("{case:?}: {}", error.message().unwrap_or_default()).into())
+fn of_types(variant: &'static Variant) -> Tested {
+    each(CASES, |case| match variant.types.data_type() {
+        DataType::F32 => passes::<f32, f32>(variant, case),
+        DataType::BF16 => passes::<Bf16, Bf16>(variant, case),
+        DataType::F16 => passes::<F16, F16>(variant, case),
+        DataType::BF16_F32 => passes::<Bf16, f32>(variant, case),
+        DataType::F16_F32 => passes::<F16, f32>(variant, case),
+        DataType::E4M3 => passes::<E4m3, f32>(variant, case),
+        DataType::E4M3_BF16 => passes::<E4m3, Bf16>(variant, case),
+        other => Err(format!("no sums in f32: {other}").into()),
     })
 }
 
@@ -214,9 +203,7 @@ impl<T> Memory<T> {
 fn passes<T: MultipliesInto<C, Scalar = f32>, C: Element<Scalar = f32>>(
     variant: &'static Variant,
     case: Case,
-    input: impl Fn(f32) -> T,
-    output: impl Fn(f32) -> C,
-) -> Result<(), Failed> {
+) -> Tested {
     let Case { shape, batch, .. } = case;
     let Shape { m, n, k } = shape;
     let (lda, ldb, ldc) = (k + case.padding, n + case.padding, n + case.padding);
@@ -226,9 +213,9 @@ fn passes<T: MultipliesInto<C, Scalar = f32>, C: Element<Scalar = f32>>(
     let plan = Plan::new(variant, call, case.decomposition)?;
     let device = Device::simulator();
     let context = Context::new(&device, plan.workspace_bytes())?;
-    let a = integers(batch * m * lda, 3, &input);
-    let b = integers(batch * k * ldb, 7, &input);
-    let c = integers(batch * m * ldc, 11, &output);
+    let a = integers(batch * m * lda, 3, of::<T>);
+    let b = integers(batch * k * ldb, 7, of::<T>);
+    let c = integers(batch * m * ldc, 11, of::<C>);
     let (on_a, on_b) = (context.upload(&a)?, context.upload(&b)?);
     let on_c = context.upload(&c)?;
     let workspace = context.allocate::<f32>(plan.workspace_bytes().div_ceil(4).max(1))?;
@@ -264,7 +251,6 @@ fn passes<T: MultipliesInto<C, Scalar = f32>, C: Element<Scalar = f32>>(
         for row in 0..m {
             for col in 0..ldc {
                 let place = (product * m + row) * ldc + col;
-                let number = |of: &C| of.scalar();
                 let sum: f32 = (0..k)
                     .map(|i| {
                         let a = value(a[(product * m + row) * lda + i]);
@@ -274,16 +260,14 @@ fn passes<T: MultipliesInto<C, Scalar = f32>, C: Element<Scalar = f32>>(
                 let value = 2.0 * sum + case.beta * value(c[place]);
                 let marked = value * of_row[row] + of_col[col.min(n - 1)] + 64.0 * product as f32;
                 let expected = match col < n {
-                    true => output(marked / 2.0),
+                    true => of(marked / 2.0),
                     false => c[place],
                 };
-                if got[place] != expected {
-                    let (got, expected) = (number(&got[place]), number(&expected));
-                    return Err(format!(
-                        "C[{row}][{col}] of product {product} is {got:?}, not {expected:?}"
-                    )
-                    .into());
-                }
+                same(
+                    &got[place],
+                    &expected,
+                    format_args!("[{product}][{row}][{col}]"),
+                )?;
             }
         }
     }
@@ -301,17 +285,14 @@ fn blocks_are_multiplied_by_their_scales() {
         // Along K and along M or N; and the last CTA ends inside a tile, where CTAs divide tiles.
         let along_k = index.is_multiple_of(2);
         match variant.types.c {
-            ElementType::F32 => scaled_blocks::<f32>(variant, along_k, |x| x),
-            _ => scaled_blocks::<Bf16>(variant, along_k, Bf16::from_f32),
+            ElementType::F32 => scaled_blocks::<f32>(variant, along_k),
+            _ => scaled_blocks::<Bf16>(variant, along_k),
         }
     }
 }
 
-fn scaled_blocks<C: Element<Scalar = f32>>(
-    variant: &'static Variant,
-    along_k: bool,
-    output: impl Fn(f32) -> C,
-) where
+fn scaled_blocks<C: Element<Scalar = f32>>(variant: &'static Variant, along_k: bool)
+where
     E4m3: MultipliesInto<C>,
 {
     const SIDE: usize = BlockScales::SIDE;
@@ -340,7 +321,7 @@ fn scaled_blocks<C: Element<Scalar = f32>>(
         b_strides: strides(columns),
     };
     let (on_a, on_b) = (context.upload(&a).unwrap(), context.upload(&b).unwrap());
-    let on_c = context.upload(&vec![output(1.0); batch * m * n]).unwrap();
+    let on_c = context.upload(&vec![of::<C>(1.0); batch * m * n]).unwrap();
     let words = plan.workspace_bytes().div_ceil(4).max(1);
     let workspace = context.allocate::<f32>(words).unwrap();
     let first = Bindings {
@@ -371,7 +352,7 @@ fn scaled_blocks<C: Element<Scalar = f32>>(
                 of_a * of_b * a * value(b[(product * n + col) * k + i])
             })
             .sum();
-        let expected = output(2.0 * sum - 1.0);
+        let expected = of::<C>(2.0 * sum - 1.0);
         let name = variant.entry.name;
         assert!(
             got[place] == expected,
@@ -462,37 +443,6 @@ fn what_no_kernel_multiplies_is_an_error() {
             .to_string()
             .starts_with("HALVED has no kernel that multiplies bf16-f32")
     );
-}
-
-/// The argument block of a plan without epilogues lacks one.
-fn no_plain_kernel_takes_the_place_of_one_with_the_epilogue() {
-    let device = Device::simulator();
-    let call = Call::compact(
-        Shape::cube(8),
-        Transpose::No,
-        Transpose::No,
-        ElementType::F32,
-    );
-    for fused in MARKED.variants {
-        let plain = gpu_gemm::gpu_kernels::variants()
-            .find(|plain| plain.name == fused.name && plain.types == fused.types);
-        let plain = plain.expect("the base");
-        assert!(fused.epilogue_bytes.is_some() && plain.epilogue_bytes.is_none());
-        let more = fused.entry.argument_bytes - plain.entry.argument_bytes;
-        assert!(
-            more >= size_of::<Then<Marks, Halved>>() + 24,
-            "{}",
-            fused.name
-        );
-    }
-    let variant = &HALVED.variants[0];
-    let plan = Plan::new(variant, call, Decomposition::DATA_PARALLEL).unwrap();
-    // Parameters of another epilogue.
-    let bindings = without_memory(Parameters::of([0u64; 2]));
-    let backend = device.as_backend(&|| ()).unwrap();
-    // SAFETY: nothing is launched.
-    let refused = unsafe { run(&*backend, &plan, &bindings) };
-    assert!(refused.is_err());
 }
 
 /// What a launch that is refused is bound to.
@@ -592,10 +542,9 @@ type Elementwise = (usize, usize, f32, f32);
 
 /// The elements of a product of small integers, in f32 and then in bf16.
 fn with_epilogue(epilogue: ReadyMade) -> Vec<Elementwise> {
-    let bf16 = Bf16::from_f32;
     let (kernels, no) = (&READY_MADE, Transpose::No);
-    let elements = multiplied::<f32, f32, _>(kernels, epilogue, no, |x| x, |x| x);
-    let of_16_bits = multiplied::<Bf16, Bf16, _>(kernels, epilogue, no, bf16, bf16);
+    let elements = multiplied::<f32, f32, _>(kernels, epilogue, no);
+    let of_16_bits = multiplied::<Bf16, Bf16, _>(kernels, epilogue, no);
     elements.into_iter().chain(of_16_bits).collect()
 }
 
@@ -603,15 +552,13 @@ fn multiplied<T: MultipliesInto<C, Scalar = f32>, C: Element<Scalar = f32>, E: E
     kernels: &'static epilogue::Fused<E>,
     epilogue: E,
     transpose_b: Transpose,
-    input: impl Fn(f32) -> T,
-    output: impl Fn(f32) -> C,
 ) -> Vec<Elementwise> {
     let (m, n, k) = SIZE;
     let device = Device::simulator();
     let context = Context::new(&device, 0).unwrap();
-    let (a, b) = (integers(m * k, 3, &input), integers(k * n, 7, &input));
+    let [a, b] = [(m * k, 3), (k * n, 7)].map(|(count, factor)| integers(count, factor, of::<T>));
     let (on_a, on_b) = (context.upload(&a).unwrap(), context.upload(&b).unwrap());
-    let mut c = context.upload(&vec![output(f32::NAN); m * n]).unwrap();
+    let mut c = context.upload(&vec![of::<C>(f32::NAN); m * n]).unwrap();
     let (as_b, ldb) = match transpose_b {
         Transpose::No => (Input::from(&on_b), n),
         Transpose::Yes => (Input::from(&on_b).transposed(), k),
@@ -669,20 +616,15 @@ fn the_librarys_kernels_have_a_bias_and_an_activation() {
     /// The activation, at an edge of C, with and without a bias, in each type, for each layout.
     fn check<E: Compiled>(name: &str, of: impl Fn(Bias) -> E, activation: impl Fn(f64) -> f64) {
         let bias = integers(SIZE.1, 3, |x| x + 0.5);
-        let (bf16, f16) = (Bf16::from_f32, F16::from_f32);
         for (pointer, transpose) in [
             (bias.as_ptr(), Transpose::No),
             (bias.as_ptr(), Transpose::Yes),
             (std::ptr::null(), Transpose::No),
         ] {
             let (kernels, epilogue) = (E::kernels(), of(Bias(pointer)));
-            let mut got = multiplied::<f32, f32, E>(kernels, epilogue, transpose, |x| x, |x| x);
-            got.extend(multiplied::<Bf16, Bf16, E>(
-                kernels, epilogue, transpose, bf16, bf16,
-            ));
-            got.extend(multiplied::<F16, F16, E>(
-                kernels, epilogue, transpose, f16, f16,
-            ));
+            let mut got = multiplied::<f32, f32, E>(kernels, epilogue, transpose);
+            got.extend(multiplied::<Bf16, Bf16, E>(kernels, epilogue, transpose));
+            got.extend(multiplied::<F16, F16, E>(kernels, epilogue, transpose));
             assert_near(name, &got, |_, col, x| match pointer.is_null() {
                 true => activation(x),
                 false => activation(x + f64::from(bias[col])),

@@ -8,12 +8,13 @@ use gpu_gemm::gpu_kernels::epilogue::{
 };
 use gpu_gemm::gpu_kernels::fused;
 use gpu_gemm::{
-    Bf16, Context, Device, Element, F16, GemmError, Input, MultipliesInto, Scalar, Transpose,
-    gemm_gated,
+    Bf16, Context, Device, Element, F16, GemmError, Input, MultipliesInto, Transpose, gemm_gated,
 };
-use libtest_mimic::{Failed, Trial};
+use libtest_mimic::Trial;
 use tests::Tier;
 use tests::devices::Backend;
+
+use super::sums::{Tested, each, number, of, same};
 
 pub fn trials() -> Vec<Trial> {
     let mut trials = Vec::new();
@@ -45,7 +46,6 @@ pub fn trials() -> Vec<Trial> {
     trials
 }
 
-type Tested = Result<(), Failed>;
 type Test = fn(&Device) -> Tested;
 
 /// `gate * up + of_col[col]`, and how often each element has passed.
@@ -199,36 +199,16 @@ where
         let (on_a, on_b) = (context.upload(&self.a)?, context.upload(&self.b)?);
         let mut on_c = context.upload(&self.c)?;
         let b = Input::from(&on_b).with(self.transpose);
+        let stride = self.stride_b;
         // SAFETY: `download` waits for the product, and what the gate reads is the caller's.
         unsafe {
             gemm_gated(
-                context,
-                kernels,
-                gate,
-                alpha,
-                &on_a,
-                self.lda,
-                b,
-                self.ldb,
-                self.stride_b,
-                beta,
-                &mut on_c,
-                self.ldc,
-                m,
-                n,
-                k,
+                context, kernels, gate, alpha, &on_a, self.lda, b, self.ldb, stride, beta,
+                &mut on_c, self.ldc, m, n, k,
             )?;
         }
         Ok(context.download(&on_c)?)
     }
-}
-
-fn of<T: Element>(number: f32) -> T {
-    T::of(Scalar::F32(number)).expect("a type with sums in f32")
-}
-
-fn number<T: Element<Scalar = f32>>(of: &T) -> f64 {
-    f64::from(f32::of(of.scalar()).expect("an f32"))
 }
 
 /// Small integers: all sums are exact, and C is rounded once.
@@ -241,7 +221,7 @@ where
         true => Transpose::Yes,
         false => Transpose::No,
     };
-    for case in CASES {
+    each(CASES, |case| {
         let ((m, n, k), beta) = (case.shape, case.beta);
         let mut matrices =
             Matrices::<T, C>::of(case, transpose, |i| ((i + i / 7) * 3 % 5) as f32 - 2.0);
@@ -264,7 +244,7 @@ where
         let got = matrices.multiplied(&context, (&MARKED, gate), (0.5, beta), (m, n, k))?;
         let passed = passed.into_iter().map(UnsafeCell::into_inner);
         if let Some((index, times)) = passed.enumerate().find(|(_, times)| *times != 1) {
-            return Err(format!("{case:?}: element {index} passed {times} times").into());
+            return Err(format!("element {index} passed {times} times").into());
         }
         for (place, got) in got.iter().enumerate() {
             let (row, col) = (place / matrices.ldc, place % matrices.ldc);
@@ -279,13 +259,10 @@ where
             } else {
                 matrices.c[place]
             };
-            if *got != expected {
-                let (got, expected) = (number(got), number(&expected));
-                return Err(format!("{case:?}: C[{row}][{col}] is {got}, not {expected}").into());
-            }
+            same(got, &expected, format_args!("[{row}][{col}]"))?;
         }
-    }
-    Ok(())
+        Ok(())
+    })
 }
 
 fn swiglu<T, C>(device: &Device) -> Tested

@@ -4,12 +4,14 @@
 
 use gpu_gemm::simulator::ThreadOrder;
 use gpu_gemm::{
-    Bf16, Context, DataType, Device, Element, F16, GemmError, Input, MultipliesInto, Scalar,
-    Simulator, Transpose, gemm_grouped, gemm_grouped_along_k,
+    Bf16, Context, DataType, Device, Element, F16, GemmError, Input, MultipliesInto, Simulator,
+    Transpose, gemm_grouped, gemm_grouped_along_k,
 };
 use libtest_mimic::{Failed, Trial};
 use tests::Tier;
 use tests::devices::Backend;
+
+use super::sums::{Tested, each, number, of, same};
 
 pub fn trials() -> Vec<Trial> {
     let mut trials = Vec::new();
@@ -50,7 +52,6 @@ pub fn trials() -> Vec<Trial> {
     trials
 }
 
-type Tested = Result<(), Failed>;
 type Test = fn(&Device, Transpose) -> Tested;
 
 /// A product, and where its groups end.
@@ -63,67 +64,55 @@ struct Case {
     padding: (usize, usize),
 }
 
-/// The first three take tiles of 128 x 256, the others of 64 x 128.
-const CASES: [Case; 9] = {
-    const fn case(ends: &'static [i32], shape: (usize, usize, usize)) -> Case {
-        Case {
-            ends,
-            shape,
-            beta: 0.0,
-            padding: (0, 0),
-        }
+const fn case(ends: &'static [i32], shape: (usize, usize, usize)) -> Case {
+    Case {
+        ends,
+        shape,
+        beta: 0.0,
+        padding: (0, 0),
     }
-    [
-        // Consumers with few rows, also after all 64, and without any; an empty group, and rows of
-        // no group. The ring goes round after a tile in which a consumer has no rows.
-        case(&[70, 70, 90, 221], (300, 520, 200)),
-        Case {
-            beta: -1.0,
-            padding: (1, 8),
-            ..case(&[200, 201, 300], (300, 520, 40))
-        },
-        // All of the rows, exact tiles.
-        case(&[256, 384], (384, 512, 64)),
-        case(&[0, 5, 69, 69, 100, 100], (110, 136, 200)),
-        case(&[0, 130, 130], (130, 128, 72)),
-        case(&[0, 0, 0], (40, 128, 64)),
-        // Rows of C are not aligned, or only do not end so.
-        case(&[3, 67, 90], (90, 131, 24)),
-        Case {
-            padding: (0, 4),
-            ..case(&[33, 65], (70, 132, 24))
-        },
-        // Nothing is multiplied.
-        Case {
-            beta: 2.0,
-            ..case(&[40, 50], (60, 72, 0))
-        },
-    ]
-};
+}
+
+/// The first three take tiles of 128 x 256, the others of 64 x 128.
+const CASES: [Case; 9] = [
+    // Consumers with few rows, also after all 64, and without any; an empty group, and rows of
+    // no group. The ring goes round after a tile in which a consumer has no rows.
+    case(&[70, 70, 90, 221], (300, 520, 200)),
+    Case {
+        beta: -1.0,
+        padding: (1, 8),
+        ..case(&[200, 201, 300], (300, 520, 40))
+    },
+    // All of the rows, exact tiles.
+    case(&[256, 384], (384, 512, 64)),
+    case(&[0, 5, 69, 69, 100, 100], (110, 136, 200)),
+    case(&[0, 130, 130], (130, 128, 72)),
+    case(&[0, 0, 0], (40, 128, 64)),
+    // Rows of C are not aligned, or only do not end so.
+    case(&[3, 67, 90], (90, 131, 24)),
+    Case {
+        padding: (0, 4),
+        ..case(&[33, 65], (70, 132, 24))
+    },
+    // Nothing is multiplied.
+    Case {
+        beta: 2.0,
+        ..case(&[40, 50], (60, 72, 0))
+    },
+];
 
 fn all_right<T, C>(device: &Device, transpose: Transpose) -> Tested
 where
     T: MultipliesInto<C, Scalar = f32>,
     C: Element<Scalar = f32>,
 {
-    CASES.into_iter().try_for_each(|case| {
-        let wrong = is_right::<T, C>(device, transpose, case);
-        wrong.map_err(|error| format!("{case:?}: {}", error.message().unwrap_or_default()).into())
-    })
+    each(CASES, |case| is_right::<T, C>(device, transpose, case))
 }
 
 /// Small integers: each sum is exact, and C is rounded once.
 fn integers<T: Element>(count: usize, factor: usize) -> Vec<T> {
     let integer = |i: usize| ((i + i / 7) * factor % 5) as f32 - 2.0;
     (0..count).map(|i| of(integer(i))).collect()
-}
-
-fn of<T: Element>(number: f32) -> T {
-    T::of(Scalar::F32(number)).expect("a type with sums in f32")
-}
-
-fn number<T: Element<Scalar = f32>>(of: &T) -> f64 {
-    f64::from(f32::of(of.scalar()).expect("an f32"))
 }
 
 fn is_right<T: MultipliesInto<C, Scalar = f32>, C: Element<Scalar = f32>>(
@@ -155,25 +144,13 @@ fn is_right<T: MultipliesInto<C, Scalar = f32>, C: Element<Scalar = f32>>(
         context.upload(&c)?,
     );
     let ends = context.upload(case.ends)?;
-    let b_as_stored = Input::from(&on_b).with(transpose);
+    let b_stored = Input::from(&on_b).with(transpose);
+    let (beta, groups) = (case.beta, case.ends.len());
     // SAFETY: `download` waits for the product, and the ends are in order.
     unsafe {
         gemm_grouped(
-            &context,
-            0.5,
-            &on_a,
-            lda,
-            b_as_stored,
-            ldb,
-            stride_b,
-            case.beta,
-            &mut on_c,
-            ldc,
-            &ends,
-            m,
-            n,
-            k,
-            case.ends.len(),
+            &context, 0.5, &on_a, lda, b_stored, ldb, stride_b, beta, &mut on_c, ldc, &ends, m, n,
+            k, groups,
         )?;
     }
     let got = context.download(&on_c)?;
@@ -195,53 +172,37 @@ fn is_right<T: MultipliesInto<C, Scalar = f32>, C: Element<Scalar = f32>>(
             }
             _ => c[place],
         };
-        if got[place] != expected {
-            let (got, expected) = (number(&got[place]), number(&expected));
-            return Err(format!("C[{row}][{col}] is {got}, not {expected}").into());
-        }
+        same(&got[place], &expected, format_args!("[{row}][{col}]"))?;
     }
     Ok(())
 }
 
 /// Groups along K: their last k-iteration has between 1 and all 64 rows, or there is none. The ring
 /// goes round within a group and after it.
-const ALONG_K: [Case; 6] = {
-    const fn case(ends: &'static [i32], shape: (usize, usize, usize)) -> Case {
-        Case {
-            ends,
-            shape,
-            beta: 0.0,
-            padding: (0, 0),
-        }
-    }
-    [
-        case(&[70, 70, 91, 421], (136, 264, 430)),
-        case(&[64, 192, 194], (128, 256, 194)),
-        Case {
-            beta: -1.0,
-            padding: (1, 8),
-            ..case(&[3, 66, 190], (200, 72, 200))
-        },
-        // Rows of C are not aligned.
-        case(&[0, 63, 63, 128], (65, 131, 128)),
-        case(&[0, 0], (40, 128, 8)),
-        // Nothing is multiplied.
-        Case {
-            beta: 2.0,
-            ..case(&[0, 0], (24, 72, 0))
-        },
-    ]
-};
+const ALONG_K: [Case; 6] = [
+    case(&[70, 70, 91, 421], (136, 264, 430)),
+    case(&[64, 192, 194], (128, 256, 194)),
+    Case {
+        beta: -1.0,
+        padding: (1, 8),
+        ..case(&[3, 66, 190], (200, 72, 200))
+    },
+    // Rows of C are not aligned.
+    case(&[0, 63, 63, 128], (65, 131, 128)),
+    case(&[0, 0], (40, 128, 8)),
+    // Nothing is multiplied.
+    Case {
+        beta: 2.0,
+        ..case(&[0, 0], (24, 72, 0))
+    },
+];
 
 fn along_k<T, C>(device: &Device, _: Transpose) -> Tested
 where
     T: MultipliesInto<C, Scalar = f32>,
     C: Element<Scalar = f32>,
 {
-    ALONG_K.into_iter().try_for_each(|case| {
-        let wrong = sums_along_k::<T, C>(device, case);
-        wrong.map_err(|error| format!("{case:?}: {}", error.message().unwrap_or_default()).into())
-    })
+    each(ALONG_K, |case| sums_along_k::<T, C>(device, case))
 }
 
 /// Consumers overwrite rows of tiles for each other.
@@ -284,24 +245,13 @@ fn sums_along_k<T: MultipliesInto<C, Scalar = f32>, C: Element<Scalar = f32>>(
     let context = Context::new(device, 0)?;
     let (on_a, on_b) = (context.upload(&a)?, context.upload(&b)?);
     let (mut on_c, ends) = (context.upload(&c)?, context.upload(case.ends)?);
+    let a_stored = Input::from(&on_a).transposed();
+    let (beta, groups) = (case.beta, case.ends.len());
     // SAFETY: `download` waits for the product, and the ends are in order.
     unsafe {
         gemm_grouped_along_k(
-            &context,
-            0.5,
-            Input::from(&on_a).transposed(),
-            lda,
-            &on_b,
-            ldb,
-            case.beta,
-            &mut on_c,
-            ldc,
-            stride_c,
-            &ends,
-            m,
-            n,
-            k,
-            case.ends.len(),
+            &context, 0.5, a_stored, lda, &on_b, ldb, beta, &mut on_c, ldc, stride_c, &ends, m, n,
+            k, groups,
         )?;
     }
     let got = context.download(&on_c)?;
@@ -324,10 +274,11 @@ fn sums_along_k<T: MultipliesInto<C, Scalar = f32>, C: Element<Scalar = f32>>(
             }
             false => c[place],
         };
-        if got[place] != expected {
-            let (got, expected) = (number(&got[place]), number(&expected));
-            return Err(format!("C[{group}][{row}][{col}] is {got}, not {expected}").into());
-        }
+        same(
+            &got[place],
+            &expected,
+            format_args!("[{group}][{row}][{col}]"),
+        )?;
     }
     Ok(())
 }
@@ -336,7 +287,7 @@ fn refuses(device: &Device, _: Transpose) -> Tested {
     let context = Context::new(device, 0)?;
     let (halves, floats) = (vec![Bf16::default(); 64], vec![0.0f32; 64]);
     let (a, mut c) = (context.upload(&halves)?, context.upload(&halves)?);
-    let (float_a, mut float_c) = (context.upload(&floats)?, context.upload(&floats)?);
+    let (floats_a, mut to) = (context.upload(&floats)?, context.upload(&floats)?);
     let ends = context.upload(&[1, 2])?;
     let mut refused = |input: Input<'_, Bf16>, lda, groups| {
         // SAFETY: the groups have two rows.
@@ -380,21 +331,7 @@ fn refuses(device: &Device, _: Transpose) -> Tested {
     // SAFETY: as above.
     let of_f32 = unsafe {
         gemm_grouped(
-            &context,
-            1.0,
-            &float_a,
-            8,
-            &float_a,
-            8,
-            0,
-            0.0,
-            &mut float_c,
-            8,
-            &ends,
-            2,
-            8,
-            8,
-            2,
+            &context, 1.0, &floats_a, 8, &floats_a, 8, 0, 0.0, &mut to, 8, &ends, 2, 8, 8, 2,
         )
     };
     assert!(matches!(

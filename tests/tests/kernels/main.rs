@@ -4,7 +4,6 @@
 mod barriers;
 mod copies;
 mod cuda_std;
-mod divisions;
 mod epilogues;
 mod fix_up;
 mod gated;
@@ -12,10 +11,10 @@ mod gemm;
 mod grouped;
 mod library;
 mod npy;
-mod parameters;
 mod problem;
 mod ptx;
 mod reads;
+mod sums;
 mod yardsticks;
 
 use std::process::ExitCode;
@@ -29,7 +28,6 @@ fn main() -> ExitCode {
         ptx::trials,
         library::trials,
         gemm::opencl_trials,
-        divisions::trials,
         reads::trials,
         barriers::trials,
         gemm::trials,
@@ -39,7 +37,6 @@ fn main() -> ExitCode {
         fix_up::trials,
         copies::trials,
         cuda_std::trials,
-        parameters::trials,
         npy::trials,
         yardsticks::trials,
     ];

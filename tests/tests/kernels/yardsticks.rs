@@ -17,42 +17,24 @@ pub fn trials() -> Vec<Trial> {
     };
     let trials = vec![
         trial("libraries_keep_all_bits_of_f32", || {
-            keeps(
-                f64::from(f32::EPSILON),
-                f32_of,
-                Precision::Of(DataType::F32),
-                true,
-            )
+            keeps::<f32>(f32::EPSILON.into(), Precision::Of(DataType::F32), true)
         }),
         trial("libraries_keep_all_bits_of_f64", || {
-            keeps(
-                f64::EPSILON,
-                |value| value,
-                Precision::Of(DataType::F64),
-                true,
-            )
+            keeps::<f64>(f64::EPSILON, Precision::Of(DataType::F64), true)
         }),
         trial("libraries_for_tf32_do_not", || {
-            keeps(f64::from(f32::EPSILON), f32_of, Precision::Tf32, false)
+            keeps::<f32>(f32::EPSILON.into(), Precision::Tf32, false)
         }),
     ];
     trials
-}
-
-fn f32_of(value: f64) -> f32 {
-    value as f32
 }
 
 const SIZE: usize = 128;
 
 /// Whether each column of C is bit-identical to the first of A, if the first row of B is ones and
 /// all other elements are zero. That column's elements differ by `step`, their last bit.
-fn keeps<T: Number>(
-    step: f64,
-    of: fn(f64) -> T,
-    precision: Precision,
-    is_kept: bool,
-) -> Result<(), Failed> {
+fn keeps<T: Number>(step: f64, precision: Precision, is_kept: bool) -> Result<(), Failed> {
+    let of = T::nearest;
     let zero = of(0.0);
     let value = |row: usize| of(1.0 + row as f64 * step);
     let of_a = |row, column| if column == 0 { value(row) } else { zero };
