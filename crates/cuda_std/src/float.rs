@@ -192,19 +192,10 @@ gpu_float! {
 mod tests {
     use super::GpuFloat;
 
+    const INF: f64 = f64::INFINITY;
+    const NAN: f64 = f64::NAN;
     const VALUES: [f64; 12] = [
-        0.0,
-        -0.0,
-        1.0,
-        -1.0,
-        0.3,
-        2.5,
-        -2.5,
-        7.75,
-        -7.75,
-        1e10,
-        f64::INFINITY,
-        f64::NAN,
+        0.0, -0.0, 1.0, -1.0, 0.3, 2.5, -2.5, 7.75, -7.75, 1e10, INF, NAN,
     ];
 
     #[test]

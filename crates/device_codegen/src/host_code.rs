@@ -12,18 +12,8 @@ use crate::source_place::function_of;
 const WITHOUT_TYPE: [&str; 7] = ["bra", "brkpt", "call", "exit", "pmevent", "ret", "trap"];
 
 /// Directives that a body may have.
-const DIRECTIVES: [&str; 10] = [
-    ".branchtargets",
-    ".callprototype",
-    ".calltargets",
-    ".const",
-    ".global",
-    ".local",
-    ".param",
-    ".pragma",
-    ".reg",
-    ".shared",
-];
+const DIRECTIVES: &str = "\
+    .branchtargets .callprototype .calltargets .const .global .local .param .pragma .reg .shared";
 
 /// Intrinsics of processors.
 const PROCESSORS: [&str; 3] = ["llvm.x86.", "llvm.aarch64.", "llvm.arm."];
@@ -121,7 +111,7 @@ fn is_statement(text: &str) -> bool {
     let word = text.split_whitespace().next().unwrap_or_default();
     match word.starts_with('.') {
         true => DIRECTIVES
-            .iter()
+            .split(' ')
             .any(|directive| word.starts_with(directive)),
         false => word.contains('.') || WITHOUT_TYPE.contains(&word),
     }

@@ -161,27 +161,14 @@ fn float_bits(value: f64) -> String {
     format!("0x{:016X}", value.to_bits())
 }
 
-const FLOAT_EDGES: [f64; 16] = [
-    0.0,
-    -0.0,
-    0.5,
-    -0.99,
-    1.0,
-    255.5,
-    -128.5,
-    2147483648.0,
-    -2147483649.0,
-    1.0e19,
-    -1.0e19,
-    1.0e30,
-    -1.0e30,
-    f64::INFINITY,
-    f64::NEG_INFINITY,
-    f64::NAN,
-];
+fn float_edges() -> impl Iterator<Item = f64> {
+    let edges =
+        "0 -0 0.5 -0.99 1 255.5 -128.5 2147483648 -2147483649 1e19 -1e19 1e30 -1e30 inf -inf NaN";
+    edges.split(' ').map(|text| text.parse().expect("a number"))
+}
 
 fn conversions(probe: &mut Probe) {
-    for wide in FLOAT_EDGES {
+    for wide in float_edges() {
         let narrow = wide as f32;
         let x = format!("float {}", float_bits(narrow.into()));
         let y = format!("double {}", float_bits(wide));
@@ -218,7 +205,7 @@ fn classes(probe: &mut Probe) {
         -f64::MIN_POSITIVE,
         f64::from(f32::MIN_POSITIVE / 2.0),
     ];
-    for value in FLOAT_EDGES.into_iter().chain(subnormals) {
+    for value in float_edges().chain(subnormals) {
         let narrow = value as f32;
         for mask_bit in 0..10 {
             let (wide, mask) = (f64::from(narrow), 1 << mask_bit);

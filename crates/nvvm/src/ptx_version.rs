@@ -596,12 +596,6 @@ mod tests {
     }
 
     #[test]
-    fn a_version_is_never_raised() {
-        let ptx = kernel("\tgriddepcontrol.wait;").replace("8.8", "7.4");
-        assert_eq!(lower(ptx.clone()), ptx);
-    }
-
-    #[test]
     fn the_newest_of_what_a_text_has_decides() {
         for (lines, major, minor) in [
             ("", 6, 3),
@@ -627,25 +621,6 @@ mod tests {
         for arch in NvvmArch::ALL {
             let ptx = kernel("\tcp.async.commit_group;").replace("sm_75", &arch.sm());
             assert_eq!(needed(&ptx), Ok(arch.since().max(version(7, 0))), "{arch}");
-        }
-    }
-
-    #[test]
-    fn an_instruction_is_found_wherever_it_stands() {
-        for lines in [
-            "@%p1 griddepcontrol.wait;",
-            "@!%p1\tgriddepcontrol.wait;",
-            "$L__BB0_1: griddepcontrol.wait;",
-            "{ griddepcontrol.wait; }",
-            "{ {griddepcontrol.wait;} }",
-            "ret; griddepcontrol.wait;",
-            "{ .reg .pred p; @p griddepcontrol.wait; }",
-            "call.uni (out),\nother,\n(\n%r1\n);\n} // callseq 0\ngriddepcontrol.wait;",
-            "griddepcontrol.wait; // griddepcontrol.hurry",
-            "}\n.entry second() { griddepcontrol.wait;",
-            "}\n.entry second() {griddepcontrol.wait;",
-        ] {
-            assert_eq!(needed(&kernel(lines)), Ok(version(7, 8)), "{lines}");
         }
     }
 

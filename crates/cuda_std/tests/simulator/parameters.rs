@@ -1,7 +1,6 @@
 //! What a kernel says of itself holds in the simulator too.
 
 use cuda_std::prelude::*;
-use cuda_std::shared;
 use cuda_std::simulator::{Fault, Launch};
 
 #[derive(Clone, Copy)]
@@ -49,17 +48,4 @@ fn a_grid_that_clusters_do_not_divide_is_refused() {
             "{sentence}"
         );
     }
-}
-
-#[test]
-fn dynamic_shared_memory_is_aligned_as_its_type_or_more() {
-    #[repr(align(512))]
-    struct Tile(#[allow(dead_code)] [u8; 512]);
-    let run = Launch::new(1, 1).dynamic_shared_bytes(2048).run(|| {
-        assert_eq!(shared::dynamic_shared_mem::<Tile>().addr() % 512, 0);
-        let tile = shared::dynamic_shared_mem_aligned::<u8, 1024>();
-        assert_eq!(tile.addr() % 1024, 0);
-        assert_eq!(tile, shared::dynamic_shared_mem::<u8>());
-    });
-    assert!(run.is_ok(), "{run:?}");
 }

@@ -55,26 +55,6 @@ const B_AT: usize = 64 * 128;
 /// Both tiles.
 const BYTES: usize = B_AT + 256 * 128;
 
-/// Notes this thread's sums in a matrix of 64 rows.
-fn note<S: Copy + Into<f64>>(result: &Mutex<Vec<f64>>, sums: &[S]) {
-    let mut result = result.lock().unwrap();
-    for (i, &sum) in (0..).zip(sums) {
-        let (row, col) = sum_place(thread::thread_idx_x(), i);
-        result[row as usize * 2 * sums.len() + col as usize] = sum.into();
-    }
-}
-
-/// Checks sums of 1000 and the products of this many elements of [`element`]'s matrices 1 and 77.
-fn assert_products(function: &str, found: &[f64], depth: u32) {
-    let columns = found.len() / 64;
-    for (i, &found) in found.iter().enumerate() {
-        let (row, col) = ((i / columns) as u32, (i % columns) as u32);
-        let products = (0..depth).map(|k| element(1, row, k) * element(77, col, k));
-        let expected = f64::from(1000 + products.sum::<i32>());
-        assert_eq!(found, expected, "{function} ({row}, {col})");
-    }
-}
-
 /// One sum of `c` and 32 products of e4m3, as bits.
 fn sum_of_e4m3(a: [u8; 32], b: [u8; 32], c: f32) -> u32 {
     let result = Mutex::new(0);
@@ -231,47 +211,6 @@ fn a_of_thread(thread: u32, k: u32) -> [f32; 4] {
         let (row, of_fragment) = a_place(thread, i as u32);
         element(1, row, k + of_fragment) as f32
     })
-}
-
-/// Multiplies by A in registers, and returns the sums of all threads, adding to sums of 1000.
-fn with_a_in_registers(launch: Launch) -> Result<(Vec<f64>, Vec<BarrierSite>), String> {
-    let result = Mutex::new(vec![f64::NAN; 64 * 256]);
-    let report = launch.dynamic_shared_bytes(BYTES).run(|| {
-        let b = shared::dynamic_shared_mem_aligned::<u8, 1024>();
-        unsafe { write_tile(b, 77, 256, TF32) };
-        tma::fence_shared(); // what was written may be multiplied
-        thread::sync_threads();
-        let thread = thread::thread_idx_x();
-        let mut sums = [1000.0_f32; 128];
-        let b = unsafe { Descriptor::new(b) };
-        unsafe { wgmma::fence() }; // the sums, and A, may be used
-        for step in 0..4 {
-            let a = a_of_thread(thread, 8 * step);
-            let b = b.further(32 * step);
-            unsafe { wgmma::m64n256k8_tf32_of_registers(&mut sums, a, b, true) };
-        }
-        unsafe { wgmma::commit() };
-        unsafe { wgmma::wait_128::<0>(&mut sums) };
-        note(&result, &sums);
-    });
-    let report = report.map_err(|fault| fault.to_string())?;
-    Ok((
-        result.into_inner().unwrap(),
-        report.waits.into_keys().collect(),
-    ))
-}
-
-#[test]
-fn a_may_be_in_registers() {
-    let (right, sites) = with_a_in_registers(Launch::new(1, 128)).unwrap();
-    assert_products("m64n256k8_tf32_of_registers", &right, 32);
-    assert_eq!(sites.len(), 4, "{sites:?}");
-    for site in sites {
-        match with_a_in_registers(unsafe { Launch::new(1, 128).without_wait(site) }) {
-            Ok((sums, _)) => assert_ne!(sums, right, "{site}"),
-            Err(fault) => assert!(fault.contains("wgmma"), "{site}: {fault}"),
-        }
-    }
 }
 
 #[test]

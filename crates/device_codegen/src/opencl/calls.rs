@@ -137,24 +137,11 @@ impl Body<'_, '_> {
             false => name == *known || name == format!("{known}f"),
         });
         let integers = INTEGERS.iter().find(|(known, ..)| is_known(known));
-        let others = [
-            "__nv_dmul_rn",
-            "__nv_fmul_rn",
-            "__nv_dadd_rn",
-            "__nv_fadd_rn",
-            "llvm.abs.",
-            "llvm.bswap.",
-            "llvm.ctlz.",
-            "llvm.ctpop.",
-            "llvm.cttz.",
-            "llvm.fmuladd.",
-            "llvm.fshl.",
-            "llvm.fshr.",
-            "llvm.scmp.",
-            "llvm.sqrt.",
-            "llvm.ucmp.",
-        ];
-        if exact.is_none() && integers.is_none() && !others.iter().any(|known| is_known(known)) {
+        let others = "\
+            __nv_dmul_rn __nv_fmul_rn __nv_dadd_rn __nv_fadd_rn llvm.abs. llvm.bswap. llvm.ctlz. \
+            llvm.ctpop. llvm.cttz. llvm.fmuladd. llvm.fshl. llvm.fshr. llvm.scmp. llvm.sqrt. \
+            llvm.ucmp.";
+        if exact.is_none() && integers.is_none() && !others.split(' ').any(is_known) {
             return Ok(None);
         }
         if is_vector && exact.is_none() {

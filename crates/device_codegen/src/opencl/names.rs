@@ -6,101 +6,18 @@ use crate::error::demangle;
 
 /// Words that a variable must not be called: keywords, types, and the functions that this printer
 /// calls.
-const TAKEN: &[&str] = &[
-    "as_double",
-    "as_float",
-    "as_int",
-    "as_long",
-    "as_uint",
-    "as_ulong",
-    "auto",
-    "barrier",
-    "bool",
-    "break",
-    "case",
-    "ceil",
-    "char",
-    "clz",
-    "const",
-    "constant",
-    "continue",
-    "ctz",
-    "default",
-    "do",
-    "double",
-    "else",
-    "enum",
-    "extern",
-    "fabs",
-    "false",
-    "float",
-    "float_of_half",
-    "floor",
-    "fma",
-    "fmax",
-    "fmin",
-    "fmod",
-    "for",
-    "generic",
-    "global",
-    "goto",
-    "half",
-    "half_of_float",
-    "if",
-    "image2d_t",
-    "inline",
-    "int",
-    "isordered",
-    "isunordered",
-    "kernel",
-    "local",
-    "long",
-    "main",
-    "max",
-    "mem_fence",
-    "min",
-    "pipe",
-    "popcount",
-    "private",
-    "quad",
-    "read_only",
-    "register",
-    "restrict",
-    "return",
-    "rint",
-    "short",
-    "signed",
-    "sizeof",
-    "sqrt",
-    "static",
-    "struct",
-    "sub_sat",
-    "add_sat",
-    "switch",
-    "true",
-    "trunc",
-    "typedef",
-    "uchar",
-    "uint",
-    "ulong",
-    "uniform",
-    "union",
-    "unsigned",
-    "ushort",
-    "void",
-    "volatile",
-    "while",
-    "bits",
-    "rotate",
-    "select",
-    "abs",
-    "mul_hi",
-    "report_panic",
-    "panic_record",
-    "dynamic_local",
-    "NAN",
-    "INFINITY",
-];
+const TAKEN: &str = "\
+    as_double as_float as_int as_long as_uint as_ulong auto barrier bool break case ceil char clz \
+    const constant continue ctz default do double else enum extern fabs false float float_of_half \
+    floor fma fmax fmin fmod for generic global goto half half_of_float if image2d_t inline int \
+    isordered isunordered kernel local long main max mem_fence min pipe popcount private quad \
+    read_only register restrict return rint short signed sizeof sqrt static struct sub_sat add_sat \
+    switch true trunc typedef uchar uint ulong uniform union unsigned ushort void volatile while \
+    bits rotate select abs mul_hi report_panic panic_record dynamic_local NAN INFINITY";
+
+fn is_taken(name: &str) -> bool {
+    TAKEN.split(' ').any(|word| word == name)
+}
 
 /// The names in use in one function.
 #[derive(Default)]
@@ -122,7 +39,7 @@ impl Names {
                     *number
                 }
                 None => {
-                    let first = 1 + u32::from(TAKEN.contains(&clean.as_str()));
+                    let first = 1 + u32::from(is_taken(&clean));
                     self.numbers.insert(clean.clone(), first);
                     first
                 }
@@ -179,5 +96,5 @@ pub(super) fn of_symbol(symbol: &str) -> String {
 
 /// Whether a symbol may name a kernel.
 pub(super) fn is_identifier(symbol: &str) -> bool {
-    identifier(symbol) == symbol && !TAKEN.contains(&symbol)
+    identifier(symbol) == symbol && !is_taken(symbol)
 }

@@ -3,27 +3,11 @@
 use super::printer::Printer;
 use crate::ir::{Attribute, AttributeArgument, Type};
 
-const PARAMETER_FLAGS: &[&str] = &[
-    "noalias",
-    "nocapture",
-    "nonnull",
-    "readnone",
-    "readonly",
-    "signext",
-    "writeonly",
-    "zeroext",
-];
+const PARAMETER_FLAGS: &str = "\
+    noalias nocapture nonnull readnone readonly signext writeonly zeroext";
 
-const FUNCTION_FLAGS: &[&str] = &[
-    "alwaysinline",
-    "cold",
-    "convergent",
-    "noinline",
-    "noreturn",
-    "nounwind",
-    "readnone",
-    "readonly",
-];
+const FUNCTION_FLAGS: &str = "\
+    alwaysinline cold convergent noinline noreturn nounwind readnone readonly";
 
 impl Printer<'_> {
     /// The attributes of a parameter, an argument or a result, each with a blank before it.
@@ -32,7 +16,9 @@ impl Printer<'_> {
         let texts = attributes.iter().filter_map(|attribute| {
             let name = attribute.name.as_str();
             match (&attribute.argument, name) {
-                (None, _) if PARAMETER_FLAGS.contains(&name) => Some(format!(" {name}")),
+                (None, _) if PARAMETER_FLAGS.split(' ').any(|flag| flag == name) => {
+                    Some(format!(" {name}"))
+                }
                 (Some(AttributeArgument::Text(what)), "captures") if what == "none" => {
                     Some(" nocapture".to_owned())
                 }
@@ -52,8 +38,8 @@ impl Printer<'_> {
     /// The attributes of a function or a call, each with a blank before it.
     pub(super) fn function_attributes(&self, attributes: &[Attribute]) -> String {
         FUNCTION_FLAGS
-            .iter()
-            .filter(|flag| attributes.iter().any(|attribute| attribute.name == **flag))
+            .split(' ')
+            .filter(|flag| attributes.iter().any(|attribute| attribute.name == *flag))
             .map(|flag| format!(" {flag}"))
             .collect()
     }
