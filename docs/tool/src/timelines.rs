@@ -8,11 +8,12 @@ use crate::figures::{MAIN_SIZE, at};
 use crate::measured::proven;
 
 /// The names of the pictures' files.
-pub const ALL: [&str; 9] = [
+pub const ALL: [&str; 10] = [
     "hopper-1",
     "hopper-2",
     "hopper-3",
     "hopper-4",
+    "hopper-6",
     "hopper-7",
     "hopper-8",
     "hopper-tiles",
@@ -93,9 +94,11 @@ pub fn picture(name: &str) -> Result<String, String> {
     let step2 = measured("warpgroup")? / iterations / 2.0;
     let step3 = measured("warp-specialized-step3")? / iterations / 2.0;
     let copy = step3 * 48.0 / 40.0;
-    let [step6, step7] = ["warp-specialized-step6", "warp-specialized-step7"].map(measured);
-    let [tiles, step8] = ["warp-specialized-tiles", "warp-specialized"].map(measured);
-    let (step6, step7, tiles, step8) = (step6?, step7?, tiles?, step8?);
+    let step5 = measured("warp-specialized-step5")?;
+    let step6 = measured("warp-specialized-step6")?;
+    let step7 = measured("warp-specialized-step7")?;
+    let step8 = measured("warp-specialized")?;
+    let tiles = measured("warp-specialized-tiles")?;
     let (multiplied, multiplied8) = (step7 - BOXES, step8 - BOXES);
     let pair = clocks(PING_PONG);
     let (half, once) = (pair / 2.0, f64::INFINITY);
@@ -166,6 +169,24 @@ pub fn picture(name: &str) -> Result<String, String> {
                 format!("Instructions alternate, {BEFORE:.0} clocks a k-iteration."),
             ];
             ("4: two consumers, 128 × 256", notes, short, rows)
+        }
+        "hopper-6" => {
+            let before = ["5: consumer 0", "5: consumer 1", "5: tensor cores"];
+            let after = ["6: consumer 0", "6: consumer 1", "6: tensor cores"];
+            let both = [(before, 128.0), (after, 1.0)].map(|(names, arrivals)| {
+                let mut rows = alternating(names, BEFORE);
+                for (_, bars) in &mut rows[..2] {
+                    let read = bars[0].from + bars[0].length;
+                    bars.push(bar(BEFORE, read, arrivals, "requests", ""));
+                }
+                rows
+            });
+            let notes = [
+                "Arrivals (dark), at one a clock: 128 a consumer, then 1.".to_string(),
+                format!("A tile of C: {step5:.0} clocks in step 5, {step6:.0} in step 6."),
+            ];
+            let title = "6: one arrival of each consumer";
+            (title, notes, short, both.into_iter().flatten().collect())
         }
         "hopper-7" => (
             "7: the copy engine stores C",
