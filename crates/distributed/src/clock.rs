@@ -22,6 +22,7 @@ pub enum Phase {
 
 /// The time of one rank, by phase, in seconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[cfg_attr(test, derive(serde::Deserialize))]
 pub struct Times {
     pub distribute_s: f64,
     pub compute_s: f64,

@@ -23,6 +23,7 @@ use crate::volume::{Bytes, Volume};
 
 /// A machine, as the model sees it: 1 / beta and 1 / gamma are the usual units.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[cfg_attr(test, derive(serde::Deserialize))]
 pub struct Machine {
     /// alpha: the time of a message without content, in seconds.
     pub latency_s: f64,

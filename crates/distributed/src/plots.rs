@@ -299,6 +299,8 @@ fn split(report: &Report) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
     use crate::model::tests::plain;
     use crate::record::Timing;
@@ -342,6 +344,29 @@ mod tests {
         }
         assert!(strong(&report(|_| None)).is_none());
         assert!(split(&Report::default()).is_none());
+    }
+
+    /// The book shows what `results/measure.sh cpu` measured. A plot that is not there is drawn.
+    #[test]
+    fn the_books_plots_are_of_the_committed_results() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+        let results = fs::read_to_string(root.join("results/mpi-2-cores.json")).unwrap();
+        let report: Report = serde_json::from_str(&results).unwrap();
+        let folder = root.join("docs/src/pictures");
+        for (name, plot) in [
+            ("mpi-split.svg", split(&report)),
+            ("mpi-strong.svg", strong(&report)),
+        ] {
+            let path = folder.join(name);
+            if !path.exists() {
+                write_file(&path, plot.clone()).unwrap();
+            }
+            let is_current = fs::read_to_string(&path).ok() == plot;
+            assert!(
+                is_current,
+                "delete {name}, and run this test again: it draws it"
+            );
+        }
     }
 
     #[test]

@@ -14,6 +14,7 @@ use crate::volume::Sent;
 
 /// All that a call has found.
 #[derive(Clone, Debug, Default, Serialize)]
+#[cfg_attr(test, derive(serde::Deserialize))]
 pub struct Report {
     /// The version of this format.
     pub schema: u32,
@@ -47,6 +48,7 @@ impl Report {
 
 /// How long something took in each run, and how fast that is.
 #[derive(Clone, Debug, Default, Serialize)]
+#[cfg_attr(test, derive(serde::Deserialize))]
 pub struct Timing {
     pub times_s: Vec<f64>,
     pub median_s: Option<f64>,
@@ -78,6 +80,7 @@ impl Timing {
 
 /// One layout at one shape on a number of ranks.
 #[derive(Clone, Debug, Default, Serialize)]
+#[cfg_attr(test, derive(serde::Deserialize))]
 pub struct Record {
     pub layout: String,
     pub kernel: String,
@@ -137,6 +140,7 @@ impl Record {
 
 /// One rank's share.
 #[derive(Clone, Debug, Default, Serialize)]
+#[cfg_attr(test, derive(serde::Deserialize))]
 pub struct RankRecord {
     /// Of its block of C.
     pub rows: usize,

@@ -45,6 +45,7 @@ impl Block {
 
 /// Ranks in `rows x columns` (p x q), row by row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(serde::Deserialize))]
 pub struct Grid {
     pub rows: usize,
     pub columns: usize,

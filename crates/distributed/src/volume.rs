@@ -27,6 +27,7 @@ impl Bytes {
 
 /// Elements of matrices, and the messages that they travel in.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(serde::Deserialize))]
 pub struct Volume {
     pub elements: u64,
     pub messages: u64,
@@ -64,6 +65,7 @@ impl AddAssign for Volume {
 
 /// What one rank sends, by phase.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(serde::Deserialize))]
 pub struct Sent {
     /// Before anything is multiplied.
     pub distribute: Volume,
