@@ -182,7 +182,7 @@ pub fn picture(name: &str) -> Result<String, String> {
                 rows
             });
             let notes = [
-                "Arrivals (dark), at one a clock: 128 a consumer, then 1.".to_string(),
+                "Arrivals (orange), at one a clock: 128 a consumer, then 1.".to_string(),
                 format!("A tile of C: {step5:.0} clocks in step 5, {step6:.0} in step 6."),
             ];
             let title = "6: one arrival of each consumer";
@@ -298,7 +298,7 @@ pub fn picture(name: &str) -> Result<String, String> {
             };
             let products = || vec![bar(AFTER, AFTER, PRODUCT, "first", "#")];
             let notes = [
-                "Each loads 32 KiB a k-iteration (dark) in place of 48;".to_string(),
+                "Each loads 32 KiB a k-iteration (strong) in place of 48;".to_string(),
                 "the neighbour's load brings the other half of B.".to_string(),
             ];
             let rows = vec![

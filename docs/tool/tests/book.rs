@@ -326,6 +326,11 @@ fn every_file_is_part_of_the_book(chapters: &[Chapter]) -> Result<(), Failed> {
         let target = format!("](pictures/{picture})");
         let is_shown = chapters.iter().any(|one| one.text.contains(&target));
         assert!(is_shown, "no chapter shows pictures/{picture}");
+        // A dark theme turns pictures once, and what is dark in them is light then.
+        let text = read(&folder.join("pictures").join(&picture))?;
+        for refused in ["prefers-color-scheme", "(dark)", " is dark"] {
+            assert!(!text.contains(refused), "pictures/{picture}: {refused}");
+        }
     }
     Ok(())
 }
