@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Multiplies random matrices of random shapes on this machine's GPU for some minutes, each product proven by a process of
+# Multiplies random matrices of random shapes on this machine's GPU for some minutes, each product passed by a process of
 # its own, with a time limit: a kernel that hangs is named with its shape and ended. Needs a GPU. The same seed draws the
 # same products; how many there is time for depends on the machine.
 #

@@ -1,8 +1,9 @@
-//! Proves, measures and explains GEMM kernels, on a GPU or in the simulator, and GEMM functions
+//! Checks, measures and explains GEMM kernels, on a GPU or in the simulator, and GEMM functions
 //! for the CPU. It is a library for tests, and the program that [`cli`] describes. [`gpu_gemm`]
 //! chooses and launches the kernels, [`verification`] makes problems and judges results.
 
 pub mod bench;
+pub mod check;
 pub mod cli;
 pub mod doctor;
 pub mod explain;
@@ -14,7 +15,6 @@ pub mod npy;
 pub mod output;
 pub mod plot;
 pub mod progress;
-pub mod prove;
 pub mod report;
 pub mod rung;
 pub mod select;

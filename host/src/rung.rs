@@ -14,7 +14,7 @@ use crate::verify::ErrorModel;
 /// The name for whichever kernel suits the shape.
 pub const AUTO: &str = "auto";
 
-/// Something that multiplies, and is proven, timed and reported. `auto` has with it what it chose.
+/// Something that multiplies, and is checked, timed and reported. `auto` has with it what it chose.
 #[derive(Clone, Copy, Debug)]
 pub enum Rung<Auto = Choice> {
     /// A GPU kernel, on whatever device was opened.

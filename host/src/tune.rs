@@ -1,4 +1,4 @@
-//! Measures the plans that might be the fastest at a shape, alternating their runs, and proves
+//! Measures the plans that might be the fastest at a shape, alternating their runs, and checks
 //! the fastest.
 
 use gpu_gemm::choose::predictions;
@@ -9,12 +9,12 @@ use gpu_gemm::{
 };
 use std::error::Error;
 
+use crate::check::{Baseline, Planned, Request};
 use crate::data::{Data, Problem, Storage};
 use crate::measure::gpu::{self, Contender};
 use crate::measure::{Effort, Timing};
 use crate::memory;
 use crate::progress::Progress;
-use crate::prove::{Baseline, Planned, Request};
 use crate::run::Resident;
 use crate::rung::Rung;
 
@@ -94,7 +94,7 @@ pub fn shape(
     let compact = Storage::COMPACT;
     let problem = Problem::<f32>::random(shape, compact, Data::Normal, settings.seed, 1.0, 0.0)?;
     let contenders: Vec<Contender<'_>> = plans.iter().map(Contender::Kernel).collect();
-    // The fastest is proven below.
+    // The fastest is checked below.
     let measured = gpu::measure(
         &mut Resident::new(&opened.device, &problem),
         &contenders,
@@ -111,7 +111,7 @@ pub fn shape(
         return Err(format!("No kernel multiplies {shape}.").into());
     };
     let choice = Choice::of(fastest);
-    prove(opened, choice, shape, settings.seed, progress)?;
+    check(opened, choice, shape, settings.seed, progress)?;
     Ok(Measured {
         call,
         choice,
@@ -129,7 +129,7 @@ fn contenders(chooser: &Chooser, call: Call, most: usize) -> Vec<Plan> {
 }
 
 /// Runs both gates on every result, without cuBLAS beside it.
-fn prove(
+fn check(
     opened: &Opened,
     choice: Choice,
     shape: Shape,
@@ -143,7 +143,7 @@ fn prove(
     };
     let (report, result) = Planned::new(opened, &request).evaluate(None, progress);
     result?;
-    match report.results.iter().find(|record| !record.proven) {
+    match report.results.iter().find(|record| !record.passed) {
         None => Ok(()),
         Some(wrong) => {
             let (choice, why) = (choice.description(), &wrong.verification);
@@ -181,11 +181,11 @@ mod tests {
     }
 
     #[test]
-    fn a_choice_is_proven_before_it_is_kept() {
+    fn a_choice_passes_before_it_is_kept() {
         let opened = Device::open(DeviceChoice::Simulator).unwrap();
         let shape = Shape::new(20, 30, 40);
         let chooser = Chooser::untuned(DeviceFacts::simulator());
         let choice = chooser.choose(DataType::F32, shape).unwrap();
-        prove(&opened, choice, shape, 1, &Progress::start(0)).unwrap();
+        check(&opened, choice, shape, 1, &Progress::start(0)).unwrap();
     }
 }

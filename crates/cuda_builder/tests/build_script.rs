@@ -884,7 +884,7 @@ fn each_build_compiles_what_has_changed_and_nothing_else() -> Result<(), Failed>
     kernels.build(&[("FTZ", "1")])?;
     assert_has(&kernels.ptx()?, &["fma.rn.ftz.f32"]);
     // The time of a file that changes while it is compiled is not older than the build. So which
-    // text was compiled is not known, and the same text later proves nothing.
+    // text was compiled is not known, and the same text later shows nothing.
     let soon = SystemTime::now() + Duration::from_secs(3600);
     change("(n + 3)", "(n + 4)", soon)?;
     kernels.build(&[])?;

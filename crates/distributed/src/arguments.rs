@@ -22,11 +22,11 @@ const THREADS: &str =
 /// What `--layout` takes for all of them.
 const ALL: &str = "all";
 
-/// Multiplies matrices on many ranks over MPI, in five layouts: proves each result, measures where
+/// Multiplies matrices on many ranks over MPI, in five layouts: checks each result, measures where
 /// the time of each rank goes and what it sends, and compares both with formulas.
 ///
 /// Start it with mpirun: `mpirun -n 4 gemm-mpi --layout summa --size 2048`. Rank 0 reads or fills
-/// A and B, proves C as `rust-gemm` does, and writes the report.
+/// A and B, checks C as `rust-gemm` does, and writes the report.
 #[derive(Debug, Parser)]
 #[command(name = "gemm-mpi", version)]
 #[command(mut_arg("threads", |threads| threads.help(THREADS)))]
@@ -80,9 +80,9 @@ pub struct Arguments {
     #[arg(long, value_enum, default_value_t = Format::Table)]
     pub format: Format,
 
-    /// Where C is proven right [default: `gathered`, unless it does not fit into rank 0's memory]
+    /// Where C is checked [default: `gathered`, unless it does not fit into rank 0's memory]
     #[arg(long, value_name = "WHERE", value_enum)]
-    pub proof: Option<ProofPlace>,
+    pub check: Option<CheckPlace>,
 
     #[command(flatten)]
     pub files: FileArguments,
@@ -111,9 +111,9 @@ pub enum Format {
     Json,
 }
 
-/// The values of `--proof`.
+/// The values of `--check`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum ProofPlace {
+pub enum CheckPlace {
     /// On rank 0, which collects C
     Gathered,
     /// Each rank keeps its block and says its sums, which rank 0 judges: vectors travel, C does not

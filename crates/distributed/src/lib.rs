@@ -16,7 +16,7 @@
 //! | [`local`] | the product of one rank: a CPU rung, or a device in whose memory C stays |
 //! | [`model`], [`predict`] | the textbook's cost of a layout, from three constants, and for more ranks |
 //! | [`constants`] | measures these |
-//! | [`evaluate`] | proves and times layouts on some ranks |
+//! | [`evaluate`] | checks and times layouts on some ranks |
 //! | [`record`], [`plots`] | what was found, as tables, JSON and plots |
 //! | [`clock`], [`volume`] | where the time of a rank goes, and how much is sent |
 //! | [`aligned`] | memory that starts where vectors should |

@@ -35,9 +35,9 @@ pub struct Report {
 }
 
 impl Report {
-    /// Whether there are results, and all are proven right.
-    pub fn all_proven(&self) -> bool {
-        !self.records.is_empty() && self.records.iter().all(|record| record.proven)
+    /// Whether there are results, and all passed.
+    pub fn all_passed(&self) -> bool {
+        !self.records.is_empty() && self.records.iter().all(|record| record.passed)
     }
 
     /// Writes it as JSON.
@@ -99,7 +99,7 @@ pub struct Record {
     pub panel: usize,
     /// Whether rank 0 collected C; else each rank kept its block.
     pub gathered: bool,
-    pub proven: bool,
+    pub passed: bool,
     /// What was shown, or what is wrong.
     pub verification: String,
     /// Of rank 0, from all ranks' start until it has C.

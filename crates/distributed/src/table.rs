@@ -107,8 +107,8 @@ fn speed_cells(timing: &Timing) -> [String; 3] {
 }
 
 fn verdict(record: &Record) -> &'static str {
-    match (record.proven, record.sent_as_the_formula_says()) {
-        (false, _) => "NOT PROVEN",
+    match (record.passed, record.sent_as_the_formula_says()) {
+        (false, _) => "FAILED",
         (true, false) => "right, but sends not what the formula says",
         (true, true) => "right",
     }
@@ -223,14 +223,14 @@ mod tests {
     #[test]
     fn what_is_sent_beside_the_formula_is_no_plain_verdict() {
         let mut record = Record {
-            proven: true,
+            passed: true,
             per_rank: vec![Default::default()],
             ..Record::default()
         };
         assert_eq!(verdict(&record), "right");
         record.per_rank[0].sent.multiply.elements = 1;
         assert!(verdict(&record).contains("formula"));
-        record.proven = false;
-        assert_eq!(verdict(&record), "NOT PROVEN");
+        record.passed = false;
+        assert_eq!(verdict(&record), "FAILED");
     }
 }

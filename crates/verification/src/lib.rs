@@ -12,8 +12,8 @@
 //! let storage = Storage::padded([1, 2, 3], [3, 2, 1]);
 //! let problem = Problem::<f32>::random(shape, storage, Data::Uniform, 42, 1.5, -0.5)?;
 //! let run = verification::run::run(&device, Choice::even(variant), &problem, &|| ())?;
-//! let proof = verify::proven(&problem, &run.c, variant.tile, Data::Uniform, Coverage::Full)?;
-//! assert!(proof.largest_error <= proof.bound);
+//! let verdict = verify::passed(&problem, &run.c, variant.tile, Data::Uniform, Coverage::Full)?;
+//! assert!(verdict.largest_error <= verdict.bound);
 //! # Ok(())
 //! # }
 //! ```

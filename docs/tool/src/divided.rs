@@ -5,7 +5,7 @@ use host::bench::{Results, Size};
 use host::measure::cublas::lt_mark;
 use host::report::Record;
 
-use crate::measured::{proven, with_legend};
+use crate::measured::{passed, with_legend};
 use crate::of_file::written;
 
 /// `warp-specialized` and all tiles of `persistent`, in one process with cuBLAS, on an H200.
@@ -14,7 +14,7 @@ const FILE: &str = "results/h200-persistent.json";
 /// A row for each shape: in rounds, by the fastest tile that divides, by what `auto` chose, and by
 /// the faster of cuBLAS and cublasLt.
 pub fn table() -> Result<String, String> {
-    let results: Results = proven(FILE)?;
+    let results: Results = passed(FILE)?;
     let mut table =
         "\n| m × n × k | in rounds of 128 × 256 | `persistent` | `auto` | cuBLAS | ratio of `auto` |\n\
          | --- | ---: | ---: | ---: | ---: | ---: |\n"
@@ -27,7 +27,7 @@ pub fn table() -> Result<String, String> {
 
 /// The least and the most of the ratios of `auto`.
 pub fn range() -> Result<String, String> {
-    let sizes = proven(FILE)?.sizes;
+    let sizes = passed(FILE)?.sizes;
     let ratios = sizes
         .iter()
         .map(|size| size.record("auto")?.ratio_to_cublas);

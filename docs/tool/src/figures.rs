@@ -7,7 +7,7 @@ use host::measure::cublas::lt_mark;
 
 use crate::ladder::{kernel, of_floats};
 use crate::measured::{
-    Measured, h200, h200_shapes, library, library_sustained, of_any, of_kernel, proven, with_legend,
+    Measured, h200, h200_shapes, library, library_sustained, of_any, of_kernel, passed, with_legend,
 };
 use crate::parts::unbroken;
 
@@ -84,7 +84,7 @@ pub fn of_shapes(what: &str) -> Result<String, String> {
         Some(what) => (format!("results/{gpu}-bf16-shapes.json"), what),
         None => (format!("results/{gpu}-shapes.json"), what),
     };
-    let results = proven(&file)?;
+    let results = passed(&file)?;
     let of_alignment = what
         .split_once(' ')
         .filter(|(which, _)| ["aligned", "unaligned"].contains(which));

@@ -6,7 +6,7 @@ use host::bench::Size;
 use host::measure::cublas::lt_mark;
 use host::report::Record;
 
-use crate::measured::{library, library_sustained, proven, with_legend};
+use crate::measured::{library, library_sustained, passed, with_legend};
 use crate::of_file::{least_joules, value, written};
 
 /// The tables: for each its name, the kernel whose variants it shows, the precision of the libraries
@@ -88,7 +88,7 @@ impl Table {
     fn rows(&self) -> Result<Vec<(&'static str, Size, Record)>, String> {
         let mut rows = Vec::new();
         for file in self.files.split(' ') {
-            for size in proven(&format!("results/h200-{file}.json"))?.sizes {
+            for size in passed(&format!("results/h200-{file}.json"))?.sizes {
                 if let Some(record) = self.record(&size).cloned() {
                     rows.push((file, size, record));
                 }

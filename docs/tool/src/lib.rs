@@ -16,7 +16,7 @@
 //! | `in FILE SIZE CONTENDER WHAT` | a figure of one file, sustained ones too | `of_file.rs` |
 //! | `range TABLE WHAT` | the least and the most in a table `halves` or `divided` | `halves.rs` |
 //! | `sample VARIANT` | the program's report on a kernel | `sample.rs` |
-//! | `stages`, `seconds FILE` | how long proofs take, all stages of a file | `sample.rs` |
+//! | `stages`, `seconds FILE` | how long checks take, all stages of a file | `sample.rs` |
 //! | `shapes WHAT` | a figure of `auto` over `rust-gemm bench --preset shapes` | `figures.rs` |
 //! | `ranks LAYOUT RANKS WHAT`, `many-ranks` | figures of `gemm-mpi`, and a table of them | `many_ranks.rs` |
 //! | `scheduled KERNEL SCHEDULE THREADS SIZE` | a speed of a rung of the CPU | `native.rs` |

@@ -96,7 +96,7 @@ pub fn h200() -> Result<Results, String> {
 fn joined(files: &[&str]) -> Result<Results, String> {
     let mut all: Option<Results> = None;
     for file in files {
-        let results = proven(file)?;
+        let results = passed(file)?;
         match &mut all {
             Some(all) => all.sizes.extend(results.sizes),
             None => all = Some(results),
@@ -107,15 +107,15 @@ fn joined(files: &[&str]) -> Result<Results, String> {
 
 /// `auto` at the shapes that programs multiply, on an H200.
 pub fn h200_shapes() -> Result<Results, String> {
-    proven("results/h200-shapes.json")
+    passed("results/h200-shapes.json")
 }
 
 /// Results in a file.
-pub fn proven(file: &str) -> Result<Results, String> {
+pub fn passed(file: &str) -> Result<Results, String> {
     let results: Results = serde_json::from_str(&read(&at_root(file))?)
         .map_err(|error| format!("{file} holds no results: {error}"))?;
-    match results.all_proven() {
+    match results.all_passed() {
         true => Ok(results),
-        false => Err(format!("{file}: a kernel was not proven right")),
+        false => Err(format!("{file}: a kernel did not pass")),
     }
 }

@@ -7,7 +7,7 @@ use host::bench::{Results, pictures};
 use host::plot::{Axis, BLUE, Bar, Bars, GREEN, Line, Lines, Row, SKY, Style};
 use host::report::Record;
 
-use crate::measured::proven;
+use crate::measured::passed;
 use crate::repository::{at_root, read};
 
 /// The serial rungs, and Strassen's algorithm: each one run of `rust-gemm bench`.
@@ -24,8 +24,8 @@ const ROWS: &str = "cpu-rows";
 fn scheduled(kernel: &str) -> Result<(String, Vec<Record>), String> {
     let runs: Vec<Results> = serde_json::from_str(&read(&at_root(SCHEDULES))?)
         .map_err(|error| format!("{SCHEDULES}: {error}"))?;
-    if !runs.iter().all(Results::all_proven) {
-        return Err(format!("{SCHEDULES}: a rung was not proven right"));
+    if !runs.iter().all(Results::all_passed) {
+        return Err(format!("{SCHEDULES}: a rung did not pass"));
     }
     let first = runs
         .first()
@@ -64,12 +64,12 @@ pub fn figure(arguments: &str) -> Result<String, String> {
 
 /// The speed of serial rungs by size.
 pub fn serial() -> Result<String, String> {
-    Ok(pictures::speed(&proven(SERIAL)?))
+    Ok(pictures::speed(&passed(SERIAL)?))
 }
 
 /// The speed of Strassen's algorithm, and of the one that it ends in, by size.
 pub fn strassen() -> Result<String, String> {
-    Ok(pictures::speed(&proven(STRASSEN)?))
+    Ok(pictures::speed(&passed(STRASSEN)?))
 }
 
 /// The speed of each schedule on each number of threads, at each size.

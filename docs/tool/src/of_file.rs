@@ -5,7 +5,7 @@ use host::bench::Size;
 use host::report::Record;
 
 use crate::figures::at;
-use crate::measured::{libraries, library, library_sustained, proven};
+use crate::measured::{libraries, library, library_sustained, passed};
 use crate::parts::unbroken;
 
 /// A figure of a kernel or a library at M = N = K: `h200-bf16 8192 auto cold` for its ratio to
@@ -20,7 +20,7 @@ pub fn figure(arguments: &str) -> Result<String, String> {
     let [file, size, name, what @ ..] = &words[..] else {
         return Err(missing());
     };
-    let results = proven(&format!("results/{file}.json"))?;
+    let results = passed(&format!("results/{file}.json"))?;
     let size = size.parse().ok().and_then(|size| at(&results, size));
     let size = size.ok_or_else(missing)?;
     let of = |name: &str| size.record(name).or_else(|| size.yardstick(name));

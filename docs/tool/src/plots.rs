@@ -7,7 +7,7 @@ use host::rung::AUTO;
 
 use crate::figures::{MAIN_SIZE, at};
 use crate::machine_code::{self, Slots};
-use crate::measured::{h200, h200_shapes, proven};
+use crate::measured::{h200, h200_shapes, passed};
 use crate::overviews::climbing;
 use crate::{native, regimes};
 
@@ -61,7 +61,7 @@ fn ladder() -> Result<String, String> {
 
 /// The steps to Hopper's fast kernel: a bar of each regime.
 fn hopper_steps() -> Result<String, String> {
-    let results = proven("results/h200-hopper-steps.json")?;
+    let results = passed("results/h200-hopper-steps.json")?;
     let size = at(&results, MAIN_SIZE).ok_or("the steps were not measured")?;
     let row = |record: &Record| {
         let sustained = record.sustained.as_ref().map(|one| one.flops_per_s);

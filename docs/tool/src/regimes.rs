@@ -4,7 +4,7 @@
 use host::bench::Size;
 use host::plot::{BLUE, Bar, Bars, Row, SKY};
 
-use crate::measured::{library, library_sustained, proven};
+use crate::measured::{library, library_sustained, passed};
 
 /// The bars at 4096 and 8192: name, file of an H200, kernel, and the precision of the libraries.
 const SHOWN: &str = "\
@@ -43,7 +43,7 @@ pub fn plot() -> Result<String, String> {
         let [name, file, kernel, precision] = line.split(':').collect::<Vec<_>>()[..] else {
             return Err(format!("`{line}` is no bar"));
         };
-        let results = proven(&format!("results/h200-{file}.json"))?;
+        let results = passed(&format!("results/h200-{file}.json"))?;
         for m in SIZES {
             let size = results.sizes.iter().find(|size| size.m == m);
             let row = size.and_then(|size| row(size, name, kernel, precision));

@@ -1,11 +1,11 @@
-//! The program's report on one kernel, for readers without a GPU, and the times of proofs, from the
+//! The program's report on one kernel, for readers without a GPU, and the times of checks, from the
 //! files that `rust-gemm bench` wrote to `results/`.
 
 use host::progress::Stage;
 use host::report::{Format, Report, Yardstick};
 
 use crate::figures::{MAIN_SIZE, at};
-use crate::measured::{h200, h200_shapes, proven};
+use crate::measured::{h200, h200_shapes, passed};
 use crate::parts::unbroken;
 
 /// A report on a kernel at [`MAIN_SIZE`]. The lines `device` and `why` stay as they are on the
@@ -92,7 +92,7 @@ pub fn stages() -> Result<String, String> {
 
 /// How long all stages of checking and timing took in a file, together.
 pub fn seconds(file: &str) -> Result<String, String> {
-    let results = proven(&format!("results/{file}.json"))?;
+    let results = passed(&format!("results/{file}.json"))?;
     let stages = results.sizes.iter().flat_map(|size| &size.stages);
     let seconds: f64 = stages.map(|one| one.seconds).sum();
     match seconds > 0.0 {

@@ -5,7 +5,7 @@
 //! clock. Other constants name their source.
 
 use crate::figures::{MAIN_SIZE, at};
-use crate::measured::proven;
+use crate::measured::passed;
 
 /// The names of the pictures' files.
 pub const ALL: [&str; 10] = [
@@ -78,7 +78,7 @@ fn alternating(names: [&'static str; 3], period: f64) -> [Row; 3] {
 ///
 /// Something was not measured.
 pub fn picture(name: &str) -> Result<String, String> {
-    let results = proven("results/h200-hopper-steps.json")?;
+    let results = passed("results/h200-hopper-steps.json")?;
     let size = at(&results, MAIN_SIZE).ok_or("the steps were not measured")?;
     let sms = f64::from(results.machine.multiprocessors.ok_or("of unknown SMs")?);
     let clocks = |(speed, clock)| 2.0 * 128.0 * 256.0 * MAIN_SIZE as f64 * sms / speed * clock;

@@ -4,7 +4,7 @@ use super::results::Results;
 use crate::measure::cublas;
 
 /// A row for each kernel, a column for each size: TFLOP/s, and the share of cuBLAS. A kernel that
-/// is not proven right has no figure.
+/// did not pass has no figure.
 pub fn overview(results: &Results) -> String {
     let columns = |cell: &dyn Fn(usize) -> String| -> String {
         (0..results.sizes.len())

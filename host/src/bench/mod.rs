@@ -1,4 +1,4 @@
-//! `bench`: many kernels at many sizes, proven and timed, beside cuBLAS; as a table, as files,
+//! `bench`: many kernels at many sizes, checked and timed, beside cuBLAS; as a table, as files,
 //! as plots.
 //!
 //! | file | what it does |
@@ -31,8 +31,8 @@ pub use shapes::Target;
 
 use clap::ValueEnum;
 
+use crate::check::{EvaluateError, Planned, Request};
 use crate::progress::Progress;
-use crate::prove::{EvaluateError, Planned, Request};
 use crate::rung::Asked;
 use gpu_gemm::{Chooser, Device, Opened, Shape};
 
@@ -79,7 +79,7 @@ pub fn default_sizes(device: &Device) -> [usize; 3] {
     }
 }
 
-/// Proves and times every kernel at every shape. After an error, the results hold everything up to
+/// Checks and times every kernel at every shape. After an error, the results hold everything up to
 /// it. `finished` is called after each shape that succeeds, with the results so far.
 pub fn run(
     opened: &Opened,

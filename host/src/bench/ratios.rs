@@ -67,10 +67,10 @@ pub fn write(results: &Results, why: &str, out: &mut dyn Write) -> io::Result<()
     results.write_device(why, out)?;
     writeln!(out, "\n{}", table_of(results))?;
     for size in &results.sizes {
-        for record in size.results.iter().filter(|record| !record.proven) {
+        for record in size.results.iter().filter(|record| !record.passed) {
             writeln!(
                 out,
-                "{} at {}: NOT PROVEN: {}",
+                "{} at {}: FAILED: {}",
                 record.kernel,
                 size.title(),
                 record.verification

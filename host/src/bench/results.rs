@@ -17,8 +17,8 @@ use gpu_gemm::{DataType, Device, Shape};
 
 /// The version of this layout. Fields may be added; none is changed or removed. In version 1 there
 /// could be several devices, with a label each; in version 2 there were a `comparison`
-/// and, in records, `outliers`.
-pub const SCHEMA: u32 = 3;
+/// and, in records, `outliers`; in version 3 records had `proven` for `passed`.
+pub const SCHEMA: u32 = 4;
 
 /// Everything that one `bench` found.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -222,7 +222,7 @@ impl Size {
     }
 
     /// The kernels, and then the yardsticks; each with whether it is a yardstick, which is not
-    /// proven.
+    /// checked.
     pub(super) fn contenders(&self) -> impl Iterator<Item = (&Record, bool)> {
         let kernels = self.results.iter().map(|record| (record, false));
         kernels.chain(self.yardsticks.iter().map(|record| (record, true)))
@@ -235,12 +235,12 @@ impl Size {
 }
 
 impl Results {
-    /// Whether every kernel is proven right at every shape, and there is one.
-    pub fn all_proven(&self) -> bool {
-        let proven = |size: &Size| {
-            !size.results.is_empty() && size.results.iter().all(|record| record.proven)
+    /// Whether every kernel passes at every shape, and there is one.
+    pub fn all_passed(&self) -> bool {
+        let passed = |size: &Size| {
+            !size.results.is_empty() && size.results.iter().all(|record| record.passed)
         };
-        !self.sizes.is_empty() && self.sizes.iter().all(proven)
+        !self.sizes.is_empty() && self.sizes.iter().all(passed)
     }
 
     /// Writes the device, and why it was chosen.
@@ -285,16 +285,16 @@ mod tests {
     }
 
     #[test]
-    fn one_wrong_kernel_is_not_all_proven() {
+    fn one_wrong_kernel_is_not_all_passed() {
         let mut results = sample();
-        assert!(!results.all_proven());
+        assert!(!results.all_passed());
         for size in &mut results.sizes {
-            size.results.retain(|record| record.proven);
+            size.results.retain(|record| record.passed);
         }
-        assert!(results.all_proven());
+        assert!(results.all_passed());
         results.sizes[0].results.clear();
-        assert!(!results.all_proven());
+        assert!(!results.all_passed());
         results.sizes.clear();
-        assert!(!results.all_proven());
+        assert!(!results.all_passed());
     }
 }

@@ -25,8 +25,8 @@ pub fn sample() -> Results {
         };
         let record = |kernel: &str, speed: f64| Record {
             kernel: kernel.into(),
-            proven: true,
-            verification: "exact: all equal; proven: all within".into(),
+            passed: true,
+            verification: "exact: all equal; bound: all within".into(),
             runs: Some(20),
             time_median_s: Some(flops / speed),
             time_min_s: Some(flops / speed * 0.99),
@@ -38,7 +38,7 @@ pub fn sample() -> Results {
             ..wrong.clone()
         };
         let yardstick = |name: &str, speed: f64| Record {
-            proven: false,
+            passed: false,
             verification: String::new(),
             time_min_s: Some(flops / speed * 0.98),
             time_max_s: Some(flops / speed * 1.01),

@@ -73,7 +73,7 @@ pub fn write_end(
         return Ok(());
     }
     match tables.preset {
-        Some(Preset::Report) if results.all_proven() => {
+        Some(Preset::Report) if results.all_passed() => {
             let machine = results.machine.description();
             write!(out, "{machine}\n\n{}", preset::table(results))?;
         }
@@ -97,9 +97,9 @@ fn write_size(results: &Results, size: &Size, out: &mut dyn Write) -> io::Result
         out,
         "\n{shape} (m x n x k) of {dtype}{factors}{state}\n\n{table}"
     )?;
-    for record in size.results.iter().filter(|record| !record.proven) {
+    for record in size.results.iter().filter(|record| !record.passed) {
         let (kernel, why) = (&record.kernel, &record.verification);
-        writeln!(out, "{kernel}: NOT PROVEN: {why}")?;
+        writeln!(out, "{kernel}: FAILED: {why}")?;
     }
     for record in &size.results {
         let several = record.several.as_ref().map(Several::sentence);

@@ -15,14 +15,14 @@ use super::{bench, environment, explain, opencl, ptx, tune};
 use crate::report::Format;
 use crate::select;
 
-const EXIT_CODES: &str = "Exit codes: 0 if every result is proven right (and for --list and doctor); 1 if one is wrong \
+const EXIT_CODES: &str = "Exit codes: 0 if every result passes (and for --list and doctor); 1 if one is wrong \
                           or something failed at run time; 2 if the command line requests something that does not exist. \
                           SIGINT (Ctrl-C), SIGTERM and SIGHUP end it as signals do: a shell reports 130, 143 and 129.";
 
-/// Runs, proves and times GEMM kernels written in Rust, on an NVIDIA GPU or on this machine's CPU.
+/// Runs, checks and times GEMM kernels written in Rust, on an NVIDIA GPU or on this machine's CPU.
 ///
 /// Computes C = alpha * A * B + beta * C, where A is m x k and B is k x n, with random data or
-/// the user's, and proves the result: exactly on integers, and within the bound of
+/// the user's, and checks the result: exactly on integers, and within the bound of
 /// rounding errors on other data.
 #[derive(Debug, Parser)]
 #[command(

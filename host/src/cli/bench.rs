@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::exit::{FAILED, PROVEN, Stop, failed, finish, note, noted, usage};
+use super::exit::{FAILED, PASSED, Stop, failed, finish, note, noted, usage};
 use super::fused::EpilogueArguments;
 use super::native::NativeArguments;
 use super::operands::OperandArguments;
@@ -15,13 +15,13 @@ use super::values;
 use crate::bench::export::Exports;
 use crate::bench::table::{self, Tables};
 use crate::bench::{self, Earlier, Plan, Preset, Results, Target, preset, shapes};
+use crate::check::{NATIVE, Request};
 use crate::measure::Effort;
-use crate::prove::{NATIVE, Request};
 use crate::rung::{AUTO, Asked};
 use crate::select;
 use gpu_gemm::{Chooser, DataType, Device, Shape};
 
-/// Proves and times kernels at several sizes; on a GPU, their runs alternate with those of cuBLAS.
+/// Checks and times kernels at several sizes; on a GPU, their runs alternate with those of cuBLAS.
 #[derive(Debug, Args)]
 pub(super) struct Arguments {
     /// Kernels, variants or CPU rungs to run, `all`, `cpu`, a pattern such as `async-*`, or `auto`
@@ -98,7 +98,7 @@ pub(super) fn bench(
     bench_asked(arguments, (asked, data_type), out, notes)
 }
 
-/// Measures these rungs on matrices of this type. The exit code says whether all are proven right.
+/// Measures these rungs on matrices of this type. The exit code says whether all pass.
 fn bench_asked(
     arguments: &Arguments,
     (asked, data_type): (Vec<Asked>, DataType),
@@ -189,8 +189,8 @@ fn bench_asked(
         .and_then(|()| kept.map_err(failed));
     let code = match finished {
         Err(stop) => stop.tell(notes),
-        Ok(()) if !results.all_proven() => FAILED,
-        Ok(()) => PROVEN,
+        Ok(()) if !results.all_passed() => FAILED,
+        Ok(()) => PASSED,
     };
     Ok(finish(written, notes, code))
 }
@@ -249,9 +249,9 @@ mod tests {
             let Ok(code) = bench_asked(&arguments, asked, &mut out, &mut notes) else {
                 panic!("{}", String::from_utf8_lossy(&notes));
             };
-            (code, String::from_utf8(out).unwrap().contains("NOT PROVEN"))
+            (code, String::from_utf8(out).unwrap().contains("FAILED"))
         };
-        assert_eq!(benched(vec![right()]), (PROVEN, false));
+        assert_eq!(benched(vec![right()]), (PASSED, false));
         assert_eq!(benched(vec![wrong()]), (FAILED, true));
         assert_eq!(benched(vec![wrong(), right()]), (FAILED, true));
         assert_eq!(benched(vec![right(), wrong()]), (FAILED, true));

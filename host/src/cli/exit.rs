@@ -5,11 +5,11 @@ use std::io::{self, Write};
 
 use gpu_gemm::Chooser;
 
-use crate::prove::EvaluateError;
+use crate::check::EvaluateError;
 use crate::source::FilesError;
 
-/// Every result is proven right.
-pub const PROVEN: u8 = 0;
+/// Every result passes.
+pub const PASSED: u8 = 0;
 /// A result is wrong, or something failed at run time.
 pub const FAILED: u8 = 1;
 /// The command line requests something that does not exist.
@@ -99,9 +99,9 @@ mod tests {
     #[test]
     fn a_reader_that_goes_away_does_not_change_the_exit_code() {
         let gone = || Err(io::ErrorKind::BrokenPipe.into());
-        assert_eq!(finish(gone(), &mut io::sink(), PROVEN), PROVEN);
+        assert_eq!(finish(gone(), &mut io::sink(), PASSED), PASSED);
         assert_eq!(finish(gone(), &mut io::sink(), FAILED), FAILED);
         let full = Err(io::ErrorKind::StorageFull.into());
-        assert_eq!(finish(full, &mut io::sink(), PROVEN), FAILED);
+        assert_eq!(finish(full, &mut io::sink(), PASSED), FAILED);
     }
 }

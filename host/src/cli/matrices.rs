@@ -70,7 +70,7 @@ pub struct MatrixArguments {
     #[arg(long, value_name = "C.npy", requires = "a")]
     c: Option<PathBuf>,
 
-    /// Write the resulting C to this .npy file, in C order, if it is proven right; otherwise the
+    /// Write the resulting C to this .npy file, in C order, if it passes; otherwise the
     /// file stays unchanged. A pipe or a device, such as /dev/stdout, is written to; the report
     /// then goes to standard error. A CPU rung then has one timed run, unless `--runs` says more
     #[arg(long, value_name = "D.npy")]

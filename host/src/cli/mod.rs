@@ -26,7 +26,7 @@ use clap::Parser;
 
 pub use arguments::Arguments;
 use arguments::Command;
-use exit::{PROVEN, finish, note};
+use exit::{PASSED, finish, note};
 
 use crate::{cpu, doctor, interrupt, report};
 
@@ -69,16 +69,16 @@ pub fn run(
         Some(Command::Bench(arguments)) => bench::bench(arguments, out, notes),
         Some(Command::Explain(arguments)) => explain::explain(arguments, out, notes),
         Some(Command::Tune(arguments)) => tune::tune(arguments, out, notes),
-        Some(Command::Doctor) => Ok(finish(doctor::examine(out), notes, PROVEN)),
+        Some(Command::Doctor) => Ok(finish(doctor::examine(out), notes, PASSED)),
         Some(Command::Ptx(asked)) => ptx::ptx(asked, out, notes),
         Some(Command::OpenCl(asked)) => opencl::opencl(asked, out, notes),
         Some(Command::Completions { shell }) => {
-            Ok(finish(arguments::completions(*shell, out), notes, PROVEN))
+            Ok(finish(arguments::completions(*shell, out), notes, PASSED))
         }
         None if arguments.list => {
             let list = report::List::of(gpu_gemm::KERNELS, cpu::RUNGS);
             let written = list.write(arguments.format, out);
-            Ok(finish(written, notes, PROVEN))
+            Ok(finish(written, notes, PASSED))
         }
         None => multiply::multiply(&arguments, out, notes),
     };
@@ -91,7 +91,7 @@ mod tests {
     use clap::CommandFactory;
     use gpu_gemm::{DeviceChoice, Transpose};
 
-    use crate::prove::Baseline;
+    use crate::check::Baseline;
     use crate::report::Format;
     use operands::OperandArguments;
 

@@ -1,17 +1,17 @@
-//! The program without a subcommand: multiplies, proves and times, and writes a report.
+//! The program without a subcommand: multiplies, checks and times, and writes a report.
 
 use std::io::{self, Write};
 use std::thread;
 
 use super::arguments::Arguments;
-use super::exit::{FAILED, PROVEN, Stop, failed, finish, note, noted, usage};
+use super::exit::{FAILED, PASSED, Stop, failed, finish, note, noted, usage};
 use super::groups;
 use super::matrices::{Matrices, default_size, matrices};
 use super::running::{self, Math};
+use crate::check::{self, EvaluateError, Request};
 use crate::data::Storage;
 use crate::measure::cublas;
 use crate::output::{self, Output};
-use crate::prove::{self, EvaluateError, Request};
 use crate::report::{Format, Report};
 use crate::rung::{AUTO, Asked, Rung};
 use crate::select;
@@ -53,7 +53,7 @@ pub(super) fn multiply(
     }
     let (device, _) = arguments.running.device_for(&asked);
     let with_cublas = matches!(device, DeviceChoice::Auto | DeviceChoice::Cuda(_))
-        && arguments.running.baseline != prove::Baseline::None;
+        && arguments.running.baseline != check::Baseline::None;
     let opened = thread::scope(|scope| {
         if with_cublas {
             // cuBLAS has hundreds of megabytes: it is read from disk while the driver starts.
@@ -125,14 +125,14 @@ pub(super) fn multiply(
         cpu: arguments.native.settings(),
     };
     let writer = output.as_mut().map(|output| output as &mut dyn Write);
-    let (mut report, result) = prove::evaluate(&opened, &request, writer);
+    let (mut report, result) = check::evaluate(&opened, &request, writer);
     if let Some(Rung::Cpu(rung)) = fastest {
         let (name, why) = (rung.name, &opened.reason);
         report.reason = format!("`{name}` is the fastest for files without a GPU. {why}");
     }
     let written = match output {
         Some(output) if result.is_ok() => put_in_place(output, &mut report, notes),
-        _ => PROVEN,
+        _ => PASSED,
     };
     let code = match options.out.as_deref().is_some_and(output::is_stdout) {
         // On standard output, the report would follow the bytes of C.
@@ -162,20 +162,20 @@ fn fastest_for_files(arguments: &Arguments, matrices: &Matrices, opened: &Opened
     }
 }
 
-/// Puts the requested file in place, if its content is proven right.
+/// Puts the requested file in place, if its content passes.
 fn put_in_place(output: Output, report: &mut Report, notes: &mut dyn Write) -> u8 {
     let path = output.path().display().to_string();
-    if !report.all_proven() {
+    if !report.all_passed() {
         note(
             notes,
-            format!("`{path}` is not written, because its C is not proven right."),
+            format!("`{path}` is not written, because its C did not pass."),
         );
         return FAILED;
     }
     match output.commit() {
         Ok(()) => {
             report.output = Some(path);
-            PROVEN
+            PASSED
         }
         Err(error) => failed(error).tell(notes),
     }
@@ -195,7 +195,7 @@ fn conclude(
         _ => report.write(format, out),
     };
     let verdict = match result {
-        Ok(()) if report.all_proven() => PROVEN,
+        Ok(()) if report.all_passed() => PASSED,
         Ok(()) => {
             if report.results.is_empty() {
                 note(
@@ -217,20 +217,20 @@ mod tests {
     use crate::report;
 
     #[test]
-    fn only_a_complete_report_of_proven_results_exits_with_0() {
-        let record = |proven| report::Record {
-            proven,
+    fn only_a_complete_report_of_passed_results_exits_with_0() {
+        let record = |passed| report::Record {
+            passed,
             ..report::Record::default()
         };
-        let concluded = |proven: &[bool], result| {
+        let concluded = |passed: &[bool], result| {
             let report = Report {
-                results: proven.iter().map(|&proven| record(proven)).collect(),
+                results: passed.iter().map(|&passed| record(passed)).collect(),
                 ..Report::default()
             };
             let (mut out, mut notes) = (io::sink(), io::sink());
             conclude(&report, result, Format::Json, &mut out, &mut notes)
         };
-        assert_eq!(concluded(&[true, true], Ok(())), PROVEN);
+        assert_eq!(concluded(&[true, true], Ok(())), PASSED);
         assert_eq!(concluded(&[true, false], Ok(())), FAILED);
         assert_eq!(concluded(&[], Ok(())), FAILED);
         let crash = || EvaluateError::from(gpu_gemm::DeviceError::NoDevice);

@@ -7,8 +7,8 @@ use gpu_gemm::gpu_kernels::spec::Rounding;
 use gpu_gemm::{Chooser, Device, DeviceChoice, DeviceError};
 
 use super::exit::{Stop, failed, note, usage};
+use crate::check::Baseline;
 use crate::measure::{Effort, Origin};
-use crate::prove::Baseline;
 use crate::rung::{Asked, Rung};
 
 /// Where and how often to run: the same for one call and for a benchmark.
@@ -35,7 +35,7 @@ pub(super) struct Running {
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     runs: Option<u32>,
 
-    /// Runs before the timed ones, besides those that prove the result [default: up to 3 on a
+    /// Runs before the timed ones, besides those that check the result [default: up to 3 on a
     /// GPU and by OpenCL, else 0]
     #[arg(long, value_parser = clap::value_parser!(u32).range(0..=100_000))]
     warmup: Option<u32>,

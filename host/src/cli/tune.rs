@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::exit::{PROVEN, Stop, failed, finish, note, usage};
+use super::exit::{PASSED, Stop, failed, finish, note, usage};
 use super::sizes::{self, Sizes, shape};
 use crate::bench::shapes::SHAPES;
 use crate::measure::Effort;
@@ -75,7 +75,7 @@ pub(super) fn tune(
     let path = keep(&tuned, &key).map_err(failed)?;
     let mut measured: Vec<Measured> = Vec::new();
     let code = match measure(arguments, &opened, &key, &mut tuned, &mut measured) {
-        Ok(()) => PROVEN,
+        Ok(()) => PASSED,
         Err(stop) => stop.tell(notes),
     };
     let written = match measured.is_empty() {
@@ -190,7 +190,7 @@ fn list(out: &mut dyn Write, notes: &mut dyn Write) -> Result<u8, Stop> {
             _ => "Nothing was measured yet.\n".to_string(),
         };
     }
-    Ok(finish(write!(out, "{text}"), notes, PROVEN))
+    Ok(finish(write!(out, "{text}"), notes, PASSED))
 }
 
 fn entries(tuned: &Tuned) -> String {

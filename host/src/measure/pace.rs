@@ -12,13 +12,13 @@ pub struct Pace {
     /// Seconds that all runs of one contender may take.
     budget: f64,
     /// Runs before the timed ones, at most. A slow kernel gets one for ten runs within the budget,
-    /// since the runs that proved its result warmed up, too.
+    /// since the runs that checked its result warmed up, too.
     warmup: u32,
     /// The shortest run, in seconds.
     shortest_run: f64,
-    /// Whether the run that proved the result counts as warm-up, or as the first timed run if
+    /// Whether the run that checked the result counts as warm-up, or as the first timed run if
     /// there is no warm-up.
-    counts_proof: bool,
+    counts_check: bool,
 }
 
 pub(super) const ON_GPU: Pace = Pace {
@@ -26,7 +26,7 @@ pub(super) const ON_GPU: Pace = Pace {
     budget: 10.0,
     warmup: 3,
     shortest_run: 1e-4,
-    counts_proof: false,
+    counts_check: false,
 };
 
 pub(super) const BY_OPENCL: Pace = Pace {
@@ -44,7 +44,7 @@ pub const ON_CPU: Pace = Pace {
 
 pub const ON_SIMULATOR: Pace = Pace {
     runs: 1,
-    counts_proof: true,
+    counts_check: true,
     ..ON_CPU
 };
 
@@ -83,19 +83,19 @@ impl Pace {
     }
 }
 
-/// The times that `run` reports. `proof` is the time of the run that proved the result.
+/// The times that `run` reports. `check` is the time of the run that checked the result.
 pub fn by_clock(
     pace: Pace,
     effort: Effort,
-    proof: Duration,
+    check: Duration,
     mut run: impl FnMut() -> Result<Duration, RunError>,
 ) -> Result<Timing, RunError> {
-    let Repeats { warmup, runs, .. } = pace.repeats(effort, proof.as_secs_f64());
+    let Repeats { warmup, runs, .. } = pace.repeats(effort, check.as_secs_f64());
     let mut samples = Vec::new();
-    if pace.counts_proof && warmup == 0 {
-        samples.push(proof.as_secs_f64());
+    if pace.counts_check && warmup == 0 {
+        samples.push(check.as_secs_f64());
     }
-    for _ in u32::from(pace.counts_proof)..warmup {
+    for _ in u32::from(pace.counts_check)..warmup {
         run()?;
     }
     while samples.len() < runs as usize {
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn on_the_simulator_the_run_that_was_proven_counts_unless_there_is_a_warmup() {
+    fn on_the_simulator_the_run_that_was_passed_counts_unless_there_is_a_warmup() {
         let timed = |pace, runs, warmup| {
             let mut count = 0;
             let timing = by_clock(

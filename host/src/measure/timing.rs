@@ -12,7 +12,7 @@ use crate::statistics;
 pub struct Effort {
     /// Timed runs.
     pub runs: Option<u32>,
-    /// Runs before the timed ones, besides those that prove the result.
+    /// Runs before the timed ones, besides those that check the result.
     pub warmup: Option<u32>,
     /// On a GPU, seconds of back-to-back launches of each contender, after the timed runs; see
     /// [`super::sustained`].

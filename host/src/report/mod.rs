@@ -77,7 +77,7 @@ mod tests {
         };
         let results = [right, wrong, &native];
         Report {
-            schema: 3,
+            schema: 4,
             backend: "cuda",
             device: "NVIDIA H200".into(),
             reason: "chosen with --device".into(),

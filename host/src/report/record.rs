@@ -26,7 +26,7 @@ pub struct Report {
     /// The clocks, power and temperature of the GPU while it was measured; null for other devices
     /// and without NVML.
     pub gpu_state: Option<GpuState>,
-    /// The file that C was written to, if that was requested and C is proven right.
+    /// The file that C was written to, if that was requested and C passes.
     pub output: Option<String>,
     /// One for each kernel, in the requested order.
     pub results: Vec<Record>,
@@ -83,8 +83,9 @@ pub struct Record {
     /// operand copies and a fix-up, and where each product of a batch has a launch of its own.
     pub launches: usize,
     /// Whether the result passed every gate.
-    pub proven: bool,
-    /// What was proven, or what is wrong: a sentence.
+    #[serde(alias = "proven")] // its name up to version 3
+    pub passed: bool,
+    /// What passed, or what is wrong: a sentence.
     pub verification: String,
     /// The largest error of an element in units of rounding, and the bound for that element.
     pub largest_error: Option<f64>,
@@ -118,10 +119,10 @@ pub struct Record {
     /// For `auto`, the chosen variant and the division of its work.
     pub chosen: Option<String>,
     /// The data of the matrices: a value of `--data`, or files. Null in older reports, which
-    /// proved uniform numbers and timed normal ones.
+    /// checked uniform numbers and timed normal ones.
     pub data: Option<String>,
     /// `full` if every element was compared, or its row by Freivalds' check; `sampled` if some
-    /// were; null for a result that is not proven.
+    /// were; null for a result that did not pass.
     pub coverage: Option<String>,
     /// What errors are proportional to, for any data: `elementwise` (the sum of the magnitudes of
     /// an element's terms), `row-column` (that, and the largest elements of its row of A and its
@@ -147,7 +148,7 @@ pub struct Record {
     /// The fields of several devices that multiply together; absent for one device.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub several: Option<Several>,
-    /// The rows of the corner of C that `--show` requested, if C is proven right; absent
+    /// The rows of the corner of C that `--show` requested, if C passes; absent
     /// otherwise.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub corner: Option<Vec<Vec<f64>>>,
@@ -155,8 +156,8 @@ pub struct Record {
 
 /// The times of a library on the same problem, in the same process, with runs that alternated with
 /// those of the kernels. Its `kernel` is the library and the precision, such as `cublas-fp32` or
-/// `cublaslt-bf16`; it is not proven. Kernels are compared with the faster library; not with f32
-/// rounded to TF32, `cublas-tf32` and `cublaslt-tf32`.
+/// `cublaslt-bf16`; gates do not check it. Kernels are compared with the faster library; not with
+/// f32 rounded to TF32, `cublas-tf32` and `cublaslt-tf32`.
 pub type Yardstick = Record;
 
 /// Speed at the power limit, of seconds of back-to-back launches: see
@@ -270,12 +271,12 @@ impl Record {
         extremes.filter(|_| self.runs > Some(1))
     }
 
-    /// Whether it is proven, for tables.
+    /// Whether it passed, for tables.
     pub fn verdict(&self) -> &'static str {
-        match (self.proven, self.is_sampled()) {
-            (true, false) => "proven",
+        match (self.passed, self.is_sampled()) {
+            (true, false) => "passed",
             (true, true) => "sampled",
-            (false, _) => "NOT PROVEN",
+            (false, _) => "FAILED",
         }
     }
 
@@ -286,8 +287,8 @@ impl Record {
 }
 
 impl Report {
-    /// Whether every kernel is proven right, and there is one.
-    pub fn all_proven(&self) -> bool {
-        !self.results.is_empty() && self.results.iter().all(|record| record.proven)
+    /// Whether every kernel passes, and there is one.
+    pub fn all_passed(&self) -> bool {
+        !self.results.is_empty() && self.results.iter().all(|record| record.passed)
     }
 }

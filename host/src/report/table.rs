@@ -1,4 +1,4 @@
-//! The report for people: the device, the problem, a table of figures, and what was proven about
+//! The report for people: the device, the problem, a table of figures, and what was checked about
 //! each result.
 
 use std::io::{self, Write};
@@ -38,10 +38,10 @@ pub(super) fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "\n{}\n", table(&header, &rows))?;
     for record in &report.results {
         let mut line = |text: String| writeln!(out, "{}", folded(&text));
-        let verdict = match record.proven {
+        let verdict = match record.passed {
             true if record.is_sampled() => "right in all samples",
-            true => "proven right",
-            false => "NOT PROVEN",
+            true => "passed",
+            false => "FAILED",
         };
         line(format!("{}: {verdict}", record.kernel))?;
         if let Some(chosen) = &record.chosen {

@@ -74,7 +74,7 @@ pub fn trials() -> Vec<Trial> {
         a_benchmark_has_the_clocks_figures,
         files_are_multiplied_by_auto,
         what_the_gpu_did_is_read_while_it_works_and_known_only_where_there_is_an_nvml,
-        a_wrong_kernel_is_not_timed_and_not_proven,
+        a_wrong_kernel_is_not_timed_and_not_passed,
         what_is_wrong_only_while_it_is_timed_has_no_times,
         a_write_into_a_while_it_is_timed_is_an_error,
         a_time_that_no_gpu_can_reach_is_refused,
@@ -130,7 +130,7 @@ fn bench(settings: &str, arguments: &str) -> (Results, String, Vec<Line>) {
     (serde_json::from_str(&text).unwrap(), table, ran.log)
 }
 
-/// The error of a run that fails and proves nothing.
+/// The error of a run that fails and shows nothing.
 fn failure(settings: &str, more: &str) -> String {
     multiply(settings, more).ended.refused(1)
 }
@@ -144,7 +144,7 @@ fn times_speeds_and_ratios_are_those_of_the_clock() {
     assert_contains(report["device"].as_str().unwrap(), &["Fake GPU", "9.0"]);
     assert_contains(report["cublas"].as_str().unwrap(), &["12.9.1 from "]);
     let [record, cublas] = [&report["results"][0], &report["yardsticks"][0]];
-    assert_eq!(record["proven"], true);
+    assert_eq!(record["passed"], true);
     assert_eq!(record["coverage"], "full");
     for time in ["time_median_s", "time_min_s", "time_max_s"] {
         assert_eq!([&record[time], &cublas[time]], [1.25e-4, 6.25e-5]);
@@ -285,7 +285,7 @@ fn no_launch_finds_its_operands_in_the_l2() {
     let settings = format!("kernel_ns=40000 cublas_ns=50000 l2_bytes={L2}");
     let (_, log) = report(&settings, "--kernel naive,pitched --baseline cublas");
     let spans = spans(&log).into_iter();
-    // Launches for proofs, and the one that sets the number of runs, are single.
+    // Launches for checks, and the one that sets the number of runs, are single.
     let timed: Vec<&Line> = spans.filter(|span| span.len() > 1).flatten().collect();
     assert_eq!(timed.len(), 20 * (3 + 3 + 2));
     for matrix in ["a", "b", "c"] {
@@ -377,7 +377,7 @@ fn a_batch_is_one_launch_of_a_kernel_and_one_call_of_cublas() {
         let more = format!("{BATCH} --kernel {kernel} --dtype {precision} --padding 2 --beta 0.5");
         let (report, log) = report(EXACT, &format!("{more} --baseline cublas"));
         let record = &report["results"][0];
-        assert_eq!(record["proven"], true, "{record}");
+        assert_eq!(record["passed"], true, "{record}");
         assert_eq!(
             (&record["launches"], &record["grid_z"]),
             (&1.into(), &5.into())
@@ -407,7 +407,7 @@ fn each_launch_of_groups_gets_their_ends() {
     let ran = host(EXACT, groups);
     let report: Value = serde_json::from_str(&ran.ended.succeeded()).unwrap();
     let record = &report["results"][0];
-    assert_eq!(record["proven"], true, "{record}");
+    assert_eq!(record["passed"], true, "{record}");
     assert_contains(
         record["verification"].as_str().unwrap(),
         &["a launch like the timed ones gives the same bits"],
@@ -598,16 +598,16 @@ fn what_the_gpu_did_is_read_while_it_works_and_known_only_where_there_is_an_nvml
     assert_eq!(report["gpu_state"]["power_w"], 689.5);
 }
 
-fn a_wrong_kernel_is_not_timed_and_not_proven() {
+fn a_wrong_kernel_is_not_timed_and_not_passed() {
     // Wrong in the exact gate and, if it is right there, in the gate with the bound.
-    for (first, gate) in [(1, "exact"), (2, "proven")] {
+    for (first, gate) in [(1, "exact"), (2, "bound")] {
         let settings = format!("{EXACT} wrong_kernel_from={first}");
         let (why, log) = wrong(&settings, "");
         assert_contains(&why, &["C[0][0] is "]);
         assert_eq!(log.iter().filter(|line| line.is_launch()).count(), first);
         let ran = host(&settings, "bench --device cuda --kernel naive --sizes 24");
         assert_eq!(ran.ended.code, Some(1), "{gate}: {}", ran.ended.err);
-        assert_contains(&ran.ended.out, &["NOT PROVEN"]);
+        assert_contains(&ran.ended.out, &["FAILED"]);
     }
 }
 
@@ -617,7 +617,7 @@ fn wrong(settings: &str, more: &str) -> (String, Vec<Line>) {
     assert_eq!(ran.ended.code, Some(1), "{settings}: {}", ran.ended.err);
     let report: Value = serde_json::from_str(&ran.ended.out).unwrap();
     let record = &report["results"][0];
-    assert_eq!(record["proven"], false, "{settings}");
+    assert_eq!(record["passed"], false, "{settings}");
     for figure in ["time_median_s", "flops_per_s", "ratio_to_cublas"] {
         assert_eq!(record[figure], Value::Null, "{settings}");
     }
@@ -704,7 +704,7 @@ fn a_large_product_of_two_devices_is_compared_and_none_with_a_wrong_reference() 
 }
 
 fn out_of_memory_at_any_allocation_reports_sizes() {
-    // Allocations: two proofs, each with A, B, C and a workspace between guard bands; then two
+    // Allocations: two checks, each with A, B, C and a workspace between guard bands; then two
     // copies of A, B and C.
     for allocation in 1..=8 + 6 {
         let settings = format!("{EXACT} no_memory_at={allocation}");
@@ -726,13 +726,13 @@ fn a_crash_a_refused_launch_and_a_failing_cublas_are_told_apart() {
         let error = failure(&format!("crash_at={launch}"), "");
         assert!(error.starts_with(crashed), "{error}");
     }
-    // Earlier proofs remain in the report.
+    // Earlier checks remain in the report.
     let ran = multiply("crash_at=10", "");
     let lost =
         "error: The GPU's context was lost when an earlier kernel crashed: 719 (LaunchFailed).";
     assert_eq!(ran.ended.code, Some(1));
     assert_contains(&ran.ended.err, &[lost]);
-    assert_contains(&ran.ended.out, &["naive: proven right"]);
+    assert_contains(&ran.ended.out, &["naive: passed"]);
     let refused = failure("launch=701", "");
     let kernel = "error: Kernel `naive` cannot be launched with 256 threads a CTA on this GPU: CUDA error 701";
     assert!(refused.starts_with(kernel), "{refused}");
@@ -757,7 +757,7 @@ fn files_are_multiplied_by_auto() {
     let report: Value = serde_json::from_str(&ran.ended.succeeded()).unwrap();
     let result = &report["results"][0];
     assert_eq!(
-        (&result["kernel"], &result["proven"]),
+        (&result["kernel"], &result["passed"]),
         (&"auto".into(), &true.into())
     );
 }

@@ -31,7 +31,7 @@ pub fn panels_are_multiplied_only_when_they_have_arrived_wherever_matrices_start
             let ran = host(&format!("{EXACT} waits=0 {order}"), &arguments);
             let report: Value = serde_json::from_str(&ran.ended.succeeded()).unwrap();
             let record = &report["results"][0];
-            assert_eq!(record["proven"], true, "{order} {more}: {record}");
+            assert_eq!(record["passed"], true, "{order} {more}: {record}");
             let several = &record["several"];
             assert_eq!(several["link"], "panels are copied within the GPU");
             assert_eq!([&several["devices"], &several["gpus"]], [2, 1]);
@@ -39,7 +39,7 @@ pub fn panels_are_multiplied_only_when_they_have_arrived_wherever_matrices_start
             if !more.contains("first") {
                 assert_eq!(several["received_bytes"], formula);
             }
-            // Both devices receive panels in each product: in two proofs, one that loads code, and
+            // Both devices receive panels in each product: in two checks, one that loads code, and
             // two timed runs.
             let copies = ran.log.iter().filter(|line| line.kind == "copy");
             assert!(copies.count() >= 2 * 5);

@@ -14,7 +14,7 @@ fn small(more: &str) -> Ended {
 }
 
 #[test]
-fn without_options_it_proves_the_double_buffer_kernel() {
+fn without_options_it_checks_the_double_buffer_kernel() {
     let ended = run("--size 130 --device sim");
     assert_eq!(ended.err, "");
     assert_contains(
@@ -24,9 +24,9 @@ fn without_options_it_proves_the_double_buffer_kernel() {
             "why     chosen with --device",
             "130 x 130 x 130",
             "| double-buffer",
-            ": proven right",
+            ": passed",
             "exact: all 16900 elements equal on integers",
-            "proven: all 16900 elements within the bound of rounding",
+            "bound: all 16900 elements within the bound of rounding",
             "FLOP/s",
         ],
     );
@@ -49,7 +49,7 @@ fn without_a_driver_of_opencl_there_is_a_sentence_and_no_kernel() {
 }
 
 #[test]
-fn every_kernel_of_every_type_is_proven_and_transposes_are_taken() {
+fn every_kernel_of_every_type_passes_and_transposes_are_taken() {
     for (data_type, transposes) in [
         ("f32", "--transpose-a"),
         ("f64", "--transpose-b"),
@@ -62,16 +62,16 @@ fn every_kernel_of_every_type_is_proven_and_transposes_are_taken() {
         let listed = run("--list").out;
         let words = listed.split(|letter: char| !letter.is_alphanumeric() && letter != '-');
         let listed = words.filter(|word| *word == data_type).count();
-        assert_eq!(report.matches(": proven right").count(), listed);
+        assert_eq!(report.matches(": passed").count(), listed);
         // `tests/kernels` transposes for all kernels.
         let options = format!("--kernel tiled,auto --dtype {data_type} --padding 1 --beta 2");
         let report = small(&format!("{options} {transposes}")).succeeded();
-        assert_contains(&report, &["stored transposed, lda ", ": proven right"]);
+        assert_contains(&report, &["stored transposed, lda ", ": passed"]);
     }
 }
 
 #[test]
-fn a_and_b_of_16_bits_are_proven_with_either_type_of_c() {
+fn a_and_b_of_16_bits_pass_with_either_type_of_c() {
     let kernels = "--kernel warp-specialized,persistent-64x64-tt,auto";
     for (data_type, data) in [
         ("bf16", "graded"),
@@ -83,12 +83,12 @@ fn a_and_b_of_16_bits_are_proven_with_either_type_of_c() {
     ] {
         let options = format!("{kernels} --dtype {data_type} --alpha -2 --beta 3 --data {data}");
         let report = small(&options).succeeded();
-        assert_eq!(report.matches(": proven right").count(), 3, "{report}");
+        assert_eq!(report.matches(": passed").count(), 3, "{report}");
     }
 }
 
 #[test]
-fn an_epilogue_is_proven_with_the_gates_that_it_allows() {
+fn an_epilogue_passes_with_the_gates_that_it_allows() {
     for (options, gates) in [
         ("bias+relu --dtype f16 --transpose-b", "exact: all"),
         (
@@ -99,12 +99,12 @@ fn an_epilogue_is_proven_with_the_gates_that_it_allows() {
         ("silu --dtype bf16 --padding 1", "no exact gate: silu"),
     ] {
         let report = small(&format!("--epilogue {options}")).succeeded();
-        assert_contains(&report, &[": proven right", gates, ", epilogue "]);
+        assert_contains(&report, &[": passed", gates, ", epilogue "]);
     }
     let mixed = small("--epilogue relu --kernel tiled-32,auto");
     let left_out = "note: not run: tiled-32: not compiled with an epilogue.\n";
     assert_contains(&mixed.err, &[left_out]);
-    assert_contains(&mixed.succeeded(), &["auto: proven right"]);
+    assert_contains(&mixed.succeeded(), &["auto: passed"]);
     for (options, error) in [
         (
             "--kernel tiled-32",
@@ -123,7 +123,7 @@ fn an_epilogue_is_proven_with_the_gates_that_it_allows() {
 }
 
 #[test]
-fn groups_are_proven_each_with_its_own_b() {
+fn groups_pass_each_with_its_own_b() {
     let division = "6 groups of up to ";
     for (options, shown) in [
         ("70,0,5,66 --n 136 --k 72", "shape   141 x 136 x 72"),
@@ -140,7 +140,7 @@ fn groups_are_proven_each_with_its_own_b() {
         let report = report.split_whitespace().collect::<Vec<_>>().join(" ");
         let shown = shown.split_whitespace().collect::<Vec<_>>().join(" ");
         let is_exact = [
-            "auto: proven right",
+            "auto: passed",
             "chosen: grouped-64x128",
             "exact: in each of ",
         ];
@@ -180,7 +180,7 @@ fn several_devices_multiply_a_and_b_of_16_bits_into_either_type_of_c() {
              --transpose-b --beta 2"
         );
         let report = run(&options).succeeded();
-        assert_eq!(report.matches(": proven right").count(), 2, "{report}");
+        assert_eq!(report.matches(": passed").count(), 2, "{report}");
     }
 }
 
@@ -207,13 +207,13 @@ fn nobody_gets_fewer_bits_than_ieee_754_without_asking_for_it() {
         let matched = small(&format!("--kernel {pattern}"));
         assert_contains(&matched.err, &[&format!("not run: {kernel}, {skipped}")]);
         let report = matched.succeeded();
-        assert!(report.contains("tiled-32: proven right") && !report.contains(kernel));
+        assert!(report.contains("tiled-32: passed") && !report.contains(kernel));
         for math in ["tf32", "split"] {
             let ended = small(&format!("--kernel {kernel} --math {math}"));
             match allowed.contains(&math) {
                 true => {
-                    let proven = format!("{kernel}: proven right\n    exact: all");
-                    assert_contains(&ended.succeeded(), &[&proven]);
+                    let passed = format!("{kernel}: passed\n    exact: all");
+                    assert_contains(&ended.succeeded(), &[&passed]);
                 }
                 false => drop(ended.refused(2)),
             }
@@ -253,7 +253,7 @@ fn cpu_rungs_need_no_device_and_say_what_they_ran_on() {
             "why     CPU rungs run natively, whatever --device says",
             " 1 thread; 10 runs: ",
             " 3 threads, guided; 10 runs: ",
-            "cpu-strassen: proven right",
+            "cpu-strassen: passed",
         ],
     );
 }
@@ -350,7 +350,7 @@ fn a_problem_too_large_for_memory_is_an_error_and_not_a_crash() {
 }
 
 #[test]
-fn every_product_of_a_batch_is_proven_and_counts() {
+fn every_product_of_a_batch_passes_and_counts() {
     let what = "--kernel tiled-32,auto,cpu-ikj --m 9 --n 12 --k 20 --batch 7 --device sim";
     for more in [
         "--beta 2 --alpha -1 --padding 3",
@@ -369,7 +369,7 @@ fn every_product_of_a_batch_is_proven_and_counts() {
         let report: Value = serde_json::from_str(&report).unwrap();
         for (index, record) in report["results"].as_array().unwrap().iter().enumerate() {
             assert_eq!(
-                [&record["proven"], &record["batch"]],
+                [&record["passed"], &record["batch"]],
                 [&true.into(), &json!(7)]
             );
             let figure = |key: &str| record[key].as_f64().unwrap();
@@ -382,7 +382,7 @@ fn every_product_of_a_batch_is_proven_and_counts() {
         }
     }
     let what = "--kernel tiled-32 --m 9 --n 12 --k 20 --batch 3 --device sim --transpose-b";
-    let after = "tiled-32: proven right\n    launched once for each product of the batch";
+    let after = "tiled-32: passed\n    launched once for each product of the batch";
     assert_contains(&run(what).succeeded(), &[after]);
     let report = run(&format!("{what} --format json")).succeeded();
     let report: Value = serde_json::from_str(&report).unwrap();
@@ -418,7 +418,7 @@ fn without_a_product_there_is_no_speed() {
 }
 
 #[test]
-fn an_empty_result_launches_nothing_and_is_proven() {
+fn an_empty_result_launches_nothing_and_passes() {
     let report = run("--device sim --kernel all --m 0 --n 5 --k 5").succeeded();
     assert_contains(&report, &["nothing to launch"]);
 }
@@ -438,7 +438,7 @@ fn doctor_says_what_is_there_and_where_kernels_will_run() {
 fn help_documents_exit_codes_and_long_help_variables_too() {
     let [help, brief] = ["--help", "-h"].map(|option| run(option).succeeded());
     for text in [&help, &brief] {
-        assert_contains(text, &["Exit codes: 0 if every result is proven right"]);
+        assert_contains(text, &["Exit codes: 0 if every result passes"]);
     }
     assert!(help.contains("GEMM_CACHE_DIR") && !brief.contains("GEMM_CACHE_DIR"));
 }

@@ -350,7 +350,7 @@ fn a_and_b_of_16_bits_give_a_c_of_f32_where_that_is_asked_for_or_c_is() {
         let report = folder.run(&format!("{found} --kernel auto")).succeeded();
         let report: Value = serde_json::from_str(&report).unwrap();
         assert_eq!(report["results"][0]["dtype"], data_type);
-        assert_eq!(report["results"][0]["proven"], true);
+        assert_eq!(report["results"][0]["passed"], true);
         assert_eq!(folder.read::<f32>("d.npy").row(8), [772.0; 10]);
         folder.refuses(
             "--a a.npy --b c.npy",
@@ -437,10 +437,7 @@ fn standard_output_gets_c_where_it_stands_and_standard_error_the_report() {
             .unwrap();
         log.write_all(b"after\n").unwrap();
         let report = String::from_utf8(output.stderr).unwrap();
-        assert_contains(
-            &report,
-            &["naive: proven right", &format!("C is in {target}")],
-        );
+        assert_contains(&report, &["naive: passed", &format!("C is in {target}")]);
         let expected = [b"before\n", &npy[..], b"after\n"].concat();
         assert!(
             fs::read(folder.path("log")).unwrap() == expected,
@@ -466,7 +463,7 @@ fn a_device_is_written_to_and_what_cannot_be_is_said_before_anything_runs() {
 
 /// A sum that overflows on the way.
 #[test]
-fn what_is_not_proven_is_not_written() {
+fn what_is_not_passed_is_not_written() {
     let folder = Folder::new();
     // The sum of the first two terms is infinite, that of all three is not.
     let large = [3e38f32, 3e38, -3e38];
@@ -475,10 +472,10 @@ fn what_is_not_proven_is_not_written() {
     fs::write(folder.path("d.npy"), "old").unwrap();
     let ended = folder.run("--a a.npy --b b.npy --out d.npy --show 1");
     assert_eq!(ended.code, Some(1), "{}", ended.err);
-    assert_contains(&ended.out, &["NOT PROVEN"]);
+    assert_contains(&ended.out, &["FAILED"]);
     let has_corner = ended.out.contains("===");
-    assert!(!has_corner, "a corner that is not proven");
-    let note = "note: `d.npy` is not written, because its C is not proven right.\n";
+    assert!(!has_corner, "a corner that did not pass");
+    let note = "note: `d.npy` is not written, because its C did not pass.\n";
     assert_eq!(ended.err, note);
     assert_eq!(fs::read(folder.path("d.npy")).unwrap(), b"old");
     assert_eq!(folder.names(), ["a.npy", "b.npy", "d.npy"]);
@@ -518,7 +515,7 @@ fn the_corner_of_the_source_is_that_of_the_closed_form() {
 }
 
 #[test]
-fn every_data_is_proven_and_named() {
+fn every_data_passes_and_named() {
     let kinds = "normal uniform positive graded wide integers index-sum";
     for data in kinds.split(' ') {
         for data_type in ["f32", "f64", "i32"] {

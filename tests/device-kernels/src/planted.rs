@@ -1,5 +1,5 @@
 //! Kernels that are wrong on purpose. If a checker misses these errors, its silence elsewhere
-//! proves nothing. Each is launched with one CTA of 64 threads on 64 words.
+//! shows nothing. Each is launched with one CTA of 64 threads on 64 words.
 
 use cuda_std::mbarrier::{self, Mbarrier};
 use cuda_std::prelude::*;

@@ -10,8 +10,8 @@ use gpu_gemm::device::compiled;
 use gpu_gemm::gpu_kernels::spec::{Major, Rounding, Unit, Variant};
 use gpu_gemm::gpu_kernels::{self, variants, warp_specialized_fp8};
 use gpu_gemm::{Bf16, Choice, Decomposition, Device, E4m3, ElementType, F16, Shape, Transpose};
+use host::check::compute_reference;
 use host::progress::Progress;
-use host::prove::compute_reference;
 use host::rung::Rung;
 use libtest_mimic::{Arguments, Failed, Trial};
 use tests::devices::Backend;
@@ -69,7 +69,7 @@ macro_rules! claims {
 /// The claims of which the simulator has one variant of a kernel and its types in the quick tier.
 const OF_VALUES: [&str; 4] = [
     "repeats_bit_for_bit",
-    "is_proven_on_data_of_all_sizes",
+    "passes_on_data_of_all_sizes",
     "carries_special_values",
     "overflows_to_infinity",
 ];
@@ -78,7 +78,7 @@ const OF_VALUES: [&str; 4] = [
 fn cases<T: Number>(model: ErrorModel) -> Vec<(&'static str, Case)> {
     let mut cases = claims![
         is_exact_at_every_edge_of_its_tiles,
-        is_proven_on_awkward_shapes,
+        passes_on_awkward_shapes,
         repeats_bit_for_bit,
         follows_alpha_and_beta,
         takes_any_leading_dimension_and_offset,
@@ -88,7 +88,7 @@ fn cases<T: Number>(model: ErrorModel) -> Vec<(&'static str, Case)> {
     ];
     let floats = matches!(T::ARITHMETIC, Arithmetic::Float { .. });
     if floats {
-        cases.extend(claims![is_proven_on_data_of_all_sizes]);
+        cases.extend(claims![passes_on_data_of_all_sizes]);
     }
     // Strassen's algorithm spreads infinities and NaNs over C.
     let spreads = matches!(model, ErrorModel::Strassen { .. });
@@ -151,7 +151,7 @@ fn kernel_trials<T: Number>(variant: &'static Variant) -> Vec<Trial> {
         true => Tier::Quick,
         false => Tier::Exhaustive,
     };
-    for case in claims![is_proven_at_large_sizes] {
+    for case in claims![passes_at_large_sizes] {
         if represents_others {
             add(Tier::Quick, Backend::Gpu, case);
         }
@@ -409,7 +409,7 @@ impl Bench<'_> {
     }
 
     /// Gates 2 and 3: within the bound, and below the alarm.
-    fn proven<T: Number>(&self, problem: &Problem<T>, data: Data) -> Result<Matrix<T>, Failed> {
+    fn passed<T: Number>(&self, problem: &Problem<T>, data: Data) -> Result<Matrix<T>, Failed> {
         let problem = &*self.as_read(problem);
         let c = self.run(problem)?;
         let (tile, model) = (self.rung.tile(), self.rung.error_model(&self.team));
@@ -433,7 +433,7 @@ impl Bench<'_> {
         let step = self.tier.step(all.len());
         for data in all.into_iter().skip(seed as usize % step).step_by(step) {
             let problem = Problem::random(shape, compact, data, seed + 1, one, zero)?;
-            self.proven(&problem, data)?;
+            self.passed(&problem, data)?;
         }
         Ok(())
     }
@@ -610,7 +610,7 @@ fn multiplies_a_batch_in_one_launch<T: Number>(bench: &Bench) -> Result<(), Fail
 }
 
 /// Primes, a single row, a single column, sums far longer than the sides of C.
-fn is_proven_on_awkward_shapes<T: Number>(bench: &Bench) -> Result<(), Failed> {
+fn passes_on_awkward_shapes<T: Number>(bench: &Bench) -> Result<(), Failed> {
     let quick = [(17, 33, 129), (1, 257, 63), (263, 1, 67)];
     let others = [(1, 1, 1), (131, 137, 139), (3, 5, 5_003)];
     let others = match bench.tier {
@@ -624,14 +624,14 @@ fn is_proven_on_awkward_shapes<T: Number>(bench: &Bench) -> Result<(), Failed> {
 }
 
 /// Rows and columns scaled by powers of two, and rows of a wide range.
-fn is_proven_on_data_of_all_sizes<T: Number>(bench: &Bench) -> Result<(), Failed> {
+fn passes_on_data_of_all_sizes<T: Number>(bench: &Bench) -> Result<(), Failed> {
     let shape = Shape::new(37, 41, 203);
     for data in [Data::Graded, Data::Wide] {
         for beta in [0, 1] {
             let scalars = [1, beta].map(T::from_integer).into();
             let (inputs, compact) = (bench.inputs::<T>(), Storage::COMPACT);
             let problem = Problem::random_as(inputs, shape, compact, data, 7, scalars)?;
-            bench.proven(&problem, data)?;
+            bench.passed(&problem, data)?;
         }
     }
     Ok(())
@@ -655,7 +655,7 @@ fn follows_alpha_and_beta<T: Number>(bench: &Bench) -> Result<(), Failed> {
         bench.exact(&problem)?;
         let (compact, [alpha, beta]) = (Storage::COMPACT, scalars.map(T::from_integer));
         let problem = Problem::random(shape, compact, Data::Uniform, 3, alpha, beta)?;
-        bench.proven(&problem, Data::Uniform)?;
+        bench.passed(&problem, Data::Uniform)?;
     }
     Ok(())
 }
@@ -766,7 +766,7 @@ fn overflows_to_infinity<T: Number>(bench: &Bench) -> Result<(), Failed> {
             matrix(shape.m, shape.n, 0)?,
         );
         let problem = Problem::new(T::from_integer(1), T::default(), a, b, c)?;
-        let c = bench.proven(&problem, Data::Uniform)?;
+        let c = bench.passed(&problem, Data::Uniform)?;
         let first = c.row(row)[0].to_f64();
         let is_infinite = first == f64::NEG_INFINITY;
         assert_eq!(is_infinite, overflows, "{first}, row {row}, times {in_b}");
@@ -827,7 +827,7 @@ fn carries_special_values<T: Number>(bench: &Bench) -> Result<(), Failed> {
             problem.b.row_mut(row)[column] = element(in_b)?;
         }
         bench
-            .proven(&problem, data)
+            .passed(&problem, data)
             .map_err(|failed| format!("{in_a} in A, {in_b} in B: {failed:?}"))?;
     }
     Ok(())
@@ -843,7 +843,7 @@ fn k_zero_scales_c<T: Number>(bench: &Bench) -> Result<(), Failed> {
 }
 
 /// The largest take the host seconds, for random numbers and for the check.
-fn is_proven_at_large_sizes<T: Number>(bench: &Bench) -> Result<(), Failed> {
+fn passes_at_large_sizes<T: Number>(bench: &Bench) -> Result<(), Failed> {
     let all = [[1000; 3], [1025, 1023, 1024], [4095, 4097, 4099], [8192; 3]];
     let tried = match bench.tier {
         Tier::Quick => &all[1..2],

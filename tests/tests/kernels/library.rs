@@ -1,6 +1,6 @@
 //! The library call: `C = alpha * op(A) * op(B) + beta * C`, for every data type, transposed or
-//! not, whatever the shape and the layout, on the simulator, on the GPU and by OpenCL, proven right
-//! as the program proves results ([`super::problem`]).
+//! not, whatever the shape and the layout, on the simulator, on the GPU and by OpenCL, checked
+//! as the program checks results ([`super::problem`]).
 
 use std::marker::PhantomData;
 

@@ -55,8 +55,8 @@ fn python_in(folder: &Path, script: &str) -> Result<(), String> {
     }
 }
 
-/// Runs the program in this process on files of `folder`. It must prove its product.
-fn proven(folder: &TempDir, files: &[(&str, &str)], more: &[&str]) {
+/// Runs the program in this process on files of `folder`. It must check its product.
+fn passed(folder: &TempDir, files: &[(&str, &str)], more: &[&str]) {
     let mut arguments: Vec<OsString> = ["rust-gemm", "--device", "sim"].map(OsString::from).into();
     for (option, file) in files {
         arguments.push(option.into());
@@ -114,7 +114,7 @@ for name, size, order, of in (
 "
             ),
         )?;
-        proven(&folder, &ALL, &["--alpha", "3", "--beta", "-2"]);
+        passed(&folder, &ALL, &["--alpha", "3", "--beta", "-2"]);
         python_in(
             folder.path(),
             &format!(

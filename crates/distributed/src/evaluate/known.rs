@@ -1,4 +1,4 @@
-//! The problems that rank 0 knows, and how results are proven right: C, or if it is not gathered,
+//! The problems that rank 0 knows, and how results are checked: C, or if it is not gathered,
 //! what each rank says of its block. Then only vectors travel.
 
 use std::cell::Cell;
@@ -7,16 +7,16 @@ use std::marker::PhantomData;
 
 use gpu_gemm::gpu_kernels::spec::Tile;
 use gpu_gemm::{Device, Shape};
+use host::check::{EvaluateError, compute_reference, scalars, small_integer};
 use host::memory;
 use host::progress::Progress;
-use host::prove::{EvaluateError, compute_reference, scalars, small_integer};
 use host::source::Source;
 use thiserror::Error;
 use verification::cpu::{self, view::View, view::ViewMut};
 use verification::data::{Data, Matrix, Number, Placement, Problem, ProblemError, Storage};
 use verification::verify::computed::ComputedReference;
 use verification::verify::summary::{Summary, judge_exact, judge_general};
-use verification::verify::{self, Coverage, ErrorModel, Failure, Proof};
+use verification::verify::{self, Coverage, ErrorModel, Failure, Verdict};
 
 use super::request::Request;
 use crate::Element;
@@ -86,7 +86,7 @@ pub(super) struct Known<T, C: Element> {
     /// rows cannot be checked by their sums then.
     references: HashMap<Gate, ComputedReference>,
     /// By the bits of C: those that passed a gate already need not pass it again.
-    passed: HashMap<(Gate, u64), Proof>,
+    passed: HashMap<(Gate, u64), Verdict>,
     inputs: PhantomData<T>,
 }
 
@@ -163,8 +163,8 @@ impl<T: Element, C: Element> Known<T, C> {
         device: &Device,
     ) -> Result<String, KnownError> {
         let key = (gate, c.hash_of_bits());
-        if let Some(proof) = self.passed.get(&key) {
-            return Ok(format!("{}: {}", proof.gate, proof.statement));
+        if let Some(verdict) = self.passed.get(&key) {
+            return Ok(format!("{}: {}", verdict.gate, verdict.statement));
         }
         let (data, model) = (self.data, error_model::<T>());
         let by_reference = C::rounds_sums() && self.coverage.is_sampled();
@@ -179,12 +179,12 @@ impl<T: Element, C: Element> Known<T, C> {
         let problem = self.problem(gate);
         let coverage = self.references.get(&gate).map(Coverage::By);
         let coverage = coverage.unwrap_or(self.coverage);
-        let proof = match self.is_exact(gate) {
+        let verdict = match self.is_exact(gate) {
             true => verify::exact(problem, c, tile, coverage),
             false => verify::general(problem, c, tile, data, coverage, model),
         }?;
-        let statement = format!("{}: {}", proof.gate, proof.statement);
-        self.passed.insert(key, proof);
+        let statement = format!("{}: {}", verdict.gate, verdict.statement);
+        self.passed.insert(key, verdict);
         Ok(statement)
     }
 
@@ -196,32 +196,33 @@ impl<T: Element, C: Element> Known<T, C> {
         summaries: &[Summary],
         tile: Tile,
     ) -> Result<String, KnownError> {
-        let mut proofs = Vec::new();
+        let mut verdicts = Vec::new();
         for (rank, (block, summary)) in blocks.iter().zip(summaries).enumerate() {
             if block.is_empty() {
                 continue;
             }
             let problem = self.problem_of(gate, block)?;
-            let proof = match self.is_exact(gate) {
+            let verdict = match self.is_exact(gate) {
                 true => judge_exact(&problem, summary, tile, self.seed),
                 false => {
                     let model = error_model::<T>();
                     judge_general(&problem, summary, tile, self.data, self.seed, model)
                 }
             };
-            proofs.push(proof.map_err(|why| KnownError::WrongBlock {
+            verdicts.push(verdict.map_err(|why| KnownError::WrongBlock {
                 rank,
                 row: block.rows.start,
                 column: block.columns.start,
                 why,
             })?);
         }
-        let share = |proof: &Proof| proof.largest_error / proof.bound.max(f64::MIN_POSITIVE);
-        let which = match proofs.len() {
+        let share =
+            |verdict: &Verdict| verdict.largest_error / verdict.bound.max(f64::MIN_POSITIVE);
+        let which = match verdicts.len() {
             1 => "the one block, where it is",
             _ => "each block, where it is, and of the worst",
         };
-        let worst = proofs
+        let worst = verdicts
             .iter()
             .max_by(|one, other| share(one).total_cmp(&share(other)));
         Ok(match worst {

@@ -1,9 +1,9 @@
-//! One call's work: on each number of ranks each layout multiplies, is proven right on rank 0, and
+//! One call's work: on each number of ranks each layout multiplies, passes on rank 0, and
 //! is timed.
 //!
 //! As for one machine, a result passes the gates of [`verification::verify`]: exact on integers,
 //! and within the bound of rounding, and below the alarm, on the data that was asked for. What is
-//! timed is compared with what was proven, bit for bit. A C that fits no single rank stays where it
+//! timed is compared with what passed, bit for bit. A C that fits no single rank stays where it
 //! is computed: each rank says its sums, and rank 0 judges these.
 
 mod known;
@@ -41,7 +41,7 @@ const FEWEST_RUNS: u32 = 3;
 const BUDGET: f64 = 2.0;
 
 /// Carries out the request. All ranks call it; rank 0, which alone needs the `source`, gets the
-/// records, and the last C if it was proven right. No other C and no other shape's matrices are
+/// records, and the last C if it passed. No other C and no other shape's matrices are
 /// kept while a product is computed: they may fill a host's memory.
 ///
 /// Ranks multiply elements of `T` into sums. `C` is the type of the C that is asked for: `T`, or
@@ -180,17 +180,17 @@ impl<T: Element> Evaluation<'_, T> {
         known: &mut Option<Known<T, C>>,
     ) -> (Option<Record>, Option<Matrix<C>>) {
         let mut statements = Vec::new();
-        let mut proven = true;
+        let mut passed = true;
         let mut first = None;
         // The same on all ranks.
         if exact_data::<T, C>(self.task.shape).is_none() {
             let k = self.task.shape.k;
             let why = format!("sums of {k} products are too long to be exact.");
             statements.push(Failure::Unprovable(why).to_string());
-            proven = false;
+            passed = false;
         }
         for gate in [Gate::Exact, Gate::General] {
-            if !proven {
+            if !passed {
                 break;
             }
             drop(first.take());
@@ -202,19 +202,19 @@ impl<T: Element> Evaluation<'_, T> {
             }
             // Rank 0 may compare for minutes.
             self.group.rest_until_all_are_here();
-            [proven] = self.group.from_first([is_right]);
+            [passed] = self.group.from_first([is_right]);
             first = Some(run);
         }
         let mut runs = Vec::new();
-        if let Some(first) = first.as_mut().filter(|_| proven) {
+        if let Some(first) = first.as_mut().filter(|_| passed) {
             let bits = self.hash_of_bits(first);
             for _ in 0..self.number_of_runs(first.wall_s) {
                 // The next C has the same bits.
                 drop(first.c.take());
                 let mut run = self.run(layout, known.as_ref(), Gate::General);
                 if self.hash_of_bits(&run) != bits {
-                    proven = false;
-                    let why = "A timed run gave other bits than the one that was proven.";
+                    passed = false;
+                    let why = "A timed run gave other bits than the one that passed.";
                     statements.push(why.to_string());
                 }
                 first.c = run.c.take();
@@ -226,13 +226,13 @@ impl<T: Element> Evaluation<'_, T> {
         }
         let c = first
             .and_then(|run| run.c)
-            .filter(|_| proven && self.gathers);
-        if proven {
+            .filter(|_| passed && self.gathers);
+        if passed {
             let runs = runs.len();
             statements.push(format!("timed: {runs} runs gave the same bits"));
         }
         let mut record = self.record(layout, &runs);
-        record.proven = proven;
+        record.passed = passed;
         record.verification = statements.join("; ");
         record.corner = self
             .request

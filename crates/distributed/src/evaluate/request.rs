@@ -6,7 +6,7 @@ use host::report::Corner;
 use host::rung::Asked;
 use verification::data::Storage;
 
-use crate::arguments::ProofPlace;
+use crate::arguments::CheckPlace;
 
 /// What to do: the same on all ranks.
 #[derive(Clone, Debug)]
@@ -27,8 +27,8 @@ pub struct Request {
     /// Timed runs, if that is given.
     pub runs: Option<u32>,
     pub corner: Option<Corner>,
-    /// Where C is proven right; on rank 0, if its memory holds C, where that is not given.
-    pub proof: Option<ProofPlace>,
+    /// Where C is checked; on rank 0, if its memory holds C, where that is not given.
+    pub check: Option<CheckPlace>,
     /// Adds 1 to an element of this rank's block, so that tests see that it is noticed.
     pub planted_on: Option<usize>,
 }
@@ -44,8 +44,8 @@ impl Request {
 
     /// Whether rank 0 collects a C of this shape.
     pub(super) fn gathers(&self, shape: Shape, element_bytes: usize) -> bool {
-        match self.proof {
-            Some(place) => place == ProofPlace::Gathered,
+        match self.check {
+            Some(place) => place == CheckPlace::Gathered,
             None => memory::check(shape, self.storage(), element_bytes).is_ok(),
         }
     }

@@ -10,7 +10,7 @@ use verification::cpu::{self, Settings};
 use verification::data::Data;
 
 use crate::Element;
-use crate::arguments::{Arguments, ProofPlace};
+use crate::arguments::{Arguments, CheckPlace};
 use crate::comm::{LARGEST, Ranks};
 use crate::evaluate::{Request, Task};
 
@@ -135,7 +135,7 @@ pub(super) fn request(
             "A dimension of {largest} is more than MPI can count: at most {LARGEST}, with the padding."
         )));
     }
-    let proof = proof(arguments, agreed)?;
+    let check = check(arguments, agreed)?;
     let layouts = arguments.layouts();
     if arguments.matrices.out.is_some() && (tasks.len() != 1 || layouts.len() != 1) {
         let count = tasks.len() * layouts.len();
@@ -156,7 +156,7 @@ pub(super) fn request(
         panel: arguments.panel,
         runs: arguments.runs,
         corner: arguments.matrices.show,
-        proof,
+        check,
         planted_on: arguments.plant_on_rank,
     })
 }
@@ -201,8 +201,8 @@ fn no_kernel(error: SelectError, asked: DataType) -> Stop {
     }
 }
 
-/// Where C is proven right. Without a C on rank 0, nothing can be added to it or made of it there.
-fn proof(arguments: &Arguments, agreed: &Agreed) -> Result<Option<ProofPlace>, Stop> {
+/// Where C is checked. Without a C on rank 0, nothing can be added to it or made of it there.
+fn check(arguments: &Arguments, agreed: &Agreed) -> Result<Option<CheckPlace>, Stop> {
     let operands = &arguments.problem.operands;
     let needs_c = [
         (operands.beta != 0.0, "a beta other than 0 adds to it"),
@@ -216,19 +216,19 @@ fn proof(arguments: &Arguments, agreed: &Agreed) -> Result<Option<ProofPlace>, S
     let why = needs_c.into_iter().find(|(needs, _)| *needs);
     let data_type = agreed.matrices.data_type;
     let is_rounded = data_type != of_ranks(data_type);
-    match (arguments.proof, why) {
-        (Some(ProofPlace::Distributed), Some((_, why))) => Err(usage(format!(
-            "--proof distributed leaves C where it is computed, but {why}; leave one of them out."
+    match (arguments.check, why) {
+        (Some(CheckPlace::Distributed), Some((_, why))) => Err(usage(format!(
+            "--check distributed leaves C where it is computed, but {why}; leave one of them out."
         ))),
-        (Some(ProofPlace::Distributed), None) if is_rounded => Err(usage(format!(
-            "--proof distributed compares sums of rows and columns of C, which are no longer exact \
+        (Some(CheckPlace::Distributed), None) if is_rounded => Err(usage(format!(
+            "--check distributed compares sums of rows and columns of C, which are no longer exact \
              where each element of C was rounded to {}. Leave it out, or keep C as ranks compute \
              it, with --dtype {}.",
             data_type.c,
             of_ranks(data_type),
         ))),
-        (Some(ProofPlace::Distributed), None) => Ok(Some(ProofPlace::Distributed)),
+        (Some(CheckPlace::Distributed), None) => Ok(Some(CheckPlace::Distributed)),
         (None, None) if !is_rounded => Ok(None),
-        _ => Ok(Some(ProofPlace::Gathered)),
+        _ => Ok(Some(CheckPlace::Gathered)),
     }
 }

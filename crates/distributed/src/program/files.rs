@@ -2,7 +2,7 @@
 
 use std::io;
 
-use host::cli::exit::{FAILED, PROVEN, Stop, failed};
+use host::cli::exit::{FAILED, PASSED, Stop, failed};
 use host::npy;
 use host::output::{Output, make_folder};
 use verification::data::Matrix;
@@ -44,8 +44,8 @@ impl Files {
         c: Option<&Matrix<T>>,
     ) -> u8 {
         let written = self.try_write(arguments, report, c);
-        let code = written.map_or_else(|stop| stop.tell(&mut io::stderr()), |()| PROVEN);
-        match report.all_proven() {
+        let code = written.map_or_else(|stop| stop.tell(&mut io::stderr()), |()| PASSED);
+        match report.all_passed() {
             true => code,
             false => FAILED,
         }
@@ -57,7 +57,7 @@ impl Files {
         report: &mut Report,
         c: Option<&Matrix<T>>,
     ) -> Result<(), Stop> {
-        if let (Some(output), Some(c), true) = (self.c.take(), c, report.all_proven()) {
+        if let (Some(output), Some(c), true) = (self.c.take(), c, report.all_passed()) {
             let path = output.path().display().to_string();
             let written = output.finish(|out| npy::write(c, out));
             written.map_err(failed)?;

@@ -6,8 +6,8 @@ use std::io::{self, Write};
 use gpu_gemm::device::driver;
 use gpu_gemm::text::plural;
 use gpu_gemm::{Chooser, Device, DeviceChoice, DeviceError, Opened};
+use host::check::NATIVE;
 use host::cli::exit::{Stop, failed, noted, usage};
-use host::prove::NATIVE;
 use verification::cpu::Team;
 
 use super::asked::settings;

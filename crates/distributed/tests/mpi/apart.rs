@@ -1,4 +1,4 @@
-//! A C that is not gathered: each rank's block is proven right in place.
+//! A C that is not gathered: each rank's block is checked in place.
 
 use serde_json::Value;
 
@@ -15,7 +15,7 @@ fn said(record: &Value) -> &str {
     record["verification"].as_str().unwrap()
 }
 
-pub fn blocks_are_proven_where_they_lie_and_c_does_not_travel() {
+pub fn blocks_pass_where_they_lie_and_c_does_not_travel() {
     const SHAPES: &str = "130x90x70,5x7x0,0x3x2,2x3x40";
     for (dtype, shapes) in [
         ("f32", SHAPES),
@@ -25,7 +25,7 @@ pub fn blocks_are_proven_where_they_lie_and_c_does_not_travel() {
     ] {
         let arguments = format!(
             "--layout all --scaling 1,3,4 --shapes {shapes} --panel 16 --dtype {dtype} --alpha -2 \
-             --proof distributed --runs 1 --format json"
+             --check distributed --runs 1 --format json"
         );
         let report = end(job(4, &arguments)).report();
         let layouts = distributed::layout::layouts::<f32>().len();
@@ -33,7 +33,7 @@ pub fn blocks_are_proven_where_they_lie_and_c_does_not_travel() {
         assert_eq!(records(&report).len(), count);
         for record in records(&report) {
             let name = format!("{dtype} {} on {}", record["layout"], record["ranks"]);
-            assert_eq!(record["proven"], true, "{name}: {}", said(record));
+            assert_eq!(record["passed"], true, "{name}: {}", said(record));
             assert_eq!(record["gathered"], false, "{name}");
             let parts: &[&str] = match record["m"] == 0 {
                 true => &["no element"],
@@ -54,7 +54,7 @@ pub fn blocks_are_proven_where_they_lie_and_c_does_not_travel() {
 pub fn a_wrong_element_in_any_ranks_block_is_noticed() {
     for (planted, dtype) in [(0, "f32"), (1, "f32"), (2, "f32"), (1, OF_16_BITS)] {
         let arguments = format!(
-            "--layout all --m 50 --n 40 --k 30 --panel 16 --proof distributed --plant-on-rank {planted} \
+            "--layout all --m 50 --n 40 --k 30 --panel 16 --check distributed --plant-on-rank {planted} \
              --format json --dtype {dtype}"
         );
         let ended = end(job(3, &arguments));
@@ -62,7 +62,7 @@ pub fn a_wrong_element_in_any_ranks_block_is_noticed() {
         assert_eq!(ended.code, Some(1), "{}", ended.notes);
         for record in records(&report) {
             let of_a_master = planted == 0 && record["layout"] == "point-to-point";
-            assert_eq!(record["proven"], of_a_master, "{record}");
+            assert_eq!(record["passed"], of_a_master, "{record}");
             let named = said(record).contains(&format!("rank {planted}, whose block"));
             assert_eq!(named, !of_a_master, "{}", said(record));
         }
@@ -71,8 +71,8 @@ pub fn a_wrong_element_in_any_ranks_block_is_noticed() {
 
 pub fn what_needs_all_of_c_is_refused_beside_it() {
     for option in ["--beta 1", "--show 3", "--out c.npy"] {
-        let ended = end(job(2, &format!("--size 8 --proof distributed {option}")));
+        let ended = end(job(2, &format!("--size 8 --check distributed {option}")));
         assert_eq!(ended.code, Some(2), "{option}: {}", ended.notes);
-        ended.assert_failed(&["--proof distributed leaves C where it is computed"]);
+        ended.assert_failed(&["--check distributed leaves C where it is computed"]);
     }
 }

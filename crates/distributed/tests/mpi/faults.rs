@@ -76,7 +76,7 @@ pub fn what_does_not_exist_is_refused_once_with_the_exit_code_for_usage() {
             "`cpu-rows` does not multiply bf16-f32, but f32, f64 and i32. ",
         ),
         (
-            "--dtype f16 --kernel auto --proof distributed",
+            "--dtype f16 --kernel auto --check distributed",
             "keep C as ranks compute it, with --dtype f16-f32.",
         ),
     ] {

@@ -33,7 +33,7 @@ fn main() -> ExitCode {
         right::scaling_writes_json_and_plots,
         right::without_mpirun_the_program_is_one_rank_and_says_so,
         right::a_prediction_needs_no_mpirun,
-        apart::blocks_are_proven_where_they_lie_and_c_does_not_travel,
+        apart::blocks_pass_where_they_lie_and_c_does_not_travel,
         apart::a_wrong_element_in_any_ranks_block_is_noticed,
         apart::what_needs_all_of_c_is_refused_beside_it,
         sent::the_formulas_are_what_mpi_itself_counts,

@@ -45,7 +45,7 @@ pub fn every_layout_is_exact_and_sends_what_its_formulas_say_on_any_number_of_ra
                 "{dtype} {} {m} x {n} x {k} on {}",
                 record["layout"], record["ranks"]
             );
-            assert_eq!(record["proven"], true, "{name}: {}", record["verification"]);
+            assert_eq!(record["passed"], true, "{name}: {}", record["verification"]);
             let corner: Vec<Vec<f64>> = serde_json::from_value(record["corner"].clone()).unwrap();
             assert_eq!(corner, index_sums(m, n, k), "{name}");
             for rank in record["per_rank"].as_array().unwrap() {
@@ -91,7 +91,7 @@ pub fn users_files_alpha_and_beta_are_multiplied() {
     let folder = tempfile::tempdir().unwrap();
     let a = folder.path().join("a.npy").display().to_string();
     write(&a, 2, 2, |row, column| (row + column) as f32);
-    let ended = end(job(2, &format!("--a {a} --b {a} --proof distributed")));
+    let ended = end(job(2, &format!("--a {a} --b {a} --check distributed")));
     assert_eq!(ended.code, Some(2), "{}", ended.notes);
     let said = "rank 0 reads the matrices from files";
     assert_eq!(ended.notes.matches(said).count(), 1, "{}", ended.notes);
@@ -151,13 +151,13 @@ fn files_are_multiplied<T: Number, C: Number>(
 pub fn a_factor_that_rounds_to_0_is_0() {
     for options in [
         "--alpha 1e-50 --beta 2",
-        "--alpha 1e-50 --proof distributed",
+        "--alpha 1e-50 --check distributed",
         "--alpha 1e-9 --dtype f16 --kernel auto --device sim",
     ] {
         let arguments = format!("--layout all --size 20 --runs 1 --format json {options}");
         let report = end(job(2, &arguments)).report();
         for record in report["records"].as_array().unwrap() {
-            assert_eq!(record["proven"], true, "{options}: {record}");
+            assert_eq!(record["passed"], true, "{options}: {record}");
             assert_eq!(record["per_rank"][0]["sent"]["distribute"]["elements"], 0);
         }
     }
@@ -201,7 +201,7 @@ pub fn elements_of_16_bits_are_added_up_in_f32_and_rounded_once_in_every_layout(
                 "{dtype} {} {m} x {n} x {k} on {}",
                 record["layout"], record["ranks"]
             );
-            assert_eq!(record["proven"], true, "{name}: {}", record["verification"]);
+            assert_eq!(record["passed"], true, "{name}: {}", record["verification"]);
             assert_eq!(record["dtype"], dtype);
             let corner: Vec<Vec<f64>> = serde_json::from_value(record["corner"].clone()).unwrap();
             assert_eq!(corner, rounded_once(m, n, k, round), "{name}");
@@ -253,7 +253,7 @@ pub fn without_mpirun_the_program_is_one_rank_and_says_so() {
     command.args("--layout all --size 40 --runs 1 --format json".split(' '));
     let ended = end(command);
     let records = ended.report()["records"].as_array().unwrap().clone();
-    assert!(records.iter().all(|record| record["proven"] == true));
+    assert!(records.iter().all(|record| record["passed"] == true));
     assert!(records.iter().all(|record| record["ranks"] == 1));
     let note = "started without mpirun, this is the only rank";
     assert!(ended.notes.contains(note), "{}", ended.notes);

@@ -1,4 +1,4 @@
-//! The problems that are multiplied to prove and to measure: numbers, matrices and products, valid
+//! The problems that are multiplied to check and to measure: numbers, matrices and products, valid
 //! by construction.
 
 mod error;

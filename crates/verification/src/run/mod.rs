@@ -36,7 +36,7 @@ pub fn run<T: Number>(
     Resident::new(device, problem).run(choice, &mut None, cta_done)
 }
 
-/// A problem on a device, where kernels are proven on it, one after the other, and then timed. Its
+/// A problem on a device, where kernels are checked, one after the other, and then timed. Its
 /// matrices are copied there once for each kind of allocation that the kernels need.
 pub struct Resident<'a, T: Number> {
     pub device: &'a Device,

@@ -1,7 +1,7 @@
 //! Checks every product of a batch or of groups, each with its own reference.
 
 use super::check_size;
-use super::outcome::{Failure, Proof, check_each};
+use super::outcome::{Failure, Verdict, check_each};
 use crate::data::{Matrix, Number, Problem};
 
 /// Checks every product of a batch, or of groups, as a problem of its own: `check` gets its index,
@@ -9,8 +9,8 @@ use crate::data::{Matrix, Number, Problem};
 pub fn each_product<T: Number>(
     problem: &Problem<T>,
     c: &Matrix<T>,
-    check: impl Fn(usize, &Problem<T>, &Matrix<T>) -> Result<Proof, Failure> + Sync,
-) -> Result<Proof, Failure> {
+    check: impl Fn(usize, &Problem<T>, &Matrix<T>) -> Result<Verdict, Failure> + Sync,
+) -> Result<Verdict, Failure> {
     let (of, products) = match problem.groups {
         Some(_) => ("groups", "groups"),
         None if problem.batch == 1 => return check(0, problem, c),
@@ -28,9 +28,9 @@ pub fn each_product<T: Number>(
             failure: Box::new(failure),
         })
     })?;
-    let errors = checked.iter().map(|proof| proof.errors);
+    let errors = checked.iter().map(|verdict| verdict.errors);
     let errors = errors.reduce(|one, other| Some(one?.or(other?))).flatten();
-    let by_share = |one: &Proof, other: &Proof| one.share().total_cmp(&other.share());
+    let by_share = |one: &Verdict, other: &Verdict| one.share().total_cmp(&other.share());
     let worst = checked.into_iter().max_by(by_share);
     let worst = worst.ok_or(Failure::Unprovable("the batch is empty.".to_string()))?;
     let figures = match (worst.bound > 0.0, problem.groups) {
@@ -41,7 +41,7 @@ pub fn each_product<T: Number>(
     };
     let (count, of_worst) = (problem.count(), &worst.statement);
     let statement = format!("in each of {count} {products}{figures}: {of_worst}");
-    Ok(Proof {
+    Ok(Verdict {
         statement,
         errors,
         ..worst
@@ -73,19 +73,19 @@ mod tests {
                 units: index as f64,
             };
             let (largest_error, bound) = figures[index];
-            Ok(Proof {
+            Ok(Verdict {
                 largest_error,
                 bound,
                 errors: Some(errors),
-                ..Proof::exact("proven", format!("of {index}"))
+                ..Verdict::exact("bound", format!("of {index}"))
             })
         };
-        let proof = each_product(&problem, &problem.c, check).unwrap();
-        assert_eq!((proof.largest_error, proof.gate), (0.3, "proven"));
-        let errors = proof.errors.unwrap();
+        let verdict = each_product(&problem, &problem.c, check).unwrap();
+        assert_eq!((verdict.largest_error, verdict.gate), (0.3, "bound"));
+        let errors = verdict.errors.unwrap();
         assert_eq!((errors.frobenius, errors.units), (4.0, 3.0));
         let statement = "in each of 4 products (figures of the worst): of 1";
-        assert_eq!(proof.statement, statement);
+        assert_eq!(verdict.statement, statement);
     }
 
     #[test]
@@ -111,9 +111,9 @@ mod tests {
                 exact(product, c, tile, Coverage::Full)
             })
         };
-        let proof = judged(2).unwrap();
+        let verdict = judged(2).unwrap();
         let all = "in each of 3 groups (figures of one): all 12 elements equal on integers";
-        assert_eq!(proof.statement, all);
+        assert_eq!(verdict.statement, all);
         for wrong in [0, 1] {
             let failure = judged(wrong).unwrap_err().to_string();
             let named = "Product 2 of the groups, counted from 0: C[0][";

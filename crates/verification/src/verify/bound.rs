@@ -508,7 +508,7 @@ mod tests {
     }
 
     #[test]
-    fn strassen_is_proven_up_to_the_largest_number_before_alpha_and_after() {
+    fn strassen_passes_up_to_the_largest_number_before_alpha_and_after() {
         for (alpha, a, b, expected) in [
             (1.0, f32::MAX, 1.0, true),
             (1.0, f32::MAX, 1.0f32.next_up(), false),

@@ -8,7 +8,7 @@ use super::alarm::Alarm;
 use super::bound::ErrorBound;
 use super::expected::Expected;
 use super::model::ErrorModel;
-use super::outcome::{Errors, Failure, Line, Mismatch, Proof};
+use super::outcome::{Errors, Failure, Line, Mismatch, Verdict};
 use super::signed_sums;
 use crate::data::{Data, Matrix, Number, Problem};
 use gpu_gemm::ElementType;
@@ -194,15 +194,15 @@ impl Checker {
         })
     }
 
-    /// The proof that `count` elements are within the bound, unless an error raises the alarm.
+    /// That `count` elements are within the bound, unless an error raises the alarm.
     /// `compared` names them, and further checks.
-    pub fn proof(
+    pub fn verdict(
         &self,
         found: Vec<Found>,
         gate: &'static str,
         count: usize,
         compared: &str,
-    ) -> Result<Proof, Failure> {
+    ) -> Result<Verdict, Failure> {
         let found = found.into_iter().fold(Found::default(), Found::and);
         if self.alarm.is_some() && !(found.units <= found.limit) {
             return Err(Failure::Alarm {
@@ -212,7 +212,7 @@ impl Checker {
                 limit: found.limit,
             });
         }
-        Ok(Proof {
+        Ok(Verdict {
             gate,
             statement: self.statement(compared, count, found),
             largest_error: found.err,

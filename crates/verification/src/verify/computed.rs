@@ -40,7 +40,7 @@ pub fn make_magnitudes(operands: &mut Problem<f64>) {
 }
 
 /// Checks a product of the `value`s of A and B by rows, each within `bound` of the magnitudes of
-/// its terms and of its elements; `false` if that is not finite, so that it proves nothing.
+/// its terms and of its elements; `false` if that is not finite, so that it shows nothing.
 fn check<T: Number, S: Accumulator>(
     problem: &Problem<T>,
     got: &Matrix<f64>,
@@ -127,7 +127,7 @@ mod tests {
     use crate::data::{Data, Storage};
     use crate::run::run;
     use crate::verify::reference::element;
-    use crate::verify::{Coverage, proven};
+    use crate::verify::{Coverage, passed};
 
     const M: usize = 35;
     const N: usize = 33;
@@ -208,10 +208,10 @@ mod tests {
         let right = Matrix::from_elements(M, N, right).unwrap();
         let reference = checked(&problem, &product, &magnitude).unwrap().unwrap();
         let by = Coverage::By(&reference);
-        let judge = |got: &Matrix<f32>| proven(&problem, got, TILE, Data::Uniform, by);
-        let proof = judge(&right).unwrap();
-        assert_eq!(proof.gate, "proven");
-        assert!(proof.statement.starts_with("all 1155 elements "));
+        let judge = |got: &Matrix<f32>| passed(&problem, got, TILE, Data::Uniform, by);
+        let verdict = judge(&right).unwrap();
+        assert_eq!(verdict.gate, "bound");
+        assert!(verdict.statement.starts_with("all 1155 elements "));
         for (row, col) in (0..M).flat_map(|row| (0..N).map(move |col| (row, col))) {
             let mut wrong = right.clone();
             wrong.row_mut(row)[col] = 1e4;

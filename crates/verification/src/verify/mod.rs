@@ -12,7 +12,7 @@
 //! Small results are compared in full. Large results that do not round are compared by rows, with
 //! Freivalds' check ([`freivalds`]). If they round, every element is compared with a reference
 //! from a GPU ([`computed`]); without a GPU only samples are compared, among them the corners and
-//! edges of tiles, and the proof is called `sampled`. Each product of a batch is checked in this
+//! edges of tiles, and the gate is called `sampled`. Each product of a batch is checked in this
 //! way ([`each_product`]).
 
 // A NaN must fail every check, so conditions are negations of what must hold.
@@ -48,7 +48,7 @@ pub use exact_data::{exact_data, small_integers};
 pub use expected::Expected;
 use gpu_gemm::Shape;
 pub use model::ErrorModel;
-pub use outcome::{Errors, Failure, Mismatch, Proof};
+pub use outcome::{Errors, Failure, Mismatch, Verdict};
 use outcome::{check_each, equal};
 use summary::Summary;
 
@@ -65,7 +65,7 @@ pub fn exact<T: Number>(
     got: &Matrix<T>,
     tile: Tile,
     coverage: Coverage<'_>,
-) -> Result<Proof, Failure> {
+) -> Result<Verdict, Failure> {
     check_size(got, (problem.shape().m, problem.shape().n))?;
     match coverage {
         Coverage::Sampled { seed } if !T::rounds_sums() && problem.epilogue.is_none() => {
@@ -81,19 +81,19 @@ pub fn exact<T: Number>(
                 equal_row(got, row, want)
             })?;
             let statement = format!("{} equal on integers", all_elements(problem));
-            Ok(Proof::exact("exact", statement))
+            Ok(Verdict::exact("exact", statement))
         }
     }
 }
 
 /// [`general`] for results that are plain sums, in any order of summation.
-pub fn proven<T: Number>(
+pub fn passed<T: Number>(
     problem: &Problem<T>,
     got: &Matrix<T>,
     tile: Tile,
     data: impl Into<Option<Data>>,
     coverage: Coverage<'_>,
-) -> Result<Proof, Failure> {
+) -> Result<Verdict, Failure> {
     general(problem, got, tile, data, coverage, ErrorModel::Elementwise)
 }
 
@@ -112,7 +112,7 @@ pub fn general<T: Number>(
     data: impl Into<Option<Data>>,
     coverage: Coverage<'_>,
     model: ErrorModel,
-) -> Result<Proof, Failure> {
+) -> Result<Verdict, Failure> {
     check_size(got, (problem.shape().m, problem.shape().n))?;
     match (coverage, T::ARITHMETIC) {
         (Coverage::Sampled { seed }, _) => {
@@ -130,9 +130,9 @@ pub fn general<T: Number>(
             let rows = reference::each_row(problem, coverage, true, |row, expected| {
                 checker.check_row(got, row, expected)
             })?;
-            checker.proof(
+            checker.verdict(
                 rows,
-                "proven",
+                "bound",
                 problem.elements_of_c(),
                 &all_elements(problem),
             )
@@ -145,7 +145,7 @@ pub fn general<T: Number>(
             })?;
             let all = all_elements(problem);
             let statement = format!("{all} equal in arithmetic that wraps");
-            Ok(Proof::exact("wrapping", statement))
+            Ok(Verdict::exact("wrapping", statement))
         }
     }
 }

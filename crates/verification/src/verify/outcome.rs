@@ -1,4 +1,4 @@
-//! The outcome of a check: a proof, or what is wrong and where.
+//! The outcome of a check: what was compared, or what is wrong and where.
 
 use std::fmt;
 
@@ -55,7 +55,7 @@ impl fmt::Display for Line {
     }
 }
 
-/// Why a result is not proven right.
+/// Why a result did not pass.
 #[derive(Clone, Debug, Error, PartialEq)]
 pub enum Failure {
     #[error("{0}")]
@@ -102,7 +102,7 @@ pub enum Failure {
         of: &'static str,
         failure: Box<Failure>,
     },
-    #[error("The result cannot be proven: {0}")]
+    #[error("The result cannot be bound: {0}")]
     Unprovable(String),
     #[error("The result is {} x {}, but must be {} x {}.", got.0, got.1, want.0, want.1)]
     WrongShape {
@@ -113,8 +113,8 @@ pub enum Failure {
 
 /// A result that passed a gate: what was compared, and the errors.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Proof {
-    /// `exact`, `proven`, `sampled` (not every element was compared), `wrapping` or `timed` (for
+pub struct Verdict {
+    /// `exact`, `bound`, `sampled` (not every element was compared), `wrapping` or `timed` (for
     /// one more launch after the timed ones).
     pub gate: &'static str,
     /// A clause that says what was compared, and the outcome.
@@ -145,15 +145,15 @@ impl Errors {
     }
 }
 
-impl Proof {
+impl Verdict {
     /// The largest error as a share of its bound.
     pub(super) fn share(&self) -> f64 {
         // Both are 0 for an exact comparison.
         self.largest_error / self.bound.max(f64::MIN_POSITIVE)
     }
 
-    pub fn exact(gate: &'static str, statement: String) -> Proof {
-        Proof {
+    pub fn exact(gate: &'static str, statement: String) -> Verdict {
+        Verdict {
             gate,
             statement,
             largest_error: 0.0,

@@ -15,7 +15,7 @@ use super::checker::Checker;
 use super::exact_data::require_exact_sums;
 use super::freivalds::{self, VECTORS, WRAPPING_VECTORS};
 use super::lines::{integer_magnitude, largest_in_rows};
-use super::outcome::{Failure, Proof, check_each, equal};
+use super::outcome::{Failure, Verdict, check_each, equal};
 use super::signed_sums::Sums;
 use super::{ErrorModel, reference, sample};
 use crate::data::{Arithmetic, Data, Matrix, Number, Problem};
@@ -87,12 +87,12 @@ pub fn judge_exact<T: Number>(
     got: &Summary,
     tile: Tile,
     seed: u64,
-) -> Result<Proof, Failure> {
+) -> Result<Verdict, Failure> {
     let largest = require_exact_sums(problem)?;
     let m = problem.shape().m;
     let (rows, samples) = got.numbers.split_at_checked(m).ok_or_else(other_size)?;
     let wrong = freivalds::first_wrong_row::<T, VECTORS>(problem, got.words(m)?, u64::MAX, seed);
-    // The check proves nothing for elements that are not integers, or are larger than any sum.
+    // The check shows nothing for elements that are not integers, or are larger than any sum.
     let too_large = rows.iter().position(|of_row| !(*of_row <= largest));
     if let Some(row) = wrong.into_iter().chain(too_large).min() {
         return Err(Failure::Row { row });
@@ -105,7 +105,7 @@ pub fn judge_exact<T: Number>(
         freivalds::certainty_bits(largest),
         sampled.len()
     );
-    Ok(Proof::exact("exact", statement))
+    Ok(Verdict::exact("exact", statement))
 }
 
 /// [`super::general`] for the [`Summary::general`] of a result, with the same tile and seed.
@@ -120,7 +120,7 @@ pub fn judge_general<T: Number>(
     data: impl Into<Option<Data>>,
     seed: u64,
     model: ErrorModel,
-) -> Result<Proof, Failure> {
+) -> Result<Verdict, Failure> {
     let Shape { m, n, .. } = problem.shape();
     if let Arithmetic::WrappingInteger { .. } = T::ARITHMETIC {
         let words = got.words(m)?;
@@ -138,7 +138,7 @@ pub fn judge_general<T: Number>(
             "every row passes Freivalds' check in arithmetic that wraps (a wrong one passes with probability 2^-{WRAPPING_VECTORS} at most), and {} sampled elements are equal",
             sampled.len()
         );
-        return Ok(Proof::exact("wrapping", statement));
+        return Ok(Verdict::exact("wrapping", statement));
     }
     let checker = Checker::new(problem, data.into(), model)?;
     let (sums, samples) = got.numbers.split_at_checked(m + n).ok_or_else(other_size)?;
@@ -152,14 +152,14 @@ pub fn judge_general<T: Number>(
     })?;
     let count = sampled.len();
     let all = plural(problem.elements_of_c(), "element");
-    let proof = checker.proof(
+    let verdict = checker.verdict(
         sampled,
         "sampled",
         count,
         &format!("{count} of {all} and {sums}"),
     )?;
     let errors = None; // errors of samples tell nothing about the other elements
-    Ok(Proof { errors, ..proof })
+    Ok(Verdict { errors, ..verdict })
 }
 
 /// The outcomes of `check` at the sampled positions, with the elements `samples`.
@@ -189,7 +189,7 @@ mod tests {
     const TILE: Tile = Tile { m: 4, n: 4, k: 4 };
 
     #[test]
-    fn a_summary_of_another_result_or_by_another_seed_proves_nothing() {
+    fn a_summary_of_another_result_or_by_another_seed_checks_nothing() {
         let model = ErrorModel::Elementwise;
         for data in [exact_data::<f32>(30).unwrap(), Data::Normal] {
             let (shape, compact) = (Shape::new(6, 7, 30), Storage::COMPACT);

@@ -27,8 +27,8 @@ pub fn ladder(results: &Results) -> String {
                 format!("{} ({:.0} %)", figure(speed / unit), ratio * 100.0)
             }
             (Some(speed), None) => figure(speed / unit),
-            (None, _) if record.proven => "not timed".to_string(),
-            (None, _) => "not proven right".to_string(),
+            (None, _) if record.passed => "not timed".to_string(),
+            (None, _) => "wrong".to_string(),
         };
         let bar = match speed_of(record) {
             Some(speed) => Bar::new(speed / unit, colour, value),

@@ -1,4 +1,4 @@
-//! One call's work: run each rung, prove its results, and time those that are right.
+//! One call's work: run each rung, check its results, and time those that are right.
 //!
 //! | file | what it does |
 //! | --- | --- |
@@ -60,7 +60,7 @@ impl<'a> Planned<'a> {
     }
 
     /// The steps of [`Planned::evaluate`]'s progress: on the simulator the CTAs that it will run;
-    /// on a GPU, on several devices and with OpenCL the proofs and the timing; the runs of CPU
+    /// on a GPU, on several devices and with OpenCL the checks and the timing; the runs of CPU
     /// rungs.
     pub fn steps(&self) -> u64 {
         let effort = self.request.effort;
@@ -86,7 +86,7 @@ impl<'a> Planned<'a> {
     ) -> (Report, Result<(), EvaluateError>) {
         let (opened, request) = (self.opened, self.request);
         let mut report = Report {
-            schema: 3,
+            schema: 4,
             backend: opened.device.backend(),
             device: opened.device.description(),
             reason: opened.reason.clone(),
@@ -118,7 +118,7 @@ impl<'a> Planned<'a> {
     }
 }
 
-/// Carries out the request, and writes the C of the first rung that is proven right to `output` as
+/// Carries out the request, and writes the C of the first rung that passes to `output` as
 /// a .npy file, which is valid only if there is no error and only one rung. After an error, the
 /// report holds everything up to it.
 pub fn evaluate(
@@ -165,7 +165,7 @@ fn evaluate_as<T: Number>(
         false => baseline::yardsticks(device, request)?,
     };
     report.cublas = yardsticks.first().map(Cublas::description);
-    let outcome = prove_and_time::<T>(task, scalars, output, &yardsticks, &mut candidates);
+    let outcome = check_and_time::<T>(task, scalars, output, &yardsticks, &mut candidates);
     let (compared, result) = match outcome {
         Ok(measured) => (measured, Ok(())),
         Err(error) => (Compared::default(), Err(error)),
@@ -174,7 +174,7 @@ fn evaluate_as<T: Number>(
     report.yardsticks = Yardstick::with_ratios(compared.yardsticks);
     for candidate in candidates {
         // After an error, a kernel without any result has no line in the report.
-        if result.is_ok() || candidate.failure.is_some() || candidate.proofs.len() >= GATES {
+        if result.is_ok() || candidate.failure.is_some() || candidate.verdicts.len() >= GATES {
             let record = record::record(task, &candidate, &report.yardsticks);
             report.results.push(record);
         }
@@ -184,7 +184,7 @@ fn evaluate_as<T: Number>(
 
 /// Runs both gates, each on its own data, for all candidates, and then times those that are right
 /// on the matrices of the second gate, which are still on the device.
-fn prove_and_time<T: Number>(
+fn check_and_time<T: Number>(
     task: Task<'_>,
     scalars: (T, T),
     output: Option<&mut dyn Write>,
@@ -192,7 +192,7 @@ fn prove_and_time<T: Number>(
     candidates: &mut [Candidate],
 ) -> Result<Compared, EvaluateError> {
     let request = task.request;
-    gates::prove_exact::<T>(task, candidates)?;
+    gates::check_exact::<T>(task, candidates)?;
     if !candidates.iter().any(Candidate::is_right) {
         return Ok(Compared::default());
     }
@@ -205,7 +205,7 @@ fn prove_and_time<T: Number>(
     problem.epilogue = request.epilogue;
     let judge = &Judge::new(task, &problem, false, data)?;
     let resident = &mut Resident::new(task.device, &problem);
-    gates::prove_general(judge, resident, output, candidates)?;
+    gates::check_general(judge, resident, output, candidates)?;
     timing::time(task, judge, resident, yardsticks, candidates)
 }
 
@@ -251,10 +251,10 @@ mod tests {
         let [lazy, naive] = &report.results[..] else {
             panic!("{report:?}");
         };
-        assert!(!lazy.proven && lazy.time_median_s.is_none());
+        assert!(!lazy.passed && lazy.time_median_s.is_none());
         let why = &lazy.verification;
         assert!(why.starts_with("C[0][0] is NaN, but must be "), "{why}");
-        assert!(naive.proven && naive.time_median_s.is_some());
+        assert!(naive.passed && naive.time_median_s.is_some());
         let coverage = [lazy, naive].map(|record| record.coverage.as_deref());
         assert_eq!(coverage, [None, Some("full")]);
         assert_eq!((lazy.grid_x, lazy.grid_y, lazy.launches), (1, 2, 1));
@@ -300,7 +300,7 @@ mod tests {
             });
             let record = &report.results[0];
             let why = &record.verification;
-            assert_eq!(record.proven, is_right, "{why}");
+            assert_eq!(record.passed, is_right, "{why}");
             assert_eq!(record.time_median_s.is_some(), is_right);
             // The exact gate, not the one with a bound.
             let is_exact = why.starts_with("C[") && !why.contains(" within ");
@@ -350,14 +350,14 @@ mod tests {
             });
             let record = &report.results[0];
             let why = &record.verification;
-            assert_eq!(record.proven, refused_by.is_none(), "{epilogue:?}: {why}");
-            assert!(why.contains(refused_by.unwrap_or("proven: ")), "{why}");
+            assert_eq!(record.passed, refused_by.is_none(), "{epilogue:?}: {why}");
+            assert!(why.contains(refused_by.unwrap_or("bound: ")), "{why}");
         }
     }
 
     /// One rung keeps as many bits of A and B as tensor cores do in tf32.
     #[test]
-    fn each_rung_is_proven_on_the_integers_that_suit_it_whatever_ran_before() {
+    fn each_rung_passes_on_the_integers_that_suit_it_whatever_ran_before() {
         let low_precision = planted("low-precision", |block| {
             // SAFETY: the block is that of a launch of this kernel.
             let block = unsafe { planted::OfLaunch::new(block) };
@@ -369,8 +369,8 @@ mod tests {
         let strassen = Rung::Cpu(&cpu::strassen::RUNG);
         let rungs = vec![naive(), strassen, low_precision, naive()];
         let report = evaluated(&request(rungs));
-        let proven: Vec<bool> = report.results.iter().map(|record| record.proven).collect();
-        assert_eq!(proven, [true, true, false, true], "{report:?}");
+        let passed: Vec<bool> = report.results.iter().map(|record| record.passed).collect();
+        assert_eq!(passed, [true, true, false, true], "{report:?}");
         let why = &report.results[2].verification;
         assert!(why.starts_with("C[") && !why.contains(" within "), "{why}");
     }
@@ -397,7 +397,7 @@ mod tests {
             let report = evaluated(&request);
             let record = &report.results[0];
             let why = &record.verification;
-            assert_eq!(record.proven, product == BATCH, "{why}");
+            assert_eq!(record.passed, product == BATCH, "{why}");
             assert_eq!((record.batch, record.launches), (Some(BATCH), 1));
             if product < BATCH {
                 let named = format!("Product {product} of the batch, counted from 0: C[8][7] is ");
@@ -430,7 +430,7 @@ mod tests {
                     team,
                     progress: &Progress::start(0),
                 };
-                gates::prove_exact::<f32>(task, &mut candidates).unwrap();
+                gates::check_exact::<f32>(task, &mut candidates).unwrap();
                 let ran = candidates[0].plan.as_ref().unwrap();
                 assert!(Arc::ptr_eq(&planned, ran), "{planned:?} {ran:?}");
             }
@@ -444,8 +444,8 @@ mod tests {
         let late = planted("late", |block| {
             // SAFETY: the block is that of a launch of this kernel.
             let block = unsafe { planted::OfLaunch::new(block) };
-            let is_proven = CALLS.fetch_add(1, Ordering::Relaxed) < GATES;
-            planted::write_each(block, |gemm, row, col| match is_proven {
+            let passes = CALLS.fetch_add(1, Ordering::Relaxed) < GATES;
+            planted::write_each(block, |gemm, row, col| match passes {
                 true => gemm.alpha * planted::sum(gemm, row, col, |a, b| a * b),
                 false => 0.0,
             });
@@ -457,10 +457,10 @@ mod tests {
         let [late, naive] = &report.results[..] else {
             panic!("{report:?}");
         };
-        assert!(!report.all_proven() && naive.proven && naive.runs == Some(3));
+        assert!(!report.all_passed() && naive.passed && naive.runs == Some(3));
         let same = "; timed: a launch like the timed ones gives the same bits";
         assert!(naive.verification.ends_with(same), "{}", naive.verification);
-        assert!(!late.proven && late.time_median_s.is_none());
+        assert!(!late.passed && late.time_median_s.is_none());
         let why =
             "The result was right, but that of a launch like the timed ones is not: C[0][0] is 0";
         assert!(late.verification.starts_with(why), "{}", late.verification);

@@ -42,7 +42,7 @@ impl Baseline {
     }
 }
 
-/// The request: what to multiply, and how to prove and time it.
+/// The request: what to multiply, and how to check and time it.
 #[derive(Clone, Debug)]
 pub struct Request {
     pub rungs: Vec<Rung>,

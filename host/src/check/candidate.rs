@@ -14,7 +14,7 @@ use crate::progress::Progress;
 use crate::report::Several;
 use crate::run::{Resident, RunError};
 use crate::rung::Rung;
-use crate::verify::{Failure, Proof};
+use crate::verify::{Failure, Verdict};
 
 /// The request, and where it runs: GPU kernels on the device, CPU rungs by the team.
 #[derive(Clone, Copy)]
@@ -30,11 +30,11 @@ pub(super) struct Candidate {
     pub rung: Rung,
     /// The plan of a GPU kernel, for every gate, the timing and the report.
     pub plan: Option<Arc<Plan>>,
-    pub proofs: Vec<Proof>,
+    pub verdicts: Vec<Verdict>,
     pub failure: Option<Failure>,
     pub corner: Option<Vec<Vec<f64>>>,
-    /// The hash of the proven C ([`Matrix::hash_of_bits`]).
-    pub proven_bits: Option<u64>,
+    /// The hash of the C that passed ([`Matrix::hash_of_bits`]).
+    pub passed_bits: Option<u64>,
     /// The time of its last run.
     pub time: Duration,
     pub timing: Option<Timing>,
@@ -56,10 +56,10 @@ impl Candidate {
         Candidate {
             rung,
             plan,
-            proofs: Vec::new(),
+            verdicts: Vec::new(),
             failure: None,
             corner: None,
-            proven_bits: None,
+            passed_bits: None,
             time: Duration::ZERO,
             timing: None,
             sustained: None,
@@ -71,9 +71,9 @@ impl Candidate {
         self.failure.is_none()
     }
 
-    pub fn judge(&mut self, outcome: Result<Proof, Failure>) {
+    pub fn judge(&mut self, outcome: Result<Verdict, Failure>) {
         match outcome {
-            Ok(proof) => self.proofs.push(proof),
+            Ok(verdict) => self.verdicts.push(verdict),
             Err(failure) => self.failure = Some(failure),
         }
     }

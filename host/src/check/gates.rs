@@ -16,9 +16,9 @@ use crate::run::{Resident, RunError, run};
 use crate::rung::Rung;
 use crate::spelled;
 use crate::verify::computed::{self, ComputedReference};
-use crate::verify::{self, Coverage, ErrorModel, Failure, Proof};
+use crate::verify::{self, Coverage, ErrorModel, Failure, Verdict};
 
-/// The number of proofs that a result needs.
+/// The number of gates that a result has to pass.
 pub(super) const GATES: usize = 2;
 
 /// A reference for each product; a group without rows has none.
@@ -49,7 +49,7 @@ impl<'p, T: Number> Judge<'p, T> {
             Some(_) => Coverage::beside_gpu(batch, shape, seed),
             None => Coverage::of_each(batch, shape, seed),
         };
-        // Without rounding, the sums of rows prove as much.
+        // Without rounding, the sums of rows show as much.
         let are_sums = is_exact && !T::rounds_sums() && problem.epilogue.is_none();
         let needs_reference = coverage.is_sampled() && !are_sums;
         let references = match needs_reference {
@@ -83,7 +83,7 @@ impl<'p, T: Number> Judge<'p, T> {
     }
 
     /// Compares a result of a rung.
-    pub fn judge_rung(&self, c: &Matrix<T>, rung: Rung) -> Result<Proof, Failure> {
+    pub fn judge_rung(&self, c: &Matrix<T>, rung: Rung) -> Result<Verdict, Failure> {
         self.judge(c, rung.rounding(self.task.team))
     }
 
@@ -92,7 +92,7 @@ impl<'p, T: Number> Judge<'p, T> {
         &self,
         c: &Matrix<T>,
         (tile, model): (Tile, ErrorModel),
-    ) -> Result<Proof, Failure> {
+    ) -> Result<Verdict, Failure> {
         let references = self.references.as_ref().map_err(Failure::clone)?;
         verify::each_product(self.problem, c, |index, problem, c| {
             let reference = references.as_ref().and_then(|of| of[index].as_ref());
@@ -110,7 +110,7 @@ impl<'p, T: Number> Judge<'p, T> {
 }
 
 /// The second gate, on the requested data, for the candidates that passed the first.
-pub(super) fn prove_general<T: Number>(
+pub(super) fn check_general<T: Number>(
     judge: &Judge<'_, T>,
     resident: &mut Resident<'_, T>,
     mut output: Option<&mut dyn Write>,
@@ -122,7 +122,7 @@ pub(super) fn prove_general<T: Number>(
         let Some(c) = c.filter(|_| candidate.is_right()) else {
             continue;
         };
-        candidate.proven_bits = Some(c.hash_of_bits());
+        candidate.passed_bits = Some(c.hash_of_bits());
         if let Some(corner) = request.corner {
             candidate.corner = Some(match judge.problem.batch {
                 1 => corner.of(&c),
@@ -220,7 +220,7 @@ pub fn compute_reference<T: Number>(
 
 /// The exact gate: random integers, whatever data is requested, since only their products can be
 /// checked without a tolerance. Candidates with the same requirements share the integers.
-pub(super) fn prove_exact<T: Number>(
+pub(super) fn check_exact<T: Number>(
     task: Task<'_>,
     candidates: &mut [Candidate],
 ) -> Result<(), EvaluateError> {
@@ -231,7 +231,7 @@ pub(super) fn prove_exact<T: Number>(
     if let Some(epilogue) = request.epilogue.filter(|one| !one.is_exact()) {
         for candidate in candidates {
             let why = format!("{} of integers rounds", spelled(epilogue));
-            candidate.judge(Ok(Proof::exact("no exact gate", why)));
+            candidate.judge(Ok(Verdict::exact("no exact gate", why)));
         }
         return Ok(());
     }

@@ -19,7 +19,7 @@ pub(super) fn record(task: Task<'_>, candidate: &Candidate, yardsticks: &[Yardst
     let Candidate {
         rung,
         plan,
-        proofs,
+        verdicts,
         failure,
         corner,
         timing,
@@ -28,22 +28,22 @@ pub(super) fn record(task: Task<'_>, candidate: &Candidate, yardsticks: &[Yardst
     let verification = match failure {
         Some(failure) => failure.to_string(),
         None => {
-            let statements: Vec<String> = proofs
+            let statements: Vec<String> = verdicts
                 .iter()
-                .map(|proof| format!("{}: {}", proof.gate, proof.statement))
+                .map(|verdict| format!("{}: {}", verdict.gate, verdict.statement))
                 .collect();
             statements.join("; ")
         }
     };
-    let bounded = proofs
+    let bounded = verdicts
         .iter()
-        .find(|proof| ["proven", "sampled"].contains(&proof.gate));
-    let errors = bounded.and_then(|proof| proof.errors);
+        .find(|verdict| ["bound", "sampled"].contains(&verdict.gate));
+    let errors = bounded.and_then(|verdict| verdict.errors);
     let error_model = match request.data_type.c {
         ElementType::I32 => ErrorScale::Nothing.name(),
         _ => rung.error_model(task.team).scale(),
     };
-    let is_sampled = proofs.iter().any(|proof| proof.gate == "sampled");
+    let is_sampled = verdicts.iter().any(|verdict| verdict.gate == "sampled");
     let coverage = if is_sampled { "sampled" } else { "full" };
     // A CPU's time is not compared with a GPU's.
     let yardsticks = match rung.choice() {
@@ -62,11 +62,11 @@ pub(super) fn record(task: Task<'_>, candidate: &Candidate, yardsticks: &[Yardst
     let median = problem.time_median_s;
     let record = Record {
         kernel: rung.name().to_string(),
-        proven: failure.is_none(),
+        passed: failure.is_none(),
         verification,
         coverage: failure.is_none().then(|| coverage.to_string()),
-        largest_error: bounded.map(|proof| proof.largest_error),
-        error_bound: bounded.map(|proof| proof.bound),
+        largest_error: bounded.map(|verdict| verdict.largest_error),
+        error_bound: bounded.map(|verdict| verdict.bound),
         error_model: Some(error_model.to_string()),
         frobenius_error: errors.map(|errors| errors.frobenius),
         largest_error_units: errors.map(|errors| errors.units),
@@ -235,7 +235,7 @@ mod tests {
     use super::*;
     use crate::cpu::{Settings, Team, ijk};
     use crate::progress::Progress;
-    use crate::verify::Proof;
+    use crate::verify::Verdict;
     use gpu_gemm::gpu_kernels::{naive, spec::Kernel};
     use gpu_gemm::{DataType, Device};
 
@@ -336,15 +336,15 @@ mod tests {
         let (frobenius, units) = (0.5, 3.0);
         for (gate, errors, verdict) in [
             ("sampled", None, "sampled"),
-            ("proven", Some(Errors { frobenius, units }), "proven"),
+            ("bound", Some(Errors { frobenius, units }), "passed"),
         ] {
             let mut candidate =
                 Candidate::new(gpu(&naive::KERNEL), &request(), &Device::simulator());
-            candidate.proofs = vec![Proof {
+            candidate.verdicts = vec![Verdict {
                 largest_error: 1.0,
                 bound: 2.0,
                 errors,
-                ..Proof::exact(gate, "2 of 3 elements".to_string())
+                ..Verdict::exact(gate, "2 of 3 elements".to_string())
             }];
             let record = recorded(&request(), &candidate, &[]);
             assert_eq!(record.verdict(), verdict);

@@ -1,5 +1,5 @@
-//! Times the proven rungs, and checks the timed launches: the C of one more launch like them has
-//! the bits of the proven C, or passes the second gate itself. So does cuBLAS's C.
+//! Times the rungs that passed, and checks the timed launches: the C of one more launch like them
+//! has the bits of the C that passed, or passes the second gate itself. So does cuBLAS's C.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -20,7 +20,7 @@ use crate::measure::{self, Timing, several};
 use crate::report::{Several, Yardstick};
 use crate::run::Resident;
 use crate::spelled;
-use crate::verify::{ErrorModel, Failure, Proof};
+use crate::verify::{ErrorModel, Failure, Verdict};
 
 /// The tile for sampling a yardstick's C; its real tiles are not known.
 const TILE_OF_YARDSTICK: Tile = Tile {
@@ -90,7 +90,7 @@ pub(super) fn time<T: Number>(
     compared
 }
 
-/// Times a CPU rung, or a kernel on the simulator, where the proven run counts as the first.
+/// Times a CPU rung, or a kernel on the simulator, where the run that was checked counts as the first.
 fn time_by_clock<T: Number>(
     task: Task<'_>,
     judge: &Judge<'_, T>,
@@ -98,14 +98,14 @@ fn time_by_clock<T: Number>(
     candidate: &mut Candidate,
 ) -> Result<(), EvaluateError> {
     let (effort, progress) = (task.request.effort, task.progress);
-    let (rung, proven) = (candidate.rung, candidate.time);
+    let (rung, passed) = (candidate.rung, candidate.time);
     progress.doing(format!("{}: timing", rung.name()));
     let (pace, before) = match rung.choice() {
-        Some(_) => (measure::ON_SIMULATOR, proven),
+        Some(_) => (measure::ON_SIMULATOR, passed),
         None => (measure::ON_CPU, Duration::ZERO),
     };
     let (began, mut runs, mut c) = (Instant::now(), 0, None);
-    let timing = measure::by_clock(pace, effort, proven, || {
+    let timing = measure::by_clock(pace, effort, passed, || {
         let plan = &mut candidate.plan;
         let run = rung.run_on(resident, plan, task.team, &|| progress.step())?;
         (runs, c) = (runs + 1, Some(run.c));
@@ -171,19 +171,19 @@ fn accept<T: Number>(
     Ok(())
 }
 
-/// Compares the result of a timed run with the one that was proven; if it is wrong, it has no
+/// Compares the result of a timed run with the one that passed; if it is wrong, it has no
 /// times.
 fn check_timed<T: Number>(judge: &Judge<'_, T>, candidate: &mut Candidate, c: &Matrix<T>) {
-    if candidate.proven_bits == Some(c.hash_of_bits()) {
+    if candidate.passed_bits == Some(c.hash_of_bits()) {
         let statement = "a launch like the timed ones gives the same bits".to_string();
-        candidate.judge(Ok(Proof::exact("timed", statement)));
+        candidate.judge(Ok(Verdict::exact("timed", statement)));
         return;
     }
     match judge.judge_rung(c, candidate.rung) {
-        Ok(proof) => candidate.judge(Ok(Proof {
+        Ok(verdict) => candidate.judge(Ok(Verdict {
             gate: "timed",
-            statement: format!("of a launch like the timed ones, {}", proof.statement),
-            ..proof
+            statement: format!("of a launch like the timed ones, {}", verdict.statement),
+            ..verdict
         })),
         Err(failure) => {
             candidate.failure = Some(Failure::Timed(Box::new(failure)));
@@ -244,13 +244,19 @@ fn time_in_turns<T: Number>(
     let mut yardsticks = Vec::new();
     for ((cublas, timing), judged) in able.iter().zip(of_yardsticks).zip(judged) {
         let (name, sustained) = (cublas.name(), sustained.next());
-        let proof = judged.map_err(|failure| EvaluateError::WrongYardstick {
+        let verdict = judged.map_err(|failure| EvaluateError::WrongYardstick {
             name: name.to_string(),
             library: format!("cuBLAS {}", cublas.description()),
             failure,
         })?;
         let of = sustained.as_ref();
-        yardsticks.push(record::yardstick(request, name, &timing, proof.errors, of));
+        yardsticks.push(record::yardstick(
+            request,
+            name,
+            &timing,
+            verdict.errors,
+            of,
+        ));
     }
     Ok(Compared {
         yardsticks,
