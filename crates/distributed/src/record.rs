@@ -99,6 +99,7 @@ pub struct Record {
     pub panel: usize,
     /// Whether rank 0 collected C; else each rank kept its block.
     pub gathered: bool,
+    #[cfg_attr(test, serde(alias = "proven"))] // its name up to version 4
     pub passed: bool,
     /// What was shown, or what is wrong.
     pub verification: String,
