@@ -413,8 +413,8 @@ impl<const CONSUMERS: usize, const SUMS: usize, const STEP: u8> StagesOf<CONSUME
         let landed = |iteration: usize, stage: usize| {
             landed(iteration, self.ring.add(stage * Self::STAGE_BYTES));
         };
+        // If `sums` itself became zeros below, `ptxas` would set it to zero before every tile.
         let iterations = iterations as u32; // the copy engine has coordinates of 32 bits
-                                            // If `sums` itself became zeros, `ptxas` would set it to zero before every tile.
         if iterations == 0 {
             meanwhile();
             return [T::Sum::ZERO; SUMS];

@@ -12,7 +12,7 @@
 //! let storage = Storage::padded([1, 2, 3], [3, 2, 1]);
 //! let problem = Problem::<f32>::random(shape, storage, Data::Uniform, 42, 1.5, -0.5)?;
 //! let run = verification::run::run(&device, Choice::even(variant), &problem, &|| ())?;
-//! let verdict = verify::passed(&problem, &run.c, variant.tile, Data::Uniform, Coverage::Full)?;
+//! let verdict = verify::within_bound(&problem, &run.c, variant.tile, Data::Uniform, Coverage::Full)?;
 //! assert!(verdict.largest_error <= verdict.bound);
 //! # Ok(())
 //! # }

@@ -9,9 +9,9 @@ use host::report::Record;
 use crate::measured::{library, library_sustained, passed, with_legend};
 use crate::of_file::{least_joules, value, written};
 
-/// The tables: for each its name, the kernel whose variants it shows, the precision of the libraries
-/// if it is not that of the elements, and the files of an H200 in `results/`, each with one layout,
-/// in one process with the libraries. `warp-specialized` has the table without a name.
+/// The tables: for each its name, the kernel whose variants it shows, the precision of the
+/// libraries if it is not that of the elements, and the files of an H200 in `results/`, each with
+/// one layout, in one process with the libraries. `warp-specialized` has the table without a name.
 const TABLES: &str = "\
 :warp-specialized::bf16 bf16-nn f16
 auto:auto::bf16 bf16-nn f16

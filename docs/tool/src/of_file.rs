@@ -8,12 +8,12 @@ use crate::figures::at;
 use crate::measured::{libraries, library, library_sustained, passed};
 use crate::parts::unbroken;
 
-/// A figure of a kernel or a library at M = N = K: `h200-bf16 8192 auto cold` for its ratio to
-/// the faster library, `sustained` for that of back-to-back launches, either also in a named
-/// precision, `cold tf32`, if the record is compared with another; `tflops`,
-/// `gflops` and `sustained-tflops`; in back-to-back launches the mean `clock` in MHz and `power` in
-/// watts, the `energy` beside that of the library which takes least, and the `loss` of speed; or how
-/// many times as fast as another contender it is, `over warp-specialized-nt` and `sustained-over ...`.
+/// A figure of a kernel or a library at M = N = K: `h200-bf16 8192 auto cold` for its ratio to the
+/// faster library, `sustained` for that of back-to-back launches, either also in a named precision,
+/// `cold tf32`, if the record is compared with another; `tflops`, `gflops` and `sustained-tflops`;
+/// in back-to-back launches the mean `clock` in MHz and `power` in watts, the `energy` beside that
+/// of the library which takes least, and the `loss` of speed; or how many times as fast as another
+/// contender it is, `over warp-specialized-nt` and `sustained-over ...`.
 pub fn figure(arguments: &str) -> Result<String, String> {
     let words: Vec<&str> = arguments.split(' ').collect();
     let missing = || format!("`in {arguments}` was not measured, or is no figure");

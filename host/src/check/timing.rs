@@ -90,7 +90,8 @@ pub(super) fn time<T: Number>(
     compared
 }
 
-/// Times a CPU rung, or a kernel on the simulator, where the run that was checked counts as the first.
+/// Times a CPU rung, or a kernel on the simulator, where the run that was checked counts as the
+/// first.
 fn time_by_clock<T: Number>(
     task: Task<'_>,
     judge: &Judge<'_, T>,

@@ -409,7 +409,7 @@ impl Bench<'_> {
     }
 
     /// Gates 2 and 3: within the bound, and below the alarm.
-    fn passed<T: Number>(&self, problem: &Problem<T>, data: Data) -> Result<Matrix<T>, Failed> {
+    fn checked<T: Number>(&self, problem: &Problem<T>, data: Data) -> Result<Matrix<T>, Failed> {
         let problem = &*self.as_read(problem);
         let c = self.run(problem)?;
         let (tile, model) = (self.rung.tile(), self.rung.error_model(&self.team));
@@ -433,7 +433,7 @@ impl Bench<'_> {
         let step = self.tier.step(all.len());
         for data in all.into_iter().skip(seed as usize % step).step_by(step) {
             let problem = Problem::random(shape, compact, data, seed + 1, one, zero)?;
-            self.passed(&problem, data)?;
+            self.checked(&problem, data)?;
         }
         Ok(())
     }
@@ -631,7 +631,7 @@ fn passes_on_data_of_all_sizes<T: Number>(bench: &Bench) -> Result<(), Failed> {
             let scalars = [1, beta].map(T::from_integer).into();
             let (inputs, compact) = (bench.inputs::<T>(), Storage::COMPACT);
             let problem = Problem::random_as(inputs, shape, compact, data, 7, scalars)?;
-            bench.passed(&problem, data)?;
+            bench.checked(&problem, data)?;
         }
     }
     Ok(())
@@ -655,7 +655,7 @@ fn follows_alpha_and_beta<T: Number>(bench: &Bench) -> Result<(), Failed> {
         bench.exact(&problem)?;
         let (compact, [alpha, beta]) = (Storage::COMPACT, scalars.map(T::from_integer));
         let problem = Problem::random(shape, compact, Data::Uniform, 3, alpha, beta)?;
-        bench.passed(&problem, Data::Uniform)?;
+        bench.checked(&problem, Data::Uniform)?;
     }
     Ok(())
 }
@@ -766,7 +766,7 @@ fn overflows_to_infinity<T: Number>(bench: &Bench) -> Result<(), Failed> {
             matrix(shape.m, shape.n, 0)?,
         );
         let problem = Problem::new(T::from_integer(1), T::default(), a, b, c)?;
-        let c = bench.passed(&problem, Data::Uniform)?;
+        let c = bench.checked(&problem, Data::Uniform)?;
         let first = c.row(row)[0].to_f64();
         let is_infinite = first == f64::NEG_INFINITY;
         assert_eq!(is_infinite, overflows, "{first}, row {row}, times {in_b}");
@@ -827,7 +827,7 @@ fn carries_special_values<T: Number>(bench: &Bench) -> Result<(), Failed> {
             problem.b.row_mut(row)[column] = element(in_b)?;
         }
         bench
-            .passed(&problem, data)
+            .checked(&problem, data)
             .map_err(|failed| format!("{in_a} in A, {in_b} in B: {failed:?}"))?;
     }
     Ok(())

@@ -56,7 +56,7 @@ fn python_in(folder: &Path, script: &str) -> Result<(), String> {
 }
 
 /// Runs the program in this process on files of `folder`. It must check its product.
-fn passed(folder: &TempDir, files: &[(&str, &str)], more: &[&str]) {
+fn checks(folder: &TempDir, files: &[(&str, &str)], more: &[&str]) {
     let mut arguments: Vec<OsString> = ["rust-gemm", "--device", "sim"].map(OsString::from).into();
     for (option, file) in files {
         arguments.push(option.into());
@@ -114,7 +114,7 @@ for name, size, order, of in (
 "
             ),
         )?;
-        passed(&folder, &ALL, &["--alpha", "3", "--beta", "-2"]);
+        checks(&folder, &ALL, &["--alpha", "3", "--beta", "-2"]);
         python_in(
             folder.path(),
             &format!(

@@ -127,7 +127,7 @@ mod tests {
     use crate::data::{Data, Storage};
     use crate::run::run;
     use crate::verify::reference::element;
-    use crate::verify::{Coverage, passed};
+    use crate::verify::{Coverage, within_bound};
 
     const M: usize = 35;
     const N: usize = 33;
@@ -208,7 +208,7 @@ mod tests {
         let right = Matrix::from_elements(M, N, right).unwrap();
         let reference = checked(&problem, &product, &magnitude).unwrap().unwrap();
         let by = Coverage::By(&reference);
-        let judge = |got: &Matrix<f32>| passed(&problem, got, TILE, Data::Uniform, by);
+        let judge = |got: &Matrix<f32>| within_bound(&problem, got, TILE, Data::Uniform, by);
         let verdict = judge(&right).unwrap();
         assert_eq!(verdict.gate, "bound");
         assert!(verdict.statement.starts_with("all 1155 elements "));

@@ -87,7 +87,7 @@ pub fn exact<T: Number>(
 }
 
 /// [`general`] for results that are plain sums, in any order of summation.
-pub fn passed<T: Number>(
+pub fn within_bound<T: Number>(
     problem: &Problem<T>,
     got: &Matrix<T>,
     tile: Tile,

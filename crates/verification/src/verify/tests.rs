@@ -67,9 +67,9 @@ fn hidden(seed: u64) -> impl Iterator<Item = (usize, usize)> {
     row.filter(move |at| !samples.contains(at))
 }
 
-/// [`passed`] for uniform numbers, compared in full.
-fn passed_uniform(problem: &Problem<f32>, c: &Matrix<f32>) -> Result<Verdict, Failure> {
-    passed(problem, c, TILE, Data::Uniform, FULL)
+/// [`within_bound`] for uniform numbers, compared in full.
+fn uniform_within_bound(problem: &Problem<f32>, c: &Matrix<f32>) -> Result<Verdict, Failure> {
+    within_bound(problem, c, TILE, Data::Uniform, FULL)
 }
 
 #[test]
@@ -83,10 +83,10 @@ fn right_results_pass_every_gate_and_those_of_fewer_bits_do_not() {
                     let [alpha, beta] = [alpha, beta].map(T::from_integer);
                     let problem = problem(37, 53, 300, data, alpha, beta);
                     let right = multiplied(&problem);
-                    passed(&problem, &right, TILE, data, coverage).unwrap();
+                    within_bound(&problem, &right, TILE, data, coverage).unwrap();
                     if alpha != T::default() {
                         let wrong = with(&right, (0, 0), coarse);
-                        passed(&problem, &wrong, TILE, data, coverage).unwrap_err();
+                        within_bound(&problem, &wrong, TILE, data, coverage).unwrap_err();
                     }
                 }
             }
@@ -97,7 +97,7 @@ fn right_results_pass_every_gate_and_those_of_fewer_bits_do_not() {
     check::<f64>(&all[..2], |element| f64::from(element as f32));
     for coverage in BOTH {
         let problem = problem::<i32>(9, 20, 33, Data::Uniform, -3, 1 << 30);
-        passed(&problem, &multiplied(&problem), TILE, None, coverage).unwrap();
+        within_bound(&problem, &multiplied(&problem), TILE, None, coverage).unwrap();
     }
 }
 
@@ -200,7 +200,7 @@ fn a_dropped_term_of_16384_passes_the_bound_and_neither_the_exact_gate_nor_the_a
     for data in [Data::Normal, Data::Uniform] {
         let (floats, wrong) = dropped_term(data);
         assert!(is_within_bound(&floats, &wrong));
-        let outcome = passed(&floats, &wrong, TILE, data, FULL);
+        let outcome = within_bound(&floats, &wrong, TILE, data, FULL);
         let is_alarm = matches!(outcome, Err(Failure::Alarm { row: 1, col: 2, .. }));
         assert!(is_alarm || data == Data::Normal, "{outcome:?}");
     }
@@ -238,12 +238,12 @@ fn inputs_of_reduced_precision_pass_neither_the_exact_gate_nor_the_alarm() {
     let kinds = [Data::Uniform, Data::Uniform, Data::Normal];
     for (data, k) in kinds.into_iter().zip([512, 4096, 4096]) {
         let problem = floats(37, 53, k, data);
-        passed(&problem, &multiplied(&problem), TILE, data, FULL).unwrap();
+        within_bound(&problem, &multiplied(&problem), TILE, data, FULL).unwrap();
         for bits in [11, 8] {
             let wrong = multiplied_with_bits(&problem, bits);
             for coverage in BOTH {
                 for data in [Some(data), None] {
-                    passed(&problem, &wrong, TILE, data, coverage).unwrap_err();
+                    within_bound(&problem, &wrong, TILE, data, coverage).unwrap_err();
                 }
             }
             assert!(bits == 8 || k == 512 || is_within_bound(&problem, &wrong));
@@ -265,7 +265,7 @@ fn freivalds_finds_what_is_not_sampled_whatever_the_seed() {
         let cancelling = with(&right, one, |element| element + 1.0);
         let cancelling = with(&cancelling, other, |element| element - 1.0);
         assert_eq!(place(exact(&integers, &cancelling, TILE, coverage)).0, 77);
-        let check = |c: &Matrix<i32>| passed(&words, c, TILE, None, coverage);
+        let check = |c: &Matrix<i32>| within_bound(&words, c, TILE, None, coverage);
         check(&right_words).unwrap();
         for bit in [0, 17, 31] {
             let wrong = with(&right_words, one, |element| element ^ (1 << bit));
@@ -302,11 +302,11 @@ fn sums_of_rows_and_columns_catch_what_is_not_sampled() {
     let right = multiplied(&problem);
     let mut hidden = hidden(1);
     let [at, other] = [(); 2].map(|()| hidden.next().unwrap());
-    let line_of = |wrong: &Matrix<f32>| match passed(&problem, wrong, TILE, Data::Uniform, SAMPLED)
-    {
-        Err(Failure::Sum { line, index, .. }) => (line, index),
-        other => panic!("not a sum: {other:?}"),
-    };
+    let line_of =
+        |wrong: &Matrix<f32>| match within_bound(&problem, wrong, TILE, Data::Uniform, SAMPLED) {
+            Err(Failure::Sum { line, index, .. }) => (line, index),
+            other => panic!("not a sum: {other:?}"),
+        };
     let changed = with(&right, at, |element| element + 0.1);
     assert_eq!(line_of(&changed), (Line::Row, at.0));
     // With one of the two signs, the errors cancel in the row's sum.
@@ -340,20 +340,22 @@ fn a_sum_that_overflows_on_the_way_is_told_apart_from_a_wrong_one() {
         problem.b.row_mut(index)[2] = 1e19;
     }
     let computed = multiplied(&problem);
-    let said = passed_uniform(&problem, &computed).unwrap_err().to_string();
+    let said = uniform_within_bound(&problem, &computed)
+        .unwrap_err()
+        .to_string();
     let start =
         "C[1][2] is inf, where the reference, in a wider type, is 0: its terms add up to 8.000e38 ";
     assert!(said.starts_with(start), "{said}");
     // An element that cannot overflow is wrong, not too large.
     let wrong = with(&computed, (0, 0), |_| f32::INFINITY);
-    assert_eq!(place(passed_uniform(&problem, &wrong)), (0, 0));
+    assert_eq!(place(uniform_within_bound(&problem, &wrong)), (0, 0));
 }
 
 #[test]
 fn results_that_are_not_finite_are_counted_and_their_sums_are_not_called_passed() {
     let mut problem = floats(100, 20, 3, Data::Uniform);
     let check = |problem: &Problem<f32>, coverage, part: &str| {
-        let verdict = passed(problem, &multiplied(problem), TILE, Data::Uniform, coverage);
+        let verdict = within_bound(problem, &multiplied(problem), TILE, Data::Uniform, coverage);
         let statement = verdict.unwrap().statement;
         assert!(statement.contains(part), "{statement}");
     };
@@ -415,15 +417,15 @@ fn special_values_must_come_out_as_arithmetic_has_them() {
     let opposite = -right.row(1)[0];
     for (at, wrong) in [((0, 1), 0.5), ((1, 2), f32::INFINITY), ((1, 0), opposite)] {
         let changed = with(&right, at, |_| wrong);
-        assert_eq!(place(passed_uniform(&special, &changed)), at);
+        assert_eq!(place(uniform_within_bound(&special, &changed)), at);
     }
     for problem in [special, of(1.0, 0.0), of(0.0, 1.0)] {
         let right = multiplied(&problem);
-        passed_uniform(&problem, &right).unwrap();
+        uniform_within_bound(&problem, &right).unwrap();
         for wrong in [f32::NAN, f32::INFINITY, f32::NEG_INFINITY] {
             let changed = with(&right, (2, 2), |_| wrong);
-            assert_eq!(place(passed_uniform(&problem, &changed)), (2, 2));
-            passed(&problem, &changed, TILE, Data::Uniform, SAMPLED).unwrap_err();
+            assert_eq!(place(uniform_within_bound(&problem, &changed)), (2, 2));
+            within_bound(&problem, &changed, TILE, Data::Uniform, SAMPLED).unwrap_err();
         }
     }
 }
@@ -439,7 +441,7 @@ fn wrong_shapes_are_refused_and_degenerate_ones_passed() {
             let problem = integers::<f32>(m, n, k, 1, 2);
             let right = multiplied(&problem);
             exact(&problem, &right, TILE, coverage).unwrap();
-            passed(&problem, &right, TILE, Data::Uniform, coverage).unwrap();
+            within_bound(&problem, &right, TILE, Data::Uniform, coverage).unwrap();
         }
     }
 }
@@ -494,7 +496,7 @@ fn split_elements_pass_on_graded_and_wide_data_and_those_scaled_otherwise_are_no
     };
     for coverage in BOTH {
         for (problem, data) in [(&graded, Data::Graded), (&wide, Data::Wide)] {
-            passed(problem, &multiplied(problem), TILE, data, coverage).unwrap();
+            within_bound(problem, &multiplied(problem), TILE, data, coverage).unwrap();
             check(problem, &by_row(problem), data, coverage).unwrap();
         }
         let hi_alone = multiplied_split(&graded, false, false);
@@ -515,7 +517,7 @@ fn split_elements_pass_on_graded_and_wide_data_and_those_scaled_otherwise_are_no
     // On wide data, f32's errors are below 32 units.
     let units = units(&wide, Data::Wide, &by_row(&wide));
     assert!((300.0..100_000.0).contains(&units), "{units}");
-    passed(&wide, &by_row(&wide), TILE, Data::Wide, FULL).unwrap_err();
+    within_bound(&wide, &by_row(&wide), TILE, Data::Wide, FULL).unwrap_err();
 }
 
 #[test]
@@ -531,7 +533,7 @@ fn errors_are_those_of_all_elements_and_of_samples_there_are_none() {
         units = units.max(err / (expected.magnitude * 2f64.powi(-24)));
     }
     let errors = |coverage| {
-        passed(&problem, &c, TILE, Data::Normal, coverage)
+        within_bound(&problem, &c, TILE, Data::Normal, coverage)
             .unwrap()
             .errors
     };
