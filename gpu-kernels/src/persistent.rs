@@ -41,7 +41,7 @@ use crate::half::{Bf16, F16};
 use crate::kernel::{each_of_16_bits, kernel};
 use crate::mapped_gemm::{Float2, MappedGemm};
 use crate::stream_k::Segments;
-use crate::warp_specialized::{Corner, Cta, Operands, Output, Ring, Stages, BK, WARPGROUP, WM};
+use crate::warp_specialized::{Cta, Operands, Output, Ring, Stages, BK, WARPGROUP, WM};
 use crate::warpgroup::{layout, warpgroup, Tiles};
 
 /// The body. The barriers are in shared memory.
@@ -99,24 +99,10 @@ pub(crate) unsafe fn multiply<
     let mut at = Ring::CONSUMER;
     let mut index = 0;
     while let Some(segment) = segments.get(index) {
-        let iterations = if depth == 0 {
-            0
-        } else {
-            segment.to - segment.from
-        };
+        let to = if depth == 0 { segment.from } else { segment.to };
         let place = || Stages::<CONSUMERS, SUMS>::corner(segments.place(segment));
-        let mut corner = match gemm.scales_blocks() {
-            true => place(),
-            false => Corner::FIRST,
-        };
-        let scales = corner.scales(&gemm, segment.from, consumer, thread);
-        let meanwhile = || {
-            corner = place();
-            stages.prepare(&gemm, corner, consumer, thread);
-        };
-        let sums = T::add_up(
-            &stages, iterations, consumer, thread, &mut at, scales, meanwhile,
-        );
+        let range = (segment.from, to);
+        let (sums, corner) = stages.sums::<T, A, B>(&gemm, place, range, consumer, thread, &mut at);
         if segments.stream_k.covers_tile(segment) {
             stages.store::<C, false>(&gemm, &sums, corner, consumer, thread);
         } else {

@@ -161,18 +161,8 @@ pub(crate) unsafe fn multiply<
     let mut at = Ring::CONSUMER;
     while tile < tiles {
         let place = || Stages::<CONSUMERS, SUMS>::corner(raster::place(tile, rows, cols));
-        let mut corner = match gemm.scales_blocks() {
-            true => place(),
-            false => Corner::FIRST,
-        };
-        let scales = corner.scales(&gemm, 0, consumer, thread);
-        let meanwhile = || {
-            corner = place();
-            stages.prepare(&gemm, corner, consumer, thread);
-        };
-        let sums = T::add_up(
-            &stages, iterations, consumer, thread, &mut at, scales, meanwhile,
-        );
+        let range = (0, iterations);
+        let (sums, corner) = stages.sums::<T, A, B>(&gemm, place, range, consumer, thread, &mut at);
         stages.store::<C, false>(&gemm, &sums, corner, consumer, thread);
         tile += ctas;
     }
@@ -373,6 +363,31 @@ impl<const CONSUMERS: usize, const SUMS: usize, const STEP: u8> StagesOf<CONSUME
         let of_a = self.ring.add(consumer * WM * BOX * 2);
         let of_b = self.ring.add(Self::A_BYTES);
         (A::descriptor(of_a).uniform(), B::descriptor(of_b).uniform())
+    }
+
+    /// A consumer's sums of a tile over a range of k-iterations, and the corner of the tile, which is
+    /// found while the first products are computed: it takes divisions.
+    #[inline(always)]
+    pub unsafe fn sums<T: Operands<A, B, SUMS>, A: Tiles, B: Tiles>(
+        &self,
+        gemm: &MappedGemm<'_, impl Copy, T::Sum, impl Epilogue<T::Sum>>,
+        place: impl Fn() -> Corner,
+        (from, to): (usize, usize),
+        consumer: usize,
+        thread: usize,
+        at: &mut Ring,
+    ) -> ([T::Sum; SUMS], Corner) {
+        let mut corner = match gemm.scales_blocks() {
+            true => place(), // the first products are scaled
+            false => Corner::FIRST,
+        };
+        let scales = corner.scales(gemm, from, consumer, thread);
+        let meanwhile = || {
+            corner = place();
+            self.prepare(gemm, corner, consumer, thread);
+        };
+        let sums = T::add_up(self, to - from, consumer, thread, at, scales, meanwhile);
+        (sums, corner)
     }
 
     /// [`Self::landed_products`] of tiles as they landed.
