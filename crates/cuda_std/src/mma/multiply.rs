@@ -199,6 +199,7 @@ of_16_bits! {
 /// What the simulator makes of a multiplication of f64.
 #[cfg(not(cuda_device))]
 #[track_caller]
+#[inline]
 fn simulated_f64<const N: usize>(
     function: &'static str,
     layout: Layout,
@@ -206,15 +207,17 @@ fn simulated_f64<const N: usize>(
     b: &[f64],
     c: [f64; N],
 ) -> [f64; N] {
-    let [a, b, c] = [a, b, &c].map(|elements| Registers::of(elements, |x| x.to_bits()));
+    let of = |elements: &[f64]| Registers::of(elements, |x| x.to_bits());
     let products = Products::F64;
-    let sums = multiply(function, Multiplication { layout, products }, [a, b, c]);
+    let multiplication = Multiplication { layout, products };
+    let sums = multiply(function, multiplication, [of(a), of(b), of(&c)]);
     core::array::from_fn(|i| f64::from_bits(sums.0[i]))
 }
 
 /// What the simulator makes of a multiplication whose sums are f32.
 #[cfg(not(cuda_device))]
 #[track_caller]
+#[inline]
 fn simulated_f32<const N: usize>(
     function: &'static str,
     products: Products,
@@ -223,8 +226,9 @@ fn simulated_f32<const N: usize>(
     b: &[u32],
     c: [f32; N],
 ) -> [f32; N] {
-    let [a, b] = [a, b].map(|words| Registers::of(words, |&word| word.into()));
+    let of = |words: &[u32]| Registers::of(words, |&word| word.into());
     let c = Registers::of(&c, |sum| sum.to_bits().into());
-    let sums = multiply(function, Multiplication { layout, products }, [a, b, c]);
+    let multiplication = Multiplication { layout, products };
+    let sums = multiply(function, multiplication, [of(a), of(b), c]);
     core::array::from_fn(|i| f32::from_bits(sums.0[i] as u32))
 }

@@ -7,6 +7,7 @@ use crate::mma::{Layout, of_bf16, of_f16};
 pub(crate) struct Registers(pub [u64; 8]);
 
 impl Registers {
+    #[inline]
     pub fn of<T>(elements: &[T], bits: impl Fn(&T) -> u64) -> Self {
         let mut registers = Self::default();
         for (register, element) in registers.0.iter_mut().zip(elements) {
