@@ -48,11 +48,10 @@ impl Built {
         text.get_or_init(|| self.compile())
     }
 
-    /// Whether it has all kernels. The ladder has one variant of each for the newest architecture,
-    /// which the library's PTX is not for: they show what the other dialect makes of them; and for
-    /// the oldest, where variants differ as they do for the next, which has all.
+    /// Whether it has all kernels. The ladder has all for Hopper, which runs them all, and one variant
+    /// of each for the others: their variants differ as Hopper's do.
     pub fn is_whole(self) -> bool {
-        self.kernels != LADDER || !matches!(self.arch, NvvmArch::Compute75 | NvvmArch::Compute100)
+        self.kernels != LADDER || self.arch == NvvmArch::Compute90a
     }
 
     fn compile(self) -> String {

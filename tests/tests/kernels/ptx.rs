@@ -138,15 +138,10 @@ fn assembles(built: &Built) -> Result<(), Failed> {
 /// most bytes of stack and spills. Bounds are tuned on Hopper; no Blackwell has run them yet. The
 /// warp-specialised kernels read their spills between tiles, mostly in the producer, which has 24
 /// registers. On Hopper `double_buffer_sn16` spills a word in the loop at the edges of C; on
-/// Turing 152 or 336 bytes, depending on the order of its two shared arrays, which is decided by a
-/// hash, and `double_buffer_sn8` 24 or 240.
-const SPILLS: [(NvvmArch, &str, u32); 11] = [
-    (NvvmArch::Compute75, "conflict_free_sn16", 16),
+/// Turing `double_buffer_sn8` 24 or 240 bytes, depending on the order of its two shared arrays,
+/// which is decided by a hash.
+const SPILLS: [(NvvmArch, &str, u32); 6] = [
     (NvvmArch::Compute75, "double_buffer_sn8", 240),
-    (NvvmArch::Compute75, "double_buffer_sn16", 336),
-    (NvvmArch::Compute80, "async_pipeline_32x128_nt", 16),
-    (NvvmArch::Compute80, "conflict_free_sn16", 16),
-    (NvvmArch::Compute80, "double_buffer_sn16", 24),
     (NvvmArch::Compute90a, "double_buffer_sn16", 24),
     (NvvmArch::Compute90a, "warp_specialized", 124),
     (NvvmArch::Compute90a, "persistent", 172),
