@@ -9,7 +9,7 @@ use super::request::Request;
 use crate::cpu::Team;
 use crate::data::{Matrix, Number};
 use crate::measure::Timing;
-use crate::measure::sustained::Sustained;
+use crate::measure::gpu::Sustained;
 use crate::progress::Progress;
 use crate::report::Several;
 use crate::run::{Resident, RunError};

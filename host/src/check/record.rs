@@ -8,7 +8,7 @@ use super::candidate::{Candidate, Task};
 use super::request::Request;
 use crate::cpu::{Schedule, Threads};
 use crate::measure::Timing;
-use crate::measure::sustained::Sustained;
+use crate::measure::gpu::Sustained;
 use crate::report::{self, Record, Yardstick};
 use crate::rung::Rung;
 use crate::spelled;

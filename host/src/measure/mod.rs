@@ -7,13 +7,11 @@
 
 pub mod cublas;
 pub mod gpu;
-mod library;
 pub mod limits;
 pub mod nvml;
 mod pace;
 mod places;
 pub mod several;
-pub mod sustained;
 mod timing;
 
 pub use pace::{ON_CPU, ON_SIMULATOR, by_clock};

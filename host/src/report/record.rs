@@ -161,7 +161,7 @@ pub struct Record {
 pub type Yardstick = Record;
 
 /// Speed at the power limit, of seconds of back-to-back launches: see
-/// [`crate::measure::sustained`].
+/// [`crate::measure::gpu::Sustained`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Sustained {
     /// The counted seconds of all turns together.

@@ -7,10 +7,10 @@ use std::ptr;
 use gpu_gemm::Allocated;
 
 use super::column_major::ColumnMajor;
+use super::loaded::Loaded;
 use super::precision::Precision;
 use super::status::{CublasError, Handle, Interface, NOT_SUPPORTED, succeeded};
 use crate::epilogue::Epilogue;
-use crate::measure::library::Loaded;
 
 /// The workspace that algorithms may use.
 pub const WORKSPACE_BYTES: usize = 64 << 20;

@@ -7,6 +7,7 @@
 //! heuristics propose, with a workspace of 64 MiB. It alone has epilogues.
 
 mod column_major;
+mod loaded;
 mod lt;
 mod precision;
 mod status;
@@ -20,9 +21,9 @@ use std::sync::OnceLock;
 use gpu_gemm::{Backend, CudaDevice, CudaStream, Product, Scalar};
 
 use self::column_major::ColumnMajor;
+use self::loaded::Loaded;
 use self::lt::{Lt, LtEpilogue, LtProduct};
 use self::status::{Handle, succeeded, supported};
-use super::library::Loaded;
 use super::places;
 use crate::epilogue::Epilogue;
 pub use precision::{Precision, is_less_accurate, is_on_tensor_cores, lt_mark, title};

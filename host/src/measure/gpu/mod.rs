@@ -23,6 +23,7 @@
 mod bench;
 mod gate;
 mod room;
+mod sustained;
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -35,7 +36,6 @@ use super::cublas::CublasError;
 use super::limits::Limits;
 use super::nvml::{GpuState, Probe};
 use super::pace::{BY_OPENCL, ON_GPU, Repeats};
-use super::sustained::{self, Sustained};
 use super::timing::{Effort, Timing, turns};
 use crate::data::{Matrix, Number};
 use crate::run::Resident;
@@ -45,6 +45,7 @@ pub(super) use bench::{Bench, Runner};
 pub use bench::{Contender, MeasureError};
 use gate::Gate;
 use room::copies;
+pub use sustained::Sustained;
 
 /// Runs of each algorithm that a library proposes, to find the fastest.
 const TRIALS: u32 = 5;

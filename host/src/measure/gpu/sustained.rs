@@ -12,9 +12,9 @@
 use std::collections::VecDeque;
 use std::time::Instant;
 
-use super::gpu::{Bench, MeasureError, Runner};
-use super::timing::{Timing, turns};
+use super::bench::{Bench, MeasureError, Runner};
 use crate::data::Number;
+use crate::measure::timing::{Timing, turns};
 
 /// Seconds at the start of each turn that do not count.
 const DROPPED: f64 = 0.3;

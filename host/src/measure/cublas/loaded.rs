@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use libloading::Library;
 
-use super::cublas::CublasError;
+use super::status::CublasError;
 
 /// A library that is loaded, and where it was found.
 pub(super) struct Loaded {
