@@ -133,8 +133,8 @@ cpu() {
     bench cpu-serial-2-cores --kernel cpu-ijk,cpu-ikj,cpu-unrolled,cpu-vectorized,cpu-divide --sizes 128,256,512,1024 --threads 1
     bench cpu-strassen-2-cores --kernel cpu-divide,cpu-strassen --sizes 256,512,1024,2048 --threads 1 --cutoff 256
     schedules cpu-schedules-2-cores
-    bench simulator-2-cores --device sim --kernel double-buffer-sn8,register-blocked-sn8 --sizes 1024
-    bench opencl-2-cores --device opencl --kernel double-buffer-sn8,register-blocked-sn8 --sizes 1024
+    bench simulator-2-cores --device sim --kernel double-buffer-k8,register-blocked-k8 --sizes 1024
+    bench opencl-2-cores --device opencl --kernel double-buffer-k8,register-blocked-k8 --sizes 1024
     ranks mpi-2-cores --layout all --scaling 1,2 --size 2048 --kernel cpu-divide --runs 21
 }
 
@@ -153,7 +153,7 @@ ideas() {
         cargo build --release --locked --manifest-path "$copy/Cargo.toml" -p host
         program=$copy/target/release/rust-gemm
     fi
-    bench h200-ideas --kernel conflict-free-sn8,double-buffer-sn8-step1,double-buffer-sn8-step2,double-buffer-sn8-step3,double-buffer-sn8-step4,double-buffer-sn8,async-pipeline-unrotated,async-pipeline --sizes 4096
+    bench h200-ideas --kernel conflict-free-k8,double-buffer-k8-step1,double-buffer-k8-step2,double-buffer-k8-step3,double-buffer-k8-step4,double-buffer-k8,async-pipeline-unrotated,async-pipeline --sizes 4096
     if [ -n "${copy:-}" ]; then
         git -C "$here/.." worktree remove --force "$copy"
     fi

@@ -120,13 +120,13 @@ kernel! {
     name: "conflict-free",
     idea: "reads without bank conflicts: A is staged transposed, and each thread tile is split in four",
     variants: [
-        "conflict-free-sn8" = fn conflict_free_sn8(gemm: f32)
+        "conflict-free-k8" = fn conflict_free_k8(gemm: f32)
             block(THREADS_X, THREADS_Y) tile(BM, BN, 8)
             shared(a_tile: [f32; 8 * A_STRIDE], b_tile: [f32; 8 * BN])
             launch_bounds(2)
             { vector_stores: true }
             => multiply::<8>(gemm, a_tile, b_tile);
-        "conflict-free-sn16" = fn conflict_free_sn16(gemm: f32)
+        "conflict-free-k16" = fn conflict_free_k16(gemm: f32)
             block(THREADS_X, THREADS_Y) tile(BM, BN, 16)
             shared(a_tile: [f32; 16 * A_STRIDE], b_tile: [f32; 16 * BN])
             launch_bounds(2)

@@ -222,7 +222,7 @@ kernel! {
     name: "double-buffer",
     idea: "two buffers, so that the next tiles load while these are multiplied, and four more ideas",
     variants: [
-        "double-buffer-sn8" = fn double_buffer_sn8(gemm: f32)
+        "double-buffer-k8" = fn double_buffer_k8(gemm: f32)
             block(16, 16) tile(128, 128, 8)
             shared(a_tiles: [f32; 2 * 8 * 132], b_tiles: [f32; 2 * 8 * 128])
             launch_bounds(2)
@@ -231,7 +231,7 @@ kernel! {
                 rate: Some(Rate::h200(51.0, 0.65, 2)),
             }
             => multiply::<f32, 16, 8, 1>(gemm, a_tiles, b_tiles);
-        "double-buffer-sn16" = fn double_buffer_sn16(gemm: f32)
+        "double-buffer-k16" = fn double_buffer_k16(gemm: f32)
             block(16, 16) tile(128, 128, 16)
             shared(a_tiles: [f32; 2 * 16 * 132], b_tiles: [f32; 2 * 16 * 128])
             launch_bounds(2)
@@ -240,7 +240,7 @@ kernel! {
                 rate: Some(Rate::h200(51.5, 0.65, 2)),
             }
             => multiply::<f32, 16, 16, 2>(gemm, a_tiles, b_tiles);
-        "double-buffer-sn8-block8" = fn double_buffer_sn8_block8(gemm: f32)
+        "double-buffer-k8-block8" = fn double_buffer_k8_block8(gemm: f32)
             block(8, 8) tile(64, 64, 8)
             shared(a_tiles: [f32; 2 * 8 * 68], b_tiles: [f32; 2 * 8 * 64])
             launch_bounds(6)
@@ -249,13 +249,13 @@ kernel! {
                 rate: Some(Rate::h200(48.0, 0.30, 6)),
             }
             => multiply::<f32, 8, 8, 2>(gemm, a_tiles, b_tiles);
-        "double-buffer-sn16-block8" = fn double_buffer_sn16_block8(gemm: f32)
+        "double-buffer-k16-block8" = fn double_buffer_k16_block8(gemm: f32)
             block(8, 8) tile(64, 64, 16)
             shared(a_tiles: [f32; 2 * 16 * 68], b_tiles: [f32; 2 * 16 * 64])
             launch_bounds(6)
             { vector_stores: true }
             => multiply::<f32, 8, 16, 4>(gemm, a_tiles, b_tiles);
-        "double-buffer-sn8" = fn double_buffer_sn8_i32(gemm: i32)
+        "double-buffer-k8" = fn double_buffer_k8_i32(gemm: i32)
             block(16, 16) tile(128, 128, 8)
             shared(a_tiles: [i32; 2 * 8 * 132], b_tiles: [i32; 2 * 8 * 128])
             launch_bounds(2)
@@ -264,7 +264,7 @@ kernel! {
                 rate: Some(Rate::h200(30.9, 0.65, 2)),
             }
             => multiply::<i32, 16, 8, 1>(gemm, a_tiles, b_tiles);
-        "double-buffer-sn8-block8" = fn double_buffer_sn8_block8_i32(gemm: i32)
+        "double-buffer-k8-block8" = fn double_buffer_k8_block8_i32(gemm: i32)
             block(8, 8) tile(64, 64, 8)
             shared(a_tiles: [i32; 2 * 8 * 68], b_tiles: [i32; 2 * 8 * 64])
             launch_bounds(6)

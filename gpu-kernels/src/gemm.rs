@@ -277,7 +277,7 @@ impl<T: Word, C, Scalar, E> Gemm<'_, T, C, Scalar, E> {
 
     /// Whether every row of A, B and C starts at a multiple of 16 bytes; A and B are already those
     /// of this CTA's product. A function apart from [`Gemm::tile_is_exact`]: with both as one
-    /// condition, `double_buffer_sn16` took 8 registers more and was a tenth slower.
+    /// condition, `double_buffer_k16` took 8 registers more and was a tenth slower.
     #[inline(always)]
     pub fn rows_are_float4_aligned(&self) -> bool {
         let addresses = self.a.as_ptr() as usize | self.b.as_ptr() as usize | self.c as usize;

@@ -91,12 +91,12 @@ kernel! {
     name: "register-blocked",
     idea: "each thread keeps an 8 x 8 thread tile of C in registers",
     variants: [
-        "register-blocked-sn8" = fn register_blocked_sn8(gemm: f32)
+        "register-blocked-k8" = fn register_blocked_k8(gemm: f32)
             block(THREADS_X, THREADS_Y) tile(BM, BN, 8)
             shared(a_tile: [f32; BM * 8], b_tile: [f32; 8 * BN])
             launch_bounds(2)
             => multiply::<8>(gemm, a_tile, b_tile);
-        "register-blocked-sn16" = fn register_blocked_sn16(gemm: f32)
+        "register-blocked-k16" = fn register_blocked_k16(gemm: f32)
             block(THREADS_X, THREADS_Y) tile(BM, BN, 16)
             shared(a_tile: [f32; BM * 16], b_tile: [f32; 16 * BN])
             launch_bounds(2)

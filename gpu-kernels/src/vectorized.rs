@@ -119,13 +119,13 @@ kernel! {
     name: "vectorized",
     idea: "128-bit loads and stores: a float4 for each access to global and shared memory",
     variants: [
-        "vectorized-sn8" = fn vectorized_sn8(gemm: f32)
+        "vectorized-k8" = fn vectorized_k8(gemm: f32)
             block(THREADS_X, THREADS_Y) tile(BM, BN, 8)
             shared(a_tile: [f32; BM * 8], b_tile: [f32; 8 * BN])
             launch_bounds(2)
             { vector_stores: true }
             => multiply::<8>(gemm, a_tile, b_tile);
-        "vectorized-sn16" = fn vectorized_sn16(gemm: f32)
+        "vectorized-k16" = fn vectorized_k16(gemm: f32)
             block(THREADS_X, THREADS_Y) tile(BM, BN, 16)
             shared(a_tile: [f32; BM * 16], b_tile: [f32; 16 * BN])
             launch_bounds(2)

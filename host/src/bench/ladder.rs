@@ -174,14 +174,14 @@ mod tests {
             [
                 "tiled-16",
                 "tiled-32",
-                "conflict-free-sn8",
+                "conflict-free-k8",
                 "cpu-rows",
                 "auto"
             ]
         );
         assert_eq!(
             names(4),
-            ["tiled-32", "conflict-free-sn8", "cpu-rows", "auto"]
+            ["tiled-32", "conflict-free-k8", "cpu-rows", "auto"]
         );
     }
 }

@@ -20,14 +20,14 @@ const THEIR_GPU: &str = "RTX 4070";
 const TABLE: [Row; 10] = [
     ("CUBLAS",                0.001023, 16.792684, 100.00, None),
     ("naiveGEMM",             0.009086,  1.890818,  11.26, Some("naive")),
-    ("blockGEMM_sn8",         0.001568, 10.956499,  65.25, Some("register-blocked-sn8")),
-    ("blockGEMM_sn16",        0.001625, 10.573978,  62.97, Some("register-blocked-sn16")),
-    ("vec_GEMM_sn8",          0.001234, 13.921037,  82.90, Some("vectorized-sn8")),
-    ("vec_GEMM_sn16",         0.001249, 13.750360,  81.88, Some("vectorized-sn16")),
-    ("conflictFreeGEMM_sn8",  0.001097, 15.658899,  93.25, Some("conflict-free-sn8")),
-    ("conflictFreeGEMM_sn16", 0.001043, 16.466607,  98.06, Some("conflict-free-sn16")),
-    ("doubleBufferGEMM_sn8",  0.000980, 17.538562, 104.44, Some("double-buffer-sn8")),
-    ("doubleBufferGEMM_sn16", 0.000943, 18.214506, 108.47, Some("double-buffer-sn16")),
+    ("blockGEMM_sn8",         0.001568, 10.956499,  65.25, Some("register-blocked-k8")),
+    ("blockGEMM_sn16",        0.001625, 10.573978,  62.97, Some("register-blocked-k16")),
+    ("vec_GEMM_sn8",          0.001234, 13.921037,  82.90, Some("vectorized-k8")),
+    ("vec_GEMM_sn16",         0.001249, 13.750360,  81.88, Some("vectorized-k16")),
+    ("conflictFreeGEMM_sn8",  0.001097, 15.658899,  93.25, Some("conflict-free-k8")),
+    ("conflictFreeGEMM_sn16", 0.001043, 16.466607,  98.06, Some("conflict-free-k16")),
+    ("doubleBufferGEMM_sn8",  0.000980, 17.538562, 104.44, Some("double-buffer-k8")),
+    ("doubleBufferGEMM_sn16", 0.000943, 18.214506, 108.47, Some("double-buffer-k16")),
 ];
 
 /// The shape that the report measured.

@@ -136,9 +136,9 @@ mod tests {
             size.name = Some(name.into());
             size.origin = Some("odd".into());
             for record in &mut size.results {
-                if record.kernel == "double-buffer-sn8" {
+                if record.kernel == "double-buffer-k8" {
                     record.kernel = "auto".into();
-                    record.chosen = Some("double-buffer-sn8".into());
+                    record.chosen = Some("double-buffer-k8".into());
                 }
             }
         }

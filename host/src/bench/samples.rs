@@ -10,7 +10,7 @@ pub fn sample() -> Results {
         let flops = Shape::cube(size).flops();
         let cublas = 50e12 * scale;
         let wrong = Record {
-            kernel: "conflict-free-sn8".into(),
+            kernel: "conflict-free-k8".into(),
             dtype: "f32".into(),
             m: size,
             n: size,
@@ -56,7 +56,7 @@ pub fn sample() -> Results {
                 record("tiled-32", 8.5e12 * scale),
                 record("tiled-16", 8e12 * scale),
                 wrong.clone(),
-                record("double-buffer-sn8", 46.75e12 * scale),
+                record("double-buffer-k8", 46.75e12 * scale),
             ],
             ..Size::of(Shape::cube(size))
         }

@@ -119,9 +119,9 @@ mod tests {
             // tile.
             ("tiled-32", (40, 2), 8.0 / 42.0, 32.0 / 110.0, loads),
             // Two float4s of A and two of B for 64 FMAs.
-            ("register-blocked-sn8", (32, 8), 3.2, 512.0 / 747.0, issue),
+            ("register-blocked-k8", (32, 8), 3.2, 512.0 / 747.0, issue),
             (
-                "double-buffer-sn8",
+                "double-buffer-k8",
                 (35, 1),
                 32.0 / 9.0,
                 512.0 / 582.0,

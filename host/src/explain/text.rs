@@ -348,7 +348,7 @@ mod tests {
 
     #[test]
     fn the_text_is_as_in_its_golden_file() {
-        let mut explanation = explained("conflict-free-sn8");
+        let mut explanation = explained("conflict-free-k8");
         // So that the text does not depend on the machine's ptxas.
         explanation.resources = Ok(Resources {
             architecture: "sm_90".to_string(),

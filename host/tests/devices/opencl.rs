@@ -14,7 +14,7 @@ use crate::trials;
 
 /// What the programs run.
 const KERNELS: [&str; 6] = [
-    "double_buffer_sn8_block8",
+    "double_buffer_k8_block8",
     "few_rows_1_bf16",
     "few_rows_1_bf16_f32",
     "naive",

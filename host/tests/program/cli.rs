@@ -550,7 +550,7 @@ fn completions_name_every_subcommand_and_the_kernels() {
     for shell in ["bash", "fish"] {
         let text = run(&format!("completions {shell}")).succeeded();
         // After `--kernel`, of the program itself and of `bench`.
-        for name in ["double-buffer-sn8", "cpu-matrixmultiply", "auto"] {
+        for name in ["double-buffer-k8", "cpu-matrixmultiply", "auto"] {
             assert!(text.matches(name).count() >= 2, "{shell} lacks {name}");
         }
         for subcommand in ["bench", "explain", "tune", "doctor", "ptx", "completions"] {

@@ -137,12 +137,12 @@ fn assembles(built: &Built) -> Result<(), Failed> {
 /// Kernels, by the beginnings of their names, that spill because of their launch bounds, and the
 /// most bytes of stack and spills. Bounds are tuned on Hopper; no Blackwell has run them yet. The
 /// warp-specialised kernels read their spills between tiles, mostly in the producer, which has 24
-/// registers. On Hopper `double_buffer_sn16` spills a word in the loop at the edges of C; on
-/// Turing `double_buffer_sn8` 24 or 240 bytes, depending on the order of its two shared arrays,
+/// registers. On Hopper `double_buffer_k16` spills a word in the loop at the edges of C; on
+/// Turing `double_buffer_k8` 24 or 240 bytes, depending on the order of its two shared arrays,
 /// which is decided by a hash.
 const SPILLS: [(NvvmArch, &str, u32); 6] = [
-    (NvvmArch::Compute75, "double_buffer_sn8", 240),
-    (NvvmArch::Compute90a, "double_buffer_sn16", 24),
+    (NvvmArch::Compute75, "double_buffer_k8", 240),
+    (NvvmArch::Compute90a, "double_buffer_k16", 24),
     (NvvmArch::Compute90a, "warp_specialized", 124),
     (NvvmArch::Compute90a, "persistent", 172),
     (NvvmArch::Compute90a, "grouped", 92),

@@ -35,10 +35,10 @@ h200 ieee f32 17|64|1000|5000x24576x1536 nn 1: not few-rows
 h200 ieee f32 64x64x64 nn 128: async-pipeline-32x32-odd
 h200 ieee f32 64x64x64 tn 128: async-pipeline-64x64-sliced
 h200 ieee f32 64x64x64 nt 128: async-pipeline-32x128-nt
-h200 ieee f32 256x256x256 nn 64: double-buffer-sn16
+h200 ieee f32 256x256x256 nn 64: double-buffer-k16
 h200 ieee f32 256x256x256 tn 64: async-pipeline
 h200 ieee f32 256x256x256 nt 64: async-pipeline-32x128-nt
-h200 ieee f32 512x512x512 nn 16: double-buffer-sn16
+h200 ieee f32 512x512x512 nn 16: double-buffer-k16
 h200 ieee f32 512x512x512 tn 16: async-pipeline
 h200 ieee f32 512x512x512 nt 16: async-pipeline-32x128-nt
 h200 ieee f32 4096x4096x4096 nn|tn|nt 3: wide-thread-tile each

@@ -360,20 +360,17 @@ mod tests {
     #[test]
     fn a_second_measurement_takes_the_place_of_the_first() {
         let mut tuned = tuned();
-        let choice = Choice::even(variant("double-buffer-sn8"));
+        let choice = Choice::even(variant("double-buffer-k8"));
         let call = call(3, Transpose::No);
         tuned.insert(Entry::new(call, choice, 1e-6, None));
         assert_eq!(tuned.entries().len(), 1);
-        assert_eq!(
-            tuned.plan(call).unwrap().variant().name,
-            "double-buffer-sn8"
-        );
+        assert_eq!(tuned.plan(call).unwrap().variant().name, "double-buffer-k8");
     }
 
     #[test]
     fn what_is_written_is_read_again() {
         let mut tuned = tuned();
-        let choice = Choice::even(variant("double-buffer-sn8"));
+        let choice = Choice::even(variant("double-buffer-k8"));
         let mut call = call(5, Transpose::Yes);
         call.b.aligned = false;
         tuned.insert(Entry::new(call, choice, 0.1 + 0.2, None));

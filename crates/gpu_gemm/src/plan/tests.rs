@@ -52,7 +52,7 @@ const PLANS: &str = "
 async-pipeline 1024x2048x512 tn 0: async_pipeline 128x1; 0 bytes
 async-pipeline-edges 1024x2048x512 tn 0: async_pipeline_edges 128x1; 0 bytes
 async-pipeline-32x128-nt 1024x2048x512 nt 0: async_pipeline_32x128_nt 512x1; 0 bytes
-double-buffer-sn8 1024x2048x512 nn 0: double_buffer_sn8 16x8; 0 bytes
+double-buffer-k8 1024x2048x512 nn 0: double_buffer_k8 16x8; 0 bytes
 # Anything else is transposed, one copy after the other. The kernel begins early, and waits for the
 # copies itself.
 async-pipeline 1024x2048x512 nt 0: A 1024x512 transposed to 512x1024 at 0;
@@ -168,7 +168,7 @@ fn a_batch_is_one_launch_with_its_strides_and_a_cta_along_z_for_each_product() {
     let shape = Shape::new(130, 60, 36);
     for (name, grid) in [
         ("naive", (1, 33)),
-        ("double-buffer-sn8", (1, 2)),
+        ("double-buffer-k8", (1, 2)),
         ("async-pipeline-64x64-nn", (3, 1)),
         ("fp64-tensor", (1, 2)),
     ] {
@@ -258,7 +258,7 @@ fn what_needs_copies_or_two_kernels_is_launched_for_each_product() {
     let shape = Shape::new(130, 261, 37);
     for (name, transposes) in [
         ("async-pipeline", NO),
-        ("double-buffer-sn8", [Transpose::Yes, Transpose::No]),
+        ("double-buffer-k8", [Transpose::Yes, Transpose::No]),
         // It leaves an N remainder to another kernel.
         ("wide-thread-tile", NO),
         // Rows of B begin at no multiples of 16 bytes.
@@ -327,7 +327,7 @@ fn a_kernel_of_one_product_gets_no_strides() {
         strides: [5, 6, 7],
     };
     let call = call.batched(batch, ElementType::F32);
-    for (name, first) in [("double-buffer-sn8", 11), ("warp-specialized-tf32", 14)] {
+    for (name, first) in [("double-buffer-k8", 11), ("warp-specialized-tf32", 14)] {
         let plan = planned(variant(name), call);
         let strides = &plan.launches()[0].arguments[first..first + 3];
         assert_eq!(strides, [Argument::Count(0); 3], "{name}");
@@ -361,7 +361,7 @@ fn products_beyond_the_grid_go_to_further_launches() {
 
 #[test]
 fn an_operand_that_all_products_share_is_no_longer_than_one() {
-    let variant = variant("double-buffer-sn8");
+    let variant = variant("double-buffer-k8");
     let (shape, no) = (Shape::new(8, 8, 8), Transpose::No);
     let strides = [0, 100, 64];
     let call = Call::compact(shape, no, no, ElementType::F32);

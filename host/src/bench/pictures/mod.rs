@@ -122,11 +122,11 @@ mod tests {
         let chosen = &size.results[4];
         let auto = Record {
             kernel: AUTO.into(),
-            chosen: Some("double-buffer-sn8 (8 CTAs)".into()),
+            chosen: Some("double-buffer-k8 (8 CTAs)".into()),
             ..chosen.clone()
         };
         assert!(intensity(chosen, size).is_some());
         assert_eq!(intensity(&auto, size), intensity(chosen, size));
-        assert_eq!(name(&auto), "auto: double-buffer-sn8");
+        assert_eq!(name(&auto), "auto: double-buffer-k8");
     }
 }

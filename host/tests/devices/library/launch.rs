@@ -30,7 +30,7 @@ pub fn launch(gpu: &mut Gpu, launch: Launch) -> Outcome {
     match name.as_str() {
         "naive" | "pitched" | "tiled_16" | "tiled_32" => multiply::<f32>(gpu, &name, &launch),
         "tiled_32_f64" => multiply::<f64>(gpu, &name, &launch),
-        "tiled_32_i32" | "double_buffer_sn8_block8_i32" => {
+        "tiled_32_i32" | "double_buffer_k8_block8_i32" => {
             multiply::<i32>(gpu, &name, &launch)
         }
         // Its tiles are not split, so its last parameter, for partial sums, is ignored.
