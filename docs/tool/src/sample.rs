@@ -1,6 +1,7 @@
 //! The program's report on one kernel, for readers without a GPU, and the times of checks, from the
 //! files that `rust-gemm bench` wrote to `results/`.
 
+use host::bench::Size;
 use host::progress::Stage;
 use host::report::{Format, Report, Yardstick};
 
@@ -59,39 +60,38 @@ const STAGES: [(&str, &[&str]); 5] = [
     ("time", &["timing"]),
 ];
 
-/// How long each stage of checking and timing `auto` took: a row for each shape with a side that is
-/// no multiple of 8, or one that is 1024 times another.
+/// How long each stage of checking and timing `auto` took, for the shapes that took longest.
 pub fn stages() -> Result<String, String> {
-    let columns = STAGES.map(|(column, _)| column).join(" | ");
-    let lines = " ---: |".repeat(STAGES.len() + 1);
-    let mut table = format!("\n| m × n × k | {columns} | in all |\n| --- |{lines}\n");
-    for size in h200_shapes()?.sizes {
-        let sides = [size.m, size.n, size.k];
-        let (least, most) = (sides.iter().min(), sides.iter().max());
-        let is_thin = least
-            .zip(most)
-            .is_some_and(|(least, most)| *most >= 1024 * least);
-        if !is_thin && sides.iter().all(|side| side.is_multiple_of(8)) {
-            continue;
-        }
-        let [m, n, k] = sides;
-        table += &format!("| {m} × {n} × {k} |");
+    const ROWS: usize = 8;
+    let mut rows: Vec<(f64, String)> = Vec::new();
+    for Size {
+        m, n, k, stages, ..
+    } in &h200_shapes()?.sizes
+    {
+        let mut row = format!("| {m} × {n} × {k} |");
         let mut in_all = 0.0;
         let mut counted = 0;
         for (_, names) in STAGES {
             let is_of = |one: &&Stage| names.contains(&one.stage.as_str());
-            let of_column = || size.stages.iter().filter(is_of);
+            let of_column = || stages.iter().filter(is_of);
             let seconds = of_column().fold(0.0, |sum, one| sum + one.seconds);
-            table += &format!(" {seconds:.2} s |");
+            row += &format!(" {seconds:.2} s |");
             in_all += seconds;
             counted += of_column().count();
         }
-        if counted != size.stages.len() {
-            return Err(format!("{}: a stage has another name", size.title()));
+        if counted != stages.len() {
+            return Err(format!("{m} x {n} x {k}: a stage has another name"));
         }
-        table += &format!(" {in_all:.2} s |\n");
+        rows.push((in_all, format!("{row} {in_all:.2} s |\n")));
     }
-    Ok(table + "\n")
+    rows.sort_by(|(one, _), (other, _)| other.total_cmp(one));
+    rows.truncate(ROWS);
+    let columns = STAGES.map(|(column, _)| column).join(" | ");
+    let lines = " ---: |".repeat(STAGES.len() + 1);
+    let rows: String = rows.into_iter().map(|(_, row)| row).collect();
+    Ok(format!(
+        "\n| m × n × k | {columns} | in all |\n| --- |{lines}\n{rows}\n"
+    ))
 }
 
 /// How long all stages of checking and timing took in a file, together.
