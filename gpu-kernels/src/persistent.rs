@@ -8,7 +8,7 @@
 //! same order:
 //!
 //! ```text
-//!   5 tiles of 8 k-iterations, 4 CTAs       in rounds        divided
+//!   5 tiles of 8 k-iterations, 4 CTAs       whole tiles      divided
 //!                               CTA 0   |0.......|4.......|  |0.......|4.|
 //!                               CTA 1   |1.......|           |1.......|4.|
 //!                               CTA 2   |2.......|           |2.......|4.|  fix_up: tile 4
@@ -72,7 +72,7 @@ pub(crate) unsafe fn multiply<
     let segments = Segments::of_launch((gemm.m, gemm.n, depth), tile, gemm.division());
     // `fix_up` may start on SMs that become free. CTAs of the next product would take SMs in the
     // order in which these become free, so that CTAs with common rows and columns were far apart:
-    // several rounds then took 3 % more energy.
+    // several waves then took 3 % more energy.
     if segments.are_few() {
         grid_dependency::launch_dependents();
     }

@@ -1,4 +1,4 @@
-//! Products whose tiles do not come out even, in rounds and divided, from what `rust-gemm bench`
+//! Products whose tiles do not fill the last wave, whole and divided, from what `rust-gemm bench`
 //! wrote to `results/`.
 
 use host::bench::{Results, Size};
@@ -11,12 +11,12 @@ use crate::of_file::written;
 /// `warp-specialized` and all tiles of `persistent`, in one process with cuBLAS, on an H200.
 const FILE: &str = "results/h200-persistent.json";
 
-/// A row for each shape: in rounds, by the fastest tile that divides, by what `auto` chose, and by
+/// A row for each shape: in whole tiles, by the fastest tile that divides, by what `auto` chose, and by
 /// the faster of cuBLAS and cublasLt.
 pub fn table() -> Result<String, String> {
     let results: Results = passed(FILE)?;
     let mut table =
-        "\n| m × n × k | in rounds of 128 × 256 | `persistent` | `auto` | cuBLAS | ratio of `auto` |\n\
+        "\n| m × n × k | whole tiles, 128 × 256 | `persistent` | `auto` | cuBLAS | ratio of `auto` |\n\
          | --- | ---: | ---: | ---: | ---: | ---: |\n"
             .to_string();
     for size in &results.sizes {
@@ -45,13 +45,13 @@ fn row(size: &Size) -> Option<String> {
             one.total_cmp(&other)
         })
     };
-    let (rounds, divided) = (of_kernel("warp-specialized")?, of_kernel("persistent")?);
+    let (whole, divided) = (of_kernel("warp-specialized")?, of_kernel("persistent")?);
     let Record { m, n, k, .. } = divided;
     let auto = size.record("auto")?;
     let us = |record: &Record| Some(record.time_median_s? * 1e6);
     Some(format!(
         "| {m} × {n} × {k} | {:.1} µs | {:.1} µs | {:.1} µs | {:.1} µs{} | {:.2} |\n",
-        us(rounds)?,
+        us(whole)?,
         us(divided)?,
         us(auto)?,
         auto.cublas_time_median_s? * 1e6,

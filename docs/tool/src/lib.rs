@@ -30,7 +30,7 @@
 //! | `waits KERNEL OTHER`, `profiled VARIANT WHAT`, `stalls` | why warps wait, from a profile | `stalls.rs` |
 //! | `line FILE` | code in a sentence that is a line of that file | `excerpts.rs` |
 //! | `ladder`, `steps`, `overview`, `report` | tables of all kernels | `overviews.rs` |
-//! | `divided` | products in rounds and divided, beside cuBLAS | `divided.rs` |
+//! | `divided` | products in whole tiles and divided, beside cuBLAS | `divided.rs` |
 //! | `halves KERNEL` | a kernel's layouts beside cuBLAS, of 16 bits or tf32 | `halves.rs` |
 //! | `by-opencl` | kernels by OpenCL beside the simulator | `by_opencl.rs` |
 //!
