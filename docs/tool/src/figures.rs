@@ -176,7 +176,8 @@ pub fn table(name: &str) -> Result<String, String> {
     }
     let columns = head.matches('|').count() - 1;
     let mut table = format!("{head}\n|{}\n", " --- |".repeat(columns));
-    for variant in of_floats(rung) {
+    let is_there = |name: &str| sizes.iter().any(|size| tflops(size, name).is_some());
+    for variant in of_floats(rung).filter(|variant| is_there(variant.name)) {
         table += &format!("| `{}` |", variant.name);
         for size in &sizes {
             match tflops(size, variant.name) {
