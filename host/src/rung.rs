@@ -7,7 +7,6 @@ use gpu_gemm::{Call, Choice, Chooser, DataType, Device, Plan, Variant};
 
 use crate::cpu::{self, Algorithm, Team};
 use crate::data::{Number, Problem};
-use crate::epilogue::Epilogue;
 use crate::run::{Resident, Run, RunError, several};
 use crate::verify::ErrorModel;
 
@@ -66,17 +65,16 @@ impl<Auto> Rung<Auto> {
 }
 
 impl Asked {
-    /// The rung that multiplies matrices of this layout, compiled with the epilogue if there is
-    /// one; `None` if no kernel can.
+    /// The rung that multiplies matrices of this layout, one of the `fused` kernels if there are
+    /// any; `None` if no kernel can.
     pub fn rung(
         self,
         chooser: &Chooser,
         data_type: impl Into<DataType>,
         call: Call,
-        epilogue: Option<Epilogue>,
+        fused: Option<&'static [Variant]>,
     ) -> Option<Rung> {
         let data_type = data_type.into();
-        let fused = epilogue.map(Epilogue::variants);
         Some(match (self, fused) {
             (Rung::Gpu(choice), None) => Rung::Gpu(choice),
             (Rung::Gpu(choice), Some(fused)) => {

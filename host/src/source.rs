@@ -144,6 +144,12 @@ impl Files {
         data_type == of_files || self.c.is_none() && data_type.inputs == of_files.inputs
     }
 
+    /// Whether A and B can be quantised: they have more bits than e4m3.
+    pub fn can_be_quantised(&self) -> bool {
+        use ElementType::{Bf16, F16, F32, F64};
+        [F32, F64, Bf16, F16].contains(&self.a.data_type)
+    }
+
     /// The number of products.
     pub fn batch(&self) -> usize {
         self.a.products.unwrap_or(1)
@@ -241,6 +247,7 @@ impl Files {
 /// The matrix in a file, converted exactly to `T`.
 fn read_as<T: Number>(file: &NpyFile) -> Result<Matrix<T>, ReadError> {
     match file.data_type {
+        ElementType::F32 if T::TYPE != ElementType::F32 => Ok(file.read::<f32>()?.converted()?),
         ElementType::Bf16 if T::TYPE != ElementType::Bf16 => {
             Ok(file.read::<Bf16>()?.converted()?)
         }

@@ -32,6 +32,7 @@ pub use shapes::Target;
 use clap::ValueEnum;
 
 use crate::check::{EvaluateError, Planned, Request};
+use crate::epilogue::Epilogue;
 use crate::progress::Progress;
 use crate::rung::Asked;
 use gpu_gemm::{Chooser, Device, Opened, Shape};
@@ -61,8 +62,8 @@ impl Plan {
     fn request(&self, chooser: &Chooser, shape: Shape) -> Request {
         let data_type = self.request.data_type;
         let call = self.request.storage.call(shape, data_type.inputs);
-        let epilogue = self.request.epilogue;
-        let rung = |asked: &Asked| asked.rung(chooser, data_type, call, epilogue);
+        let fused = self.request.epilogue.map(Epilogue::variants);
+        let rung = |asked: &Asked| asked.rung(chooser, data_type, call, fused);
         Request {
             rungs: self.asked.iter().filter_map(rung).collect(),
             shape,

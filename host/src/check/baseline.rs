@@ -15,7 +15,7 @@ pub(super) fn yardsticks<'device>(
     let interfaces: &[Interface] = match request.baseline {
         Baseline::None => return Ok(Vec::new()),
         // Neither library has them.
-        _ if request.storage.groups.is_some() => return Ok(Vec::new()),
+        _ if request.storage.groups.is_some() || request.scales.is_some() => return Ok(Vec::new()),
         // cuBLAS has none.
         Baseline::Auto | Baseline::Best if request.epilogue.is_some() => &[Interface::CublasLt],
         Baseline::Auto | Baseline::Best => &Interface::ALL,

@@ -7,7 +7,7 @@ use gpu_gemm::{Device, Plan};
 
 use super::request::Request;
 use crate::cpu::Team;
-use crate::data::{Matrix, Number};
+use crate::data::{Matrix, Number, QuantisationError};
 use crate::measure::Timing;
 use crate::measure::gpu::Sustained;
 use crate::progress::Progress;
@@ -33,6 +33,8 @@ pub(super) struct Candidate {
     pub verdicts: Vec<Verdict>,
     pub failure: Option<Failure>,
     pub corner: Option<Vec<Vec<f64>>>,
+    /// What quantising costs, if A and B were quantised.
+    pub quantisation: Option<QuantisationError>,
     /// The hash of the C that passed ([`Matrix::hash_of_bits`]).
     pub passed_bits: Option<u64>,
     /// The time of its last run.
@@ -59,6 +61,7 @@ impl Candidate {
             verdicts: Vec::new(),
             failure: None,
             corner: None,
+            quantisation: None,
             passed_bits: None,
             time: Duration::ZERO,
             timing: None,

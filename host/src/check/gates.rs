@@ -1,5 +1,6 @@
 //! The gates that every result passes, each on its own data.
 
+use std::any::Any;
 use std::io::Write;
 
 use gpu_gemm::gpu_kernels::spec::{Tile, Variant};
@@ -109,10 +110,12 @@ impl<'p, T: Number> Judge<'p, T> {
     }
 }
 
-/// The second gate, on the requested data, for the candidates that passed the first.
+/// The second gate, on the requested data, for the candidates that passed the first. Where its A
+/// and B are quantised, `as_given` are those from which they were.
 pub(super) fn check_general<T: Number>(
     judge: &Judge<'_, T>,
     resident: &mut Resident<'_, T>,
+    as_given: Option<&Problem<f64>>,
     mut output: Option<&mut dyn Write>,
     candidates: &mut [Candidate],
 ) -> Result<(), EvaluateError> {
@@ -129,6 +132,8 @@ pub(super) fn check_general<T: Number>(
                 _ => corner.of(&c.rows_from(0, request.shape.m)?),
             });
         }
+        let element = |row: usize, column: usize| c.row(row)[column].to_f64();
+        candidate.quantisation = as_given.and_then(|given| given.quantisation_error(&element));
         if let Some(output) = output.take() {
             npy::write_as(&request.shape_of_c(), &c, output).map_err(EvaluateError::Output)?;
         }
@@ -251,10 +256,12 @@ pub(super) fn check_exact<T: Number>(
         };
         task.progress
             .doing("reading or filling matrices".to_string());
-        let problem = Problem {
-            epilogue: request.epilogue,
-            ..Problem::random_as(inputs, shape, storage, data, seed, scalars.into())?
-        };
+        let mut problem = Problem::random_as(inputs, shape, storage, data, seed, scalars.into())?;
+        problem.epilogue = request.epilogue;
+        let of_f32 = (&mut problem as &mut dyn Any).downcast_mut::<Problem<f32>>();
+        if let (Some(granularity), Some(problem)) = (request.scales, of_f32) {
+            problem.add_signs(granularity, seed)?;
+        }
         let judge = Judge::new(task, &problem, true, Some(data))?;
         let mut resident = Resident::new(task.device, &problem);
         let suited = candidates.iter_mut().zip(&suits);

@@ -17,16 +17,17 @@ mod record;
 mod request;
 mod timing;
 
+use std::any::Any;
 use std::io::Write;
 
-use gpu_gemm::{DataType, Launch, Opened};
+use gpu_gemm::{DataType, ElementType, Launch, Opened};
 
 pub use error::EvaluateError;
 pub use gates::{compute_reference, small_integer};
 pub use request::{Baseline, Request};
 
 use crate::cpu::{self, Team};
-use crate::data::Number;
+use crate::data::{Data, Number, Problem};
 use crate::measure::{self, cublas::Cublas};
 use crate::memory;
 use crate::progress::Progress;
@@ -156,7 +157,9 @@ fn evaluate_as<T: Number>(
 ) -> Result<(), EvaluateError> {
     let (request, device) = (task.request, task.device);
     let scalars = scalars::<T>(request.alpha, request.beta, request.data_type)?;
-    memory::check(request.shape, request.storage, size_of::<T>())?;
+    // With scales, the operands as given are kept in f64: once, where others are three times.
+    let as_given = if request.scales.is_some() { 3 } else { 0 };
+    memory::check(request.shape, request.storage, size_of::<T>() + as_given)?;
     if request.storage.batch > 1 && device.several().is_some() {
         return Err(EvaluateError::BatchOnSeveral);
     }
@@ -199,13 +202,30 @@ fn check_and_time<T: Number>(
     task.progress
         .doing("reading or filling matrices".to_string());
     let (inputs, storage) = (request.data_type.inputs, request.storage);
-    let source = &request.source;
-    let (mut problem, data) =
-        source.problem_of(inputs, request.shape, storage, request.seed, scalars)?;
+    let (source, shape, seed) = (&request.source, request.shape, request.seed);
+    let (mut problem, data, as_given) = match request.scales {
+        None => {
+            let (problem, data) = source.problem_of(inputs, shape, storage, seed, scalars)?;
+            (problem, data, None)
+        }
+        Some(granularity) => {
+            let scalars = (request.alpha, request.beta);
+            let (as_given, data) =
+                source.problem_of(ElementType::F64, shape, storage, seed, scalars)?;
+            // Quantised, some elements of such data have few bits: their errors are not known.
+            let data = data.filter(|data| !matches!(data, Data::Graded | Data::Wide));
+            // Quantising is compiled for the one type that C has then.
+            let quantised: Box<dyn Any> = Box::new(as_given.quantised(granularity)?);
+            let Ok(problem) = quantised.downcast::<Problem<T>>() else {
+                unreachable!("the command line chooses a C of f32 where there are scales")
+            };
+            (*problem, data, Some(as_given))
+        }
+    };
     problem.epilogue = request.epilogue;
     let judge = &Judge::new(task, &problem, false, data)?;
     let resident = &mut Resident::new(task.device, &problem);
-    gates::check_general(judge, resident, output, candidates)?;
+    gates::check_general(judge, resident, as_given.as_ref(), output, candidates)?;
     timing::time(task, judge, resident, yardsticks, candidates)
 }
 

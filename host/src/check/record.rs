@@ -22,6 +22,7 @@ pub(super) fn record(task: Task<'_>, candidate: &Candidate, yardsticks: &[Yardst
         verdicts,
         failure,
         corner,
+        quantisation,
         timing,
         ..
     } = candidate;
@@ -76,6 +77,9 @@ pub(super) fn record(task: Task<'_>, candidate: &Candidate, yardsticks: &[Yardst
         sustained,
         chosen: rung.chosen(),
         corner: corner.clone(),
+        quantisation_error_largest: quantisation.map(|errors| errors.largest),
+        quantisation_error_frobenius: quantisation.map(|errors| errors.frobenius),
+        quantisation_error_rows: quantisation.map(|errors| errors.rows),
         several: candidate.several.clone(),
         ..problem
     };
@@ -153,6 +157,7 @@ fn problem(request: &Request) -> Record {
         alpha: request.alpha,
         beta: request.beta,
         epilogue: request.epilogue.map(spelled),
+        scales: request.scales.map(spelled),
         seed: request.seed,
         data: Some(request.source.description()),
         ..Record::default()

@@ -5,7 +5,7 @@ use gpu_gemm::gpu_kernels::spec::Allocation;
 use gpu_gemm::{Call, DataType, Shape, Variant};
 
 use crate::cpu;
-use crate::data::{Data, Storage};
+use crate::data::{Data, Granularity, Storage};
 use crate::epilogue::Epilogue;
 use crate::measure::{Effort, Origin};
 use crate::report::Corner;
@@ -67,6 +67,8 @@ pub struct Request {
     pub cpu: cpu::Settings,
     /// The epilogue, which the rungs' kernels have.
     pub epilogue: Option<Epilogue>,
+    /// What has a scale of its own, where A and B are quantised.
+    pub scales: Option<Granularity>,
 }
 
 impl Request {
@@ -93,6 +95,7 @@ impl Request {
             tensor_cores: false,
             cpu: cpu::Settings::default(),
             epilogue: None,
+            scales: None,
         }
     }
 

@@ -6,7 +6,7 @@ use clap::builder::PossibleValuesParser;
 use clap::{Arg, CommandFactory, Parser, Subcommand};
 use clap_complete::Shell;
 
-use super::fused::EpilogueArguments;
+use super::fused::{EpilogueArguments, ScaleArguments};
 use super::groups::GroupArguments;
 use super::matrices::{MatrixArguments, ProblemArguments};
 use super::native::NativeArguments;
@@ -55,6 +55,9 @@ pub struct Arguments {
 
     #[command(flatten)]
     pub(super) fused: EpilogueArguments,
+
+    #[command(flatten)]
+    pub(super) quantised: ScaleArguments,
 
     /// How to write the report
     #[arg(long, value_enum, default_value_t = Format::Table)]

@@ -12,7 +12,7 @@ use super::exit::{Stop, usage};
 use super::operands::OperandArguments;
 use super::sizes::size;
 use super::values;
-use crate::data::Data;
+use crate::data::{Data, Granularity};
 use crate::report::Corner;
 use crate::rung::Asked;
 use crate::source::{Files, Source};
@@ -123,11 +123,12 @@ impl ProblemArguments {
 }
 
 /// Reads the options, and the headers of the files. Where neither gives the type, it is
-/// `otherwise`.
+/// `otherwise`; with `scales` it is e4m3, to which the files are quantised.
 pub fn matrices(
     problem: &ProblemArguments,
     options: &MatrixArguments,
     otherwise: DataType,
+    scales: Option<Granularity>,
 ) -> Result<Matrices, Stop> {
     let MatrixArguments {
         a, b, c, data, out, ..
@@ -146,7 +147,10 @@ pub fn matrices(
     let (Some(a), Some(b)) = (a, b) else {
         return Ok(Matrices {
             source: Source::Filled(data.unwrap_or(Data::Normal)),
-            data_type: problem.dtype.unwrap_or(otherwise),
+            data_type: match scales {
+                Some(_) => DataType::E4M3,
+                None => problem.dtype.unwrap_or(otherwise),
+            },
             note: None,
         });
     };
@@ -163,6 +167,13 @@ pub fn matrices(
     let batch = Some(problem.operands.batch).filter(|batch| *batch > 1);
     agree("--batch", "the batch size", batch, files.batch())?;
     let data_type = match problem.dtype {
+        _ if scales.is_some() && files.can_be_quantised() => DataType::E4M3,
+        _ if scales.is_some() => {
+            return Err(usage(format!(
+                "--scales quantises f32, f64, bf16 and f16, but the files hold {}; leave out --scales.",
+                data_type.inputs
+            )));
+        }
         Some(asked) if files.can_be(asked) => asked,
         asked => {
             agree("--dtype", "the type", asked, data_type)?;

@@ -10,6 +10,7 @@ use super::matrices::{Matrices, default_size, matrices};
 use super::running::{self, Math};
 use crate::check::{self, EvaluateError, Request};
 use crate::data::Storage;
+use crate::epilogue::Epilogue;
 use crate::measure::cublas;
 use crate::output::{self, Output};
 use crate::report::{Format, Report};
@@ -28,10 +29,13 @@ pub(super) fn multiply(
         Some(_) => DataType::BF16,
         None => select::type_for(None, &arguments.kernel),
     };
-    let matrices = matrices(&arguments.problem, &arguments.matrices, of_kernels)?;
+    let scales = arguments.quantised.scales;
+    let matrices = matrices(&arguments.problem, &arguments.matrices, of_kernels, scales)?;
     let data_type = matrices.data_type;
     let names = match &arguments.kernel[..] {
-        [] if arguments.fused.epilogue.is_some() || division.is_some() => &[AUTO.to_string()],
+        [] if arguments.fused.epilogue.is_some() || division.is_some() || scales.is_some() => {
+            &[AUTO.to_string()]
+        }
         [] => &[select::default_for(data_type).to_string()],
         names => names,
     };
@@ -100,9 +104,16 @@ pub(super) fn multiply(
     let call = storage.call(shape, data_type.inputs);
     let (fused, device) = (arguments.fused, &opened.device);
     let asked = fused.able(asked, names, (data_type, device), notes)?;
+    let call_options = (&arguments.problem, &storage, &arguments.running);
+    let quantised = arguments.quantised;
+    let asked = quantised.able(asked, names, call_options, device, notes)?;
     let asked = running::runnable(asked, device, notes)?;
     let chooser = math.chooser(noted(Chooser::of(&opened.device), notes));
-    let rung = |asked: &Asked| asked.rung(&chooser, data_type, call, fused.epilogue);
+    let variants = match scales {
+        Some(scales) => scales.variants(),
+        None => fused.epilogue.map(Epilogue::variants),
+    };
+    let rung = |asked: &Asked| asked.rung(&chooser, data_type, call, variants);
     let rungs = match division {
         Some(_) => vec![groups::rung(&chooser, data_type, call, device)?],
         None => asked.iter().filter_map(rung).collect(),
@@ -121,6 +132,7 @@ pub(super) fn multiply(
         origin: arguments.running.origin(&opened.device)?,
         baseline: arguments.running.baseline,
         epilogue: fused.epilogue,
+        scales,
         tensor_cores: math == Math::Tf32,
         cpu: arguments.native.settings(),
     };

@@ -116,6 +116,18 @@ pub struct Record {
     /// The epilogue, such as `bias+gelu`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub epilogue: Option<String>,
+    /// What has a scale of its own, where A and B were quantised: a value of `--scales`. And what
+    /// that costs: the Frobenius norm of the errors beside the product of the operands as given,
+    /// over that of this product; the largest error of an element over the sum of its terms'
+    /// magnitudes; and the number of rows that were compared. Absent otherwise.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub scales: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub quantisation_error_frobenius: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub quantisation_error_largest: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub quantisation_error_rows: Option<usize>,
     /// For `auto`, the chosen variant and the division of its work.
     pub chosen: Option<String>,
     /// The data of the matrices: a value of `--data`, or files. Null in older reports, which
@@ -199,10 +211,13 @@ impl Record {
         [a, b, self.n]
     }
 
-    /// The epilogue, for people, after a comma; else empty.
+    /// The epilogue or the scales, for people, after a comma; else empty.
     pub fn epilogue_note(&self) -> String {
-        let epilogue = self.epilogue.as_ref();
-        epilogue.map_or_else(String::new, |of| format!(", epilogue {of}"))
+        match (&self.epilogue, &self.scales) {
+            (Some(epilogue), _) => format!(", epilogue {epilogue}"),
+            (None, Some(scales)) => format!(", scales {scales}"),
+            (None, None) => String::new(),
+        }
     }
 
     /// The transposes, leading dimensions, batch size and groups that are not the defaults, for
@@ -243,6 +258,19 @@ impl Record {
         let (frobenius, units) = self.frobenius_error.zip(self.largest_error_units)?;
         Some(format!(
             "{frobenius:.2e} in the Frobenius norm, at most {units:.1} units of rounding"
+        ))
+    }
+
+    /// What quantising costs, as a clause.
+    pub fn quantisation(&self) -> Option<String> {
+        let errors = (self.quantisation_error_frobenius).zip(self.quantisation_error_largest);
+        let ((frobenius, largest), rows) = errors.zip(self.quantisation_error_rows)?;
+        let rows = match rows == self.m {
+            true => "all rows".to_string(),
+            false => format!("{rows} of {} rows", self.m),
+        };
+        Some(format!(
+            "{frobenius:.2e} in the Frobenius norm, at most {largest:.2e} of the sum of an element's terms' magnitudes (in {rows})"
         ))
     }
 

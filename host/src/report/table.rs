@@ -62,6 +62,9 @@ pub(super) fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
         if let Some(errors) = record.errors() {
             line(format!("    errors: {errors}"))?;
         }
+        if let Some(errors) = record.quantisation() {
+            line(format!("    quantising costs: {errors}"))?;
+        }
         let launched = [Some(launch(record)), runs(record)];
         let launched: Vec<String> = launched.into_iter().flatten().collect();
         line(format!("    {}", launched.join("; ")))?;

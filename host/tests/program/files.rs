@@ -15,10 +15,10 @@ use tempfile::TempDir;
 use verification::data::{Matrix, Number};
 
 /// A folder of .npy files, in which the program runs.
-struct Folder(TempDir);
+pub struct Folder(TempDir);
 
 impl Folder {
-    fn new() -> Folder {
+    pub fn new() -> Folder {
         Folder(tempfile::tempdir().expect("a folder for temporary files"))
     }
 
@@ -26,20 +26,20 @@ impl Folder {
         self.0.path().join(name)
     }
 
-    fn run(&self, arguments: &str) -> Ended {
+    pub fn run(&self, arguments: &str) -> Ended {
         run_in(self.0.path(), &format!("--device sim {arguments}"))
     }
 
     /// Runs with `arguments`. They must be refused with `code` for a reason that contains `why`.
     #[track_caller]
-    fn refuses(&self, arguments: &str, code: i32, why: &str) {
+    pub fn refuses(&self, arguments: &str, code: i32, why: &str) {
         let message = self.run(arguments).refused(code);
         assert!(message.starts_with("error: "), "{message}");
         assert_contains(&message, &[why]);
     }
 
     /// Writes the matrix with the elements `element(row, column)`.
-    fn matrix<T: Number>(
+    pub fn matrix<T: Number>(
         &self,
         name: &str,
         (rows, columns): (usize, usize),
@@ -49,7 +49,7 @@ impl Folder {
         npy::write(&matrix, &mut File::create(self.path(name)).unwrap()).unwrap();
     }
 
-    fn read<T: Number>(&self, name: &str) -> Matrix<T> {
+    pub fn read<T: Number>(&self, name: &str) -> Matrix<T> {
         NpyFile::open(&self.path(name)).unwrap().read().unwrap()
     }
 

@@ -8,3 +8,4 @@ mod explain;
 mod files;
 mod npy;
 mod plots;
+mod scales;

@@ -31,7 +31,7 @@ pub(super) struct Agreed {
 pub(super) fn agreed(world: &Ranks, arguments: &Arguments) -> Result<Option<Agreed>, Stop> {
     let mut told = [0_u64; 6];
     let found = (world.rank() == 0).then(|| {
-        let found = matrices(&arguments.problem, &arguments.matrices, DataType::F32)?;
+        let found = matrices(&arguments.problem, &arguments.matrices, DataType::F32, None)?;
         match &found.source {
             Source::Files(files) if files.is_batch() => Err(usage(
                 "Ranks share out one product, and these files hold a batch; multiply it by `rust-gemm`.",

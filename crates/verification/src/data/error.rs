@@ -26,4 +26,9 @@ pub enum ProblemError {
         b: (usize, usize),
         c: (usize, usize),
     },
+    #[error(
+        "A or B has a NaN, or a number of magnitude {most:.1e}: there are scales for up to 5e20; \
+         divide the matrix by a number, or leave out --scales."
+    )]
+    NoScale { most: f64 },
 }

@@ -6,6 +6,7 @@ mod matrix;
 mod number;
 mod problem;
 mod random;
+mod scales;
 
 pub use error::ProblemError;
 pub use matrix::{Matrix, Placement};
@@ -13,3 +14,4 @@ pub use number::{Arithmetic, Number};
 pub(crate) use problem::by_inputs;
 pub use problem::{Groups, Problem, Storage};
 pub use random::Data;
+pub use scales::{Granularity, QuantisationError, Scales};

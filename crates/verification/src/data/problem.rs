@@ -7,6 +7,7 @@
 use std::any::Any;
 use std::borrow::Cow;
 use std::ops::Range;
+use std::sync::Arc;
 
 use gpu_gemm::{Batch, Bf16, Call, DataType, E4m3, ElementType, F16, Operand, Shape, Transpose};
 
@@ -14,6 +15,7 @@ use super::error::ProblemError;
 use super::matrix::{Matrix, Placement};
 use super::number::Number;
 use super::random::{Data, Powers};
+use super::scales::{GroupScales, Scales};
 use crate::epilogue::Epilogue;
 
 /// The division of the rows of A and C among the matrices B of a grouped product: the row after the
@@ -162,6 +164,8 @@ pub struct Problem<T> {
     pub groups: Option<Groups>,
     /// What kernels do to each element before they store it.
     pub epilogue: Option<Epilogue>,
+    /// The scales of A and B, if these are quantised: here each element is multiplied by its scale.
+    pub scales: Option<Arc<Scales>>,
 }
 
 /// Calls a generic function of the type of an element.
@@ -233,6 +237,7 @@ impl<T: Number> Problem<T> {
             batch,
             groups,
             epilogue: None,
+            scales: None,
         };
         problem.checked_shape()?;
         Ok(problem)
@@ -257,6 +262,7 @@ impl<T: Number> Problem<T> {
             c: self.c.rows_from(rows.start, rows.len())?,
             batch: 1,
             groups: None,
+            scales: self.scales.clone(),
             ..*self
         })
     }
@@ -274,22 +280,27 @@ impl<T: Number> Problem<T> {
     /// type; what is transposed or of another type is a copy.
     pub fn factors_as<Input: Number>(&self) -> Result<[Cow<'_, Matrix<Input>>; 2], ProblemError> {
         let [a, b] = self.transposes;
-        let count_of_b = self.count();
+        let (of_a, of_b) = match self.scales.as_deref() {
+            Some(scales) => (Some(&scales.a), Some(&scales.b)),
+            None => (None, None),
+        };
         Ok([
-            self.factor_as(&self.a, a, self.batch)?,
-            self.factor_as(&self.b, b, count_of_b)?,
+            self.factor_as(&self.a, of_a, a, self.batch)?,
+            self.factor_as(&self.b, of_b, b, self.count())?,
         ])
     }
 
     fn factor_as<'a, Input: Number>(
         &self,
         matrix: &'a Matrix<T>,
+        scales: Option<&GroupScales>,
         transpose: Transpose,
         count: usize,
     ) -> Result<Cow<'a, Matrix<Input>>, ProblemError> {
-        let matrix = match (matrix as &dyn Any).downcast_ref::<Matrix<Input>>() {
-            Some(matrix) => Cow::Borrowed(matrix),
-            None => Cow::Owned(matrix.converted()?),
+        let matrix = match (scales, (matrix as &dyn Any).downcast_ref::<Matrix<Input>>()) {
+            (Some(scales), _) => Cow::Owned(scales.divided(matrix)?),
+            (None, Some(matrix)) => Cow::Borrowed(matrix),
+            (None, None) => Cow::Owned(matrix.converted()?),
         };
         match transpose {
             Transpose::No => Ok(matrix),

@@ -77,6 +77,7 @@ fn none_as<'a, Input: Number, T: Number>(
             .epilogue
             .map(|epilogue| Bias::new(epilogue, problem.shape().n))
             .transpose()?,
+        scales: None,
         ends: problem.groups.map(|groups| {
             let ends = groups.ends().to_vec();
             (Matrix::new(ends, 1, groups.count()), None)
@@ -104,6 +105,8 @@ struct OnDevice<'a, Input: Number, T: Number> {
     copies: Vec<(Guarded<Input>, Guarded<Input>, Guarded<T>)>,
     /// The bias of the epilogue, if the problem has one.
     bias: Option<Bias<T>>,
+    /// Copies of the scales of A and B, if the problem has any.
+    scales: Option<[Guarded<f32>; 2]>,
     /// The ends of the groups, if it has any, and their copy.
     ends: Option<(Matrix<i32>, Option<Guarded<i32>>)>,
 }
@@ -153,6 +156,10 @@ impl<Input: Number, T: Number> Copies<T> for OnDevice<'_, Input, T> {
             let of_f32 = Guarded::upload(backend, &bias.of_f32)?;
             bias.copies = Some((of_f32, Guarded::upload(backend, &bias.of_c)?));
         }
+        if let (Some(scales), None) = (&self.problem.scales, &self.scales) {
+            let of_a = Guarded::upload(backend, &scales.a.table)?;
+            self.scales = Some([of_a, Guarded::upload(backend, &scales.b.table)?]);
+        }
         if let Some((ends, copy @ None)) = &mut self.ends {
             *copy = Some(Guarded::upload(backend, ends)?);
         }
@@ -168,20 +175,29 @@ impl<Input: Number, T: Number> Copies<T> for OnDevice<'_, Input, T> {
             transpose,
         };
         let (batch, count) = (problem.batch, problem.count());
+        let scales = problem.scales.as_deref();
+        let of_blocks = scales
+            .zip(self.scales.as_ref())
+            .and_then(|(scales, [a, b])| {
+                let [a, b] = [a.start(&scales.a.table), b.start(&scales.b.table)];
+                scales.fusion(a.cast(), b.cast())
+            });
         Product {
             data_type: problem.data_type(),
-            alpha: problem.alpha.scalar(),
+            alpha: scales
+                .map_or(problem.alpha, |scales| scales.alpha(problem.alpha))
+                .scalar(),
             beta: problem.beta.scalar(),
             a: stored(a.start(&self.a), self.a.layout(batch), transpose_a),
             b: stored(b.start(&self.b), self.b.layout(count), transpose_b),
             c: stored(c.start(&self.c), self.c.layout(batch), Transpose::No),
-            epilogue: problem.epilogue.map(|epilogue| {
+            epilogue: of_blocks.or(problem.epilogue.map(|epilogue| {
                 let bias = self.bias.as_ref().and_then(|bias| {
                     let (copy, _) = bias.copies.as_ref()?;
                     Some(copy.start(&bias.of_f32))
                 });
                 epilogue.fusion(bias.unwrap_or(ptr::null_mut()).cast())
-            }),
+            })),
             first: [0; 2],
         }
     }
@@ -233,7 +249,10 @@ impl<Input: Number, T: Number> Copies<T> for OnDevice<'_, Input, T> {
     ) -> Result<Matrix<T>, RunError> {
         let (_, _, c) = &self.copies[number];
         let result = c.result(backend, 'C', &self.c)?;
-        let result = result.map_err(RunError::trespass_of(kernel))?;
+        let mut result = result.map_err(RunError::trespass_of(kernel))?;
+        if let Some(scales) = &self.problem.scales {
+            scales.finish(&mut result);
+        }
         if result.placement() == self.problem.c.placement() {
             return Ok(result);
         }

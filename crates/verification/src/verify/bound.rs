@@ -287,6 +287,9 @@ impl ErrorBound {
     /// The power of two of a product is at most the product, but for a subnormal factor, which is
     /// below 2^-6 and aligned as that: then it is at most 2^-6 of the largest other factor, R or C,
     /// of the row of A or the column of B.
+    ///
+    /// Scales take two roundings, and all that is in units of them: an element of 1 counts as its
+    /// scale, so R and C are at least the largest scale of the row or column.
     fn of_14_bits<T: Number>(
         self,
         problem: &Problem<T>,
@@ -299,16 +302,27 @@ impl ErrorBound {
         };
         let sum = cut_off(k.min(interval));
         let sum = if sum < 0.5 { sum / (1.0 - sum) } else { 2.0 };
-        let promotions = (k.div_ceil(interval) as f64 + 4.0) * u;
+        let scales = problem.scales.as_deref();
+        let of_scales = if scales.is_some() { 2.0 } else { 0.0 };
+        let promotions = (k.div_ceil(interval) as f64 + 4.0 + of_scales) * u;
         let gamma = sum + (1.0 + sum) * gamma(promotions, k, "on tensor cores")?;
         // A NaN has no bound.
         let finite = |element: T| Some(element.to_f64().abs()).filter(|one| one.is_finite());
         let magnitude = |element| finite(element).unwrap_or(0.0);
-        let maxima = Maxima {
+        let least = if scales.is_some() { 0.0 } else { 1.0 };
+        let mut maxima = Maxima {
             factor: problem.alpha.to_f64().abs() * cut_off(k) * 2f64.powi(-6) * (1.0 + gamma),
-            rows: largest_in_rows(&problem.a, 1.0, magnitude),
-            columns: largest_in_columns(&problem.b, 1.0, magnitude),
+            rows: largest_in_rows(&problem.a, least, magnitude),
+            columns: largest_in_columns(&problem.b, least, magnitude),
         };
+        if let Some(scales) = scales {
+            for (row, largest) in maxima.rows.iter_mut().enumerate() {
+                *largest = largest.max(scales.a.largest_of_row(row));
+            }
+            for (column, largest) in maxima.columns.iter_mut().enumerate() {
+                *largest = largest.max(scales.b.largest_of_column(column));
+            }
+        }
         Ok(ErrorBound {
             gamma,
             maxima: Some(maxima),
