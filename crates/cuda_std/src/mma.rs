@@ -10,6 +10,7 @@
 //! | [`m16n8k4_f64`], [`m16n8k8_f64`], [`m16n8k16_f64`] | 16xK by Kx8 | f64 | f64 | one instruction from `compute_90` on, before 2, 4 and 8 of the above |
 //! | [`m16n8k8_tf32`] | 16x8 by 8x8 | f32, read as tf32 | f32 | one instruction |
 //! | [`m16n8k16_bf16`], [`m16n8k16_f16`] | 16x16 by 16x8 | pairs of bf16 or f16 | f32 | one instruction |
+//! | [`m16n8k32_s8`], [`m16n8k32_u8`], [`m16n8k32_s8_u8`], [`m16n8k32_u8_s8`] | 16x32 by 32x8 | four i8 or u8 a register | i32 | one instruction |
 //! | [`ldmatrix_x4`] and its like | | rows of 16 bytes | | loads fragments from shared memory |
 //! | [`stmatrix_x4`] | | rows of 16 bytes | | stores fragments to shared memory; from `compute_90` on |
 //!
@@ -19,6 +20,8 @@
 //! # How they round
 //!
 //! f64: every product and addition as one IEEE FMA, in the order of k.
+//!
+//! i8 and u8: exact, modulo 2^32. These are from the PTX ISA, and have not run on a GPU yet.
 //!
 //! All others: the products are exact. Products and C are shifted to the largest exponent among
 //! them, what falls below the last bit kept is cut off, and the sum is cut off to an f32. NVIDIA
@@ -40,13 +43,16 @@ mod ldmatrix;
 mod multiply;
 mod stmatrix;
 
-pub use convert::{of_bf16, of_f16, pair_of_bf16, pair_of_f16};
+pub use convert::{
+    of_bf16, of_e4m3, of_e5m2, of_f16, pair_of_bf16, pair_of_e4m3, pair_of_e5m2, pair_of_f16,
+};
 pub use layout::Layout;
 pub use ldmatrix::{
     ldmatrix_x1, ldmatrix_x1_trans, ldmatrix_x2, ldmatrix_x2_trans, ldmatrix_x4, ldmatrix_x4_trans,
 };
 pub use multiply::{
     m8n8k4_f64, m16n8k4_f64, m16n8k8_f64, m16n8k8_tf32, m16n8k16_bf16, m16n8k16_f16, m16n8k16_f64,
+    m16n8k32_s8, m16n8k32_s8_u8, m16n8k32_u8, m16n8k32_u8_s8,
 };
 pub use stmatrix::stmatrix_x4;
 

@@ -27,22 +27,23 @@
 //! | [`m64n128k8_tf32`] | 64x8 by 8x128 | f32, read as tf32 | 64 |
 //! | [`m64n256k8_tf32`] | 64x8 by 8x256 | f32, read as tf32 | 128 |
 //! | [`m64n256k8_tf32_of_registers`] | 64x8 in registers by 8x256 | f32, read as tf32 | 128 |
-//! | [`m64n64k32_e4m3`] | 64x32 by 32x64 | e4m3 | 32 |
-//! | [`m64n128k32_e4m3`] | 64x32 by 32x128 | e4m3 | 64 |
-//! | [`m64n256k32_e4m3`] | 64x32 by 32x256 | e4m3 | 128 |
-//! | [`m64n64k32_s8`] | 64x32 by 32x64 | i8, with sums in i32 | 32 |
-//! | [`m64n128k32_s8`] | 64x32 by 32x128 | i8, with sums in i32 | 64 |
-//! | [`m64n256k32_s8`] | 64x32 by 32x256 | i8, with sums in i32 | 128 |
+//! | [`m64n64k32_e4m3`], [`m64n64k32_e5m2`], [`m64n64k32_e4m3_e5m2`], [`m64n64k32_e5m2_e4m3`] | 64x32 by 32x64 | floats of 8 bits | 32 |
+//! | the same with `n128` | 64x32 by 32x128 | floats of 8 bits | 64 |
+//! | the same with `n256` | 64x32 by 32x256 | floats of 8 bits | 128 |
+//! | [`m64n64k32_s8`], [`m64n64k32_u8`], [`m64n64k32_s8_u8`], [`m64n64k32_u8_s8`] | 64x32 by 32x64 | i8 or u8, with sums in i32 | 32 |
+//! | the same with `n128` | 64x32 by 32x128 | i8 or u8, with sums in i32 | 64 |
+//! | the same with `n256` | 64x32 by 32x256 | i8 or u8, with sums in i32 | 128 |
 //!
 //! Only tiles of 16-bit elements may have rows along M or N: the instruction transposes no others.
 //! A may be in the threads' registers instead, as [`a_place`] says, from any layout in shared
 //! memory. From the multiplication to the wait, a thread must not touch these registers either.
 //!
-//! Sums of floats round as [`mma`](crate::mma) says, but those of e4m3, floats of 8 bits with a
-//! fraction of 3: the 32 products of an instruction and the sum so far are added at once, each cut
-//! off 13 bits below the exponent of the largest, and the result has 13 bits of fraction. So a
-//! kernel adds up few instructions, and then adds that to sums of its own. An H200 computes so
-//! (512 of 512 random sums; NVIDIA does not say).
+//! Sums of floats round as [`mma`](crate::mma) says, but those of 8 bits, e4m3 with a fraction of 3
+//! and e5m2, the upper half of an f16: the 32 products of an instruction and the sum so far are
+//! added at once, each cut off 13 bits below the exponent of the largest, and the result has 13
+//! bits of fraction. So a kernel adds up few instructions, and then adds that to sums of its own. An
+//! H200 computes so for e4m3 (512 of 512 random sums; NVIDIA does not say). That it does so for
+//! e5m2 is assumed: neither e5m2 nor u8 has run on a GPU yet, and their formats are the PTX ISA's.
 //!
 //! Sums of integers are exact, modulo 2^32. The instructions exist for `compute_90a` alone.
 //! Compiled for another architecture, each is a `trap`.
@@ -59,6 +60,10 @@ use core::marker::PhantomData;
 use crate::by_architecture::by_architecture;
 #[cfg(all(cuda_device, not(target_feature = "compute_90a")))]
 use crate::device::needs_architecture;
+#[cfg(not(cuda_device))]
+use crate::simulator::Float8::{E4m3, E5m2};
+#[cfg(not(cuda_device))]
+use crate::simulator::Integer8::{S8, U8};
 #[cfg(not(cuda_device))]
 use crate::simulator::{Operand, Products, warpgroup_multiply, warpgroup_wait};
 
@@ -313,14 +318,14 @@ macro_rules! of_class {
 macro_rules! instruction {
     (
         $class:ident, $sums:ident, $a:literal [$($a_operands:tt)*], $b:ident,
-        $adds:ident, $instruction:literal, [$($major:ident)*], [$first:literal $($i:literal)*]
+        $adds:ident, [$($instruction:literal)+], [$($major:ident)*], [$first:literal $($i:literal)*]
     ) => {
         asm!(
             "{{",
             ".reg .pred adds;",
             "setp.ne.b32 adds, {adds:e}, 0;",
             concat!(
-                "wgmma.mma_async.sync.aligned.", $instruction, " {{",
+                "wgmma.mma_async.sync.aligned.", $($instruction,)+ " {{",
                 "{", $first, of_class!($class: ":e"), "}",
                 $(", {", $i, of_class!($class: ":e"), "}",)*
                 "}}, ", $a, ", {b}, adds", of_class!($class: ", 1, 1"),
@@ -437,9 +442,9 @@ waits! {
 
 /// Defines multiplications whose sums are in the registers that `$sums` counts.
 macro_rules! multiplications {
-    ($($name:ident[$($major:ident)*]($a:ty, $b:ty), $count:literal of $sum:ident in $class:ident, $sums:ident, $instruction:literal, $text:literal, $columns:literal, $depth:literal, $products:ident;)*) => {
+    ($($name:ident[$($major:ident)*]($a:ty, $b:ty), $count:literal of $sum:ident in $class:ident, $sums:ident, $($instruction:literal)+, $($text:literal)+, $columns:literal, $depth:literal, $products:expr;)*) => {
         $(
-            #[doc = concat!("`sums = A * B`, or `sums += A * B` if it `adds`: ", $text, ".")]
+            #[doc = concat!("`sums = A * B`, or `sums += A * B` if it `adds`: ", $($text,)+ ".")]
             ///
             /// # Safety
             ///
@@ -460,7 +465,7 @@ macro_rules! multiplications {
                 unsafe {
                     $sums!(
                         instruction, $class, sums, "{a}" [a = in(reg) a.bits(),], b, adds,
-                        $instruction, [$($major)*]
+                        [$($instruction)+], [$($major)*]
                     );
                 }
                 #[cfg(all(cuda_device, not(target_feature = "compute_90a")))]
@@ -468,7 +473,7 @@ macro_rules! multiplications {
                 #[cfg(not(cuda_device))]
                 warpgroup_multiply(
                     concat!("wgmma::", stringify!($name)),
-                    Products::$products,
+                    $products,
                     ($columns, $depth),
                     sums,
                     Operand::Tile(a.tile()),
@@ -480,21 +485,37 @@ macro_rules! multiplications {
     };
 }
 
+/// Defines multiplications of elements of 8 bits, of 64, 128 and 256 columns.
+macro_rules! of_8_bits {
+    ($($n64:ident $n128:ident $n256:ident: $types:literal, $text:literal, $sum:ident in $class:ident, $products:expr;)*) => {
+        multiplications! {$(
+            $n64[](Descriptor, Descriptor), 32 of $sum in $class, with_32, "m64n64k32." $types, "64x32 by 32x64 of " $text, 64, 32, $products;
+            $n128[](Descriptor, Descriptor), 64 of $sum in $class, with_64, "m64n128k32." $types, "64x32 by 32x128 of " $text, 128, 32, $products;
+            $n256[](Descriptor, Descriptor), 128 of $sum in $class, with_128, "m64n256k32." $types, "64x32 by 32x256 of " $text, 256, 32, $products;
+        )*}
+    };
+}
+
 multiplications! {
-    m64n64k16_bf16[A B](Descriptor<A>, Descriptor<B>), 32 of f32 in xmm_reg, with_32, "m64n64k16.f32.bf16.bf16", "64x16 by 16x64 of bf16", 64, 16, Bf16;
-    m64n64k16_f16[A B](Descriptor<A>, Descriptor<B>), 32 of f32 in xmm_reg, with_32, "m64n64k16.f32.f16.f16", "64x16 by 16x64 of f16", 64, 16, F16;
-    m64n128k16_bf16[A B](Descriptor<A>, Descriptor<B>), 64 of f32 in xmm_reg, with_64, "m64n128k16.f32.bf16.bf16", "64x16 by 16x128 of bf16", 128, 16, Bf16;
-    m64n128k16_f16[A B](Descriptor<A>, Descriptor<B>), 64 of f32 in xmm_reg, with_64, "m64n128k16.f32.f16.f16", "64x16 by 16x128 of f16", 128, 16, F16;
-    m64n128k8_tf32[](Descriptor, Descriptor), 64 of f32 in xmm_reg, with_64, "m64n128k8.f32.tf32.tf32", "64x8 by 8x128 of f32, read as tf32", 128, 8, Tf32;
-    m64n256k16_bf16[A B](Descriptor<A>, Descriptor<B>), 128 of f32 in xmm_reg, with_128, "m64n256k16.f32.bf16.bf16", "64x16 by 16x256 of bf16", 256, 16, Bf16;
-    m64n256k16_f16[A B](Descriptor<A>, Descriptor<B>), 128 of f32 in xmm_reg, with_128, "m64n256k16.f32.f16.f16", "64x16 by 16x256 of f16", 256, 16, F16;
-    m64n256k8_tf32[](Descriptor, Descriptor), 128 of f32 in xmm_reg, with_128, "m64n256k8.f32.tf32.tf32", "64x8 by 8x256 of f32, read as tf32", 256, 8, Tf32;
-    m64n64k32_e4m3[](Descriptor, Descriptor), 32 of f32 in xmm_reg, with_32, "m64n64k32.f32.e4m3.e4m3", "64x32 by 32x64 of e4m3", 64, 32, E4m3;
-    m64n128k32_e4m3[](Descriptor, Descriptor), 64 of f32 in xmm_reg, with_64, "m64n128k32.f32.e4m3.e4m3", "64x32 by 32x128 of e4m3", 128, 32, E4m3;
-    m64n256k32_e4m3[](Descriptor, Descriptor), 128 of f32 in xmm_reg, with_128, "m64n256k32.f32.e4m3.e4m3", "64x32 by 32x256 of e4m3", 256, 32, E4m3;
-    m64n64k32_s8[](Descriptor, Descriptor), 32 of i32 in reg, with_32, "m64n64k32.s32.s8.s8", "64x32 by 32x64 of i8", 64, 32, S8;
-    m64n128k32_s8[](Descriptor, Descriptor), 64 of i32 in reg, with_64, "m64n128k32.s32.s8.s8", "64x32 by 32x128 of i8", 128, 32, S8;
-    m64n256k32_s8[](Descriptor, Descriptor), 128 of i32 in reg, with_128, "m64n256k32.s32.s8.s8", "64x32 by 32x256 of i8", 256, 32, S8;
+    m64n64k16_bf16[A B](Descriptor<A>, Descriptor<B>), 32 of f32 in xmm_reg, with_32, "m64n64k16.f32.bf16.bf16", "64x16 by 16x64 of bf16", 64, 16, Products::Bf16;
+    m64n64k16_f16[A B](Descriptor<A>, Descriptor<B>), 32 of f32 in xmm_reg, with_32, "m64n64k16.f32.f16.f16", "64x16 by 16x64 of f16", 64, 16, Products::F16;
+    m64n128k16_bf16[A B](Descriptor<A>, Descriptor<B>), 64 of f32 in xmm_reg, with_64, "m64n128k16.f32.bf16.bf16", "64x16 by 16x128 of bf16", 128, 16, Products::Bf16;
+    m64n128k16_f16[A B](Descriptor<A>, Descriptor<B>), 64 of f32 in xmm_reg, with_64, "m64n128k16.f32.f16.f16", "64x16 by 16x128 of f16", 128, 16, Products::F16;
+    m64n128k8_tf32[](Descriptor, Descriptor), 64 of f32 in xmm_reg, with_64, "m64n128k8.f32.tf32.tf32", "64x8 by 8x128 of f32, read as tf32", 128, 8, Products::Tf32;
+    m64n256k16_bf16[A B](Descriptor<A>, Descriptor<B>), 128 of f32 in xmm_reg, with_128, "m64n256k16.f32.bf16.bf16", "64x16 by 16x256 of bf16", 256, 16, Products::Bf16;
+    m64n256k16_f16[A B](Descriptor<A>, Descriptor<B>), 128 of f32 in xmm_reg, with_128, "m64n256k16.f32.f16.f16", "64x16 by 16x256 of f16", 256, 16, Products::F16;
+    m64n256k8_tf32[](Descriptor, Descriptor), 128 of f32 in xmm_reg, with_128, "m64n256k8.f32.tf32.tf32", "64x8 by 8x256 of f32, read as tf32", 256, 8, Products::Tf32;
+}
+
+of_8_bits! {
+    m64n64k32_e4m3 m64n128k32_e4m3 m64n256k32_e4m3: "f32.e4m3.e4m3", "e4m3", f32 in xmm_reg, Products::Floats8(E4m3, E4m3);
+    m64n64k32_e5m2 m64n128k32_e5m2 m64n256k32_e5m2: "f32.e5m2.e5m2", "e5m2", f32 in xmm_reg, Products::Floats8(E5m2, E5m2);
+    m64n64k32_e4m3_e5m2 m64n128k32_e4m3_e5m2 m64n256k32_e4m3_e5m2: "f32.e4m3.e5m2", "e4m3 by e5m2", f32 in xmm_reg, Products::Floats8(E4m3, E5m2);
+    m64n64k32_e5m2_e4m3 m64n128k32_e5m2_e4m3 m64n256k32_e5m2_e4m3: "f32.e5m2.e4m3", "e5m2 by e4m3", f32 in xmm_reg, Products::Floats8(E5m2, E4m3);
+    m64n64k32_s8 m64n128k32_s8 m64n256k32_s8: "s32.s8.s8", "i8", i32 in reg, Products::Integers8(S8, S8);
+    m64n64k32_u8 m64n128k32_u8 m64n256k32_u8: "s32.u8.u8", "u8", i32 in reg, Products::Integers8(U8, U8);
+    m64n64k32_s8_u8 m64n128k32_s8_u8 m64n256k32_s8_u8: "s32.s8.u8", "i8 by u8", i32 in reg, Products::Integers8(S8, U8);
+    m64n64k32_u8_s8 m64n128k32_u8_s8 m64n256k32_u8_s8: "s32.u8.s8", "u8 by i8", i32 in reg, Products::Integers8(U8, S8);
 }
 
 /// Keeps A in its registers up to here. A multiplication reads them until a wait for its group, of
@@ -539,7 +560,7 @@ pub unsafe fn m64n256k8_tf32_of_registers(
         with_128!(
             instruction, xmm_reg, sums, "{{{a0:e}, {a1:e}, {a2:e}, {a3:e}}}"
             [a0 = in(reg) a[0], a1 = in(reg) a[1], a2 = in(reg) a[2], a3 = in(reg) a[3],],
-            b, adds, "m64n256k8.f32.tf32.tf32", []
+            b, adds, ["m64n256k8.f32.tf32.tf32"], []
         );
     }
     #[cfg(all(cuda_device, not(target_feature = "compute_90a")))]

@@ -5,19 +5,22 @@ use cuda_std::prelude::*;
 use cuda_std::{shared_array, warp};
 
 #[cfg(not(cuda_device))]
-use crate::probe::{Probe, one_block, probe};
+use crate::probe::{Probe, of_words, one_block, probe};
 
 /// A probe of two warps' products, `$rows` by `$depth`, with an instruction of `$since` and newer
-/// architectures.
+/// architectures, and what a product of two integers is.
 #[cfg(not(cuda_device))]
 macro_rules! multiplies {
     ($entry:ident: $rows:literal, $depth:literal, $instruction:literal, $since:literal) => {
+        multiplies!($entry: $rows, $depth, $instruction, $since, |a, b| a * b)
+    };
+    ($entry:ident: $rows:literal, $depth:literal, $instruction:literal, $since:literal, $of:expr) => {
         probe!(
             $entry,
             ptx: &[concat!("mma.sync.aligned.", $instruction)],
             ptx_since: $since,
             runs_since: "compute_80",
-            expected: |_, _| two_warps(product($rows, $depth)),
+            expected: |_, _| two_warps(product($rows, $depth, $of)),
         )
     };
 }
@@ -31,6 +34,22 @@ pub(crate) static PROBES: &[Probe] = &[
     multiplies!(multiplies_16x8x8_of_tf32: 16, 8, "m16n8k8.row.col.f32.tf32.tf32.f32", "compute_80"),
     multiplies!(multiplies_16x8x16_of_bf16: 16, 16, "m16n8k16.row.col.f32.bf16.bf16.f32", "compute_80"),
     multiplies!(multiplies_16x8x16_of_f16: 16, 16, "m16n8k16.row.col.f32.f16.f16.f32", "compute_80"),
+    multiplies!(multiplies_16x8x32_of_s8: 16, 32, "m16n8k32.row.col.s32.s8.s8.s32", "compute_80", |a, b| a * b),
+    multiplies!(multiplies_16x8x32_of_u8: 16, 32, "m16n8k32.row.col.s32.u8.u8.s32", "compute_80", |a, b| (a & 0xFF) * (b & 0xFF)),
+    multiplies!(multiplies_16x8x32_of_s8_by_u8: 16, 32, "m16n8k32.row.col.s32.s8.u8.s32", "compute_80", |a, b| a * (b & 0xFF)),
+    multiplies!(multiplies_16x8x32_of_u8_by_s8: 16, 32, "m16n8k32.row.col.s32.u8.s8.s32", "compute_80", |a, b| (a & 0xFF) * b),
+    probe!(
+        rounds_to_8_bits,
+        input: near_numbers_of_8_bits,
+        ptx: &["cvt.rn.satfinite.e4m3x2.f32", "cvt.rn.satfinite.e5m2x2.f32"],
+        ptx_since: "compute_89",
+        expected: |_, input| {
+            of_words(input, |bits| {
+                let x = f32::from_bits(bits);
+                [nearest_of_8_bits(x, 3, 7, 0x7E), nearest_of_8_bits(x, 2, 15, 0x7B)]
+            })
+        },
+    ),
     probe!(
         sums_of_tf32_are_cut_off,
         launch: one_block(32),
@@ -84,13 +103,13 @@ fn small(matrix: u32, row: u32, col: u32) -> i32 {
     hash as i32 - 8
 }
 
-/// `A * B + C`, row by row, where C is 100 times the row.
+/// `A * B + C`, row by row, where C is 100 times the row, with products as this function says.
 #[cfg(not(cuda_device))]
-fn product(rows: u32, depth: u32) -> Vec<u32> {
+fn product(rows: u32, depth: u32, of: fn(i32, i32) -> i32) -> Vec<u32> {
     let places = (0..rows).flat_map(|row| (0..8).map(move |col| (row, col)));
     let sum = |(row, col)| -> i32 {
         (0..depth)
-            .map(|k| small(1, row, k) * small(500, k, col))
+            .map(|k| of(small(1, row, k), small(500, k, col)))
             .sum()
     };
     places
@@ -145,6 +164,79 @@ multiply! {
         |element, i| bf16_bits(element(2 * i)) | bf16_bits(element(2 * i + 1)) << 16;
     multiplies_16x8x16_of_f16: m16n8k16_f16, M16N8K16_HALF, 4, 2, 4, f32,
         |element, i| f16_bits(element(2 * i)) | f16_bits(element(2 * i + 1)) << 16;
+    multiplies_16x8x32_of_s8: m16n8k32_s8, M16N8K32_INTEGERS, 4, 2, 4, i32, |element, i| four_bytes(element, i);
+    multiplies_16x8x32_of_u8: m16n8k32_u8, M16N8K32_INTEGERS, 4, 2, 4, i32, |element, i| four_bytes(element, i);
+    multiplies_16x8x32_of_s8_by_u8: m16n8k32_s8_u8, M16N8K32_INTEGERS, 4, 2, 4, i32, |element, i| four_bytes(element, i);
+    multiplies_16x8x32_of_u8_by_s8: m16n8k32_u8_s8, M16N8K32_INTEGERS, 4, 2, 4, i32, |element, i| four_bytes(element, i);
+}
+
+/// The register of four small integers.
+fn four_bytes(element: impl Fn(usize) -> i32, register: usize) -> u32 {
+    u32::from_le_bytes(core::array::from_fn(|i| element(4 * register + i) as u8))
+}
+
+/// Both types' codes of each number.
+#[kernel]
+pub unsafe fn rounds_to_8_bits(input: &[u32], output: *mut u32) {
+    let words = input.len();
+    let mut i = thread::thread_idx_x() as usize;
+    while i < words {
+        let x = f32::from_bits(input[i]);
+        // The other one of the pair is known.
+        *output.add(2 * i) = u32::from(mma::pair_of_e4m3(x, 1.0)) - 0x3800;
+        *output.add(2 * i + 1) = u32::from(mma::pair_of_e5m2(x, 1.0)) - 0x3C00;
+        i += 64;
+    }
+}
+
+/// All numbers of 8 bits, as the upper bits of an f32, the middles between them and their
+/// neighbours, and what is beyond the largest.
+#[cfg(not(cuda_device))]
+fn near_numbers_of_8_bits() -> Vec<u32> {
+    let mut numbers = Vec::new();
+    for exponent in 127 - 20..127 + 18u32 {
+        for eighth in 0..16 {
+            let bits = exponent << 23 | eighth << 19;
+            numbers.extend([bits, bits + 1, bits - 1, bits | 1 << 31]);
+        }
+    }
+    let special = [
+        0.0,
+        -0.0,
+        f32::NAN,
+        f32::INFINITY,
+        f32::NEG_INFINITY,
+        f32::MAX,
+        1e-40,
+    ];
+    numbers.extend(special.map(f32::to_bits));
+    numbers
+}
+
+/// The code of the nearest number: of the finite ones, the one at the least distance, of two the
+/// even one.
+#[cfg(not(cuda_device))]
+fn nearest_of_8_bits(x: f32, fraction_bits: u32, bias: i32, largest: u32) -> u32 {
+    let number = |code: u32| {
+        let (exponent, fraction) = (code >> fraction_bits, code & ((1 << fraction_bits) - 1));
+        let leading = u32::from(exponent > 0) << fraction_bits;
+        let unit = exponent.max(1) as i32 - bias - fraction_bits as i32;
+        f64::from(leading + fraction) * 2f64.powi(unit)
+    };
+    if x.is_nan() {
+        return 0x7F;
+    }
+    // Beyond the largest, small differences would be lost.
+    let magnitude = f64::from(x).abs().min(2.0 * number(largest));
+    let distance = |code: &u32| (magnitude - number(*code)).abs();
+    let nearer = |one: &u32, other: &u32| {
+        let even = |code: &u32| code % 2;
+        (distance(one), even(one))
+            .partial_cmp(&(distance(other), even(other)))
+            .expect("no NaN")
+    };
+    let code = (0..=largest).min_by(nearer).expect("there are numbers");
+    code | u32::from(x.is_sign_negative()) << 7
 }
 
 /// A small integer as bf16: the upper half of an f32.

@@ -10,6 +10,22 @@ use cuda_std::{cluster, mma, shared, shared_array};
 #[cfg(not(cuda_device))]
 use crate::probe::{Launch, Probe, one_block, probe};
 
+/// A probe of a warpgroup's product of elements of 8 bits, and what a product of two
+/// integers is.
+#[cfg(not(cuda_device))]
+macro_rules! multiplies {
+    ($entry:ident: $instruction:literal, $of:expr) => {
+        probe!(
+            $entry,
+            launch: TILES,
+            ptx: &[concat!("wgmma.mma_async.sync.aligned.", $instruction)],
+            ptx_since: "compute_90a",
+            runs_since: "compute_90a",
+            expected: |_, _| product_of(128, 128, $of),
+        )
+    };
+}
+
 #[cfg(not(cuda_device))]
 pub(crate) static PROBES: &[Probe] = &[
     probe!(
@@ -64,7 +80,7 @@ pub(crate) static PROBES: &[Probe] = &[
         ptx: &["wgmma.mma_async.sync.aligned.m64n256k8.f32.tf32.tf32"],
         ptx_since: "compute_90a",
         runs_since: "compute_90a",
-        expected: |_, _| product_of(32, 256),
+        expected: |_, _| product_of(32, 256, |a, b| a * b),
     ),
     probe!(
         a_warpgroup_multiplies_tiles_with_rows_along_m_and_n,
@@ -74,6 +90,12 @@ pub(crate) static PROBES: &[Probe] = &[
         runs_since: "compute_90a",
         expected: |_, _| product(64),
     ),
+    multiplies!(a_warpgroup_multiplies_e5m2: "m64n128k32.f32.e5m2.e5m2", |a, b| a * b),
+    multiplies!(a_warpgroup_multiplies_e4m3_by_e5m2: "m64n128k32.f32.e4m3.e5m2", |a, b| a * b),
+    multiplies!(a_warpgroup_multiplies_e5m2_by_e4m3: "m64n128k32.f32.e5m2.e4m3", |a, b| a * b),
+    multiplies!(a_warpgroup_multiplies_u8: "m64n128k32.s32.u8.u8", |a, b| (a & 0xFF) * (b & 0xFF)),
+    multiplies!(a_warpgroup_multiplies_s8_by_u8: "m64n128k32.s32.s8.u8", |a, b| a * (b & 0xFF)),
+    multiplies!(a_warpgroup_multiplies_u8_by_s8: "m64n128k32.s32.u8.s8", |a, b| (a & 0xFF) * b),
     probe!(
         blocks_of_a_cluster_reach_each_other,
         launch: Launch { grid: [6, 1, 1], cluster: 2, ..one_block(32) },
@@ -191,15 +213,15 @@ fn small(matrix: u32, row: u32, k: u32) -> i32 {
 /// A times the transpose of B, `(64, 128)`, plus 1000.
 #[cfg(not(cuda_device))]
 fn product(depth: u32) -> Vec<u32> {
-    product_of(depth, 128)
+    product_of(depth, 128, |a, b| a * b)
 }
 
-/// The same for `(64, columns)`.
+/// The same for `(64, columns)`, with products as this function says.
 #[cfg(not(cuda_device))]
-fn product_of(depth: u32, columns: u32) -> Vec<u32> {
+fn product_of(depth: u32, columns: u32, of: fn(i32, i32) -> i32) -> Vec<u32> {
     let places = (0..64).flat_map(|row| (0..columns).map(move |col| (row, col)));
     let sum = |(row, col)| -> i32 {
-        let products = (0..depth).map(|k| small(1, row, k) * small(77, col, k));
+        let products = (0..depth).map(|k| of(small(1, row, k), small(77, col, k)));
         products.sum::<i32>() + 1000
     };
     places.map(|place| sum(place) as u32).collect()
@@ -207,7 +229,7 @@ fn product_of(depth: u32, columns: u32) -> Vec<u32> {
 
 /// Fills tiles of rows of 128 bytes, multiplies, and writes the sums as integers.
 macro_rules! multiply {
-    ($($entry:ident: $function:ident, $word:ty, |$value:ident| $bits:expr;)*) => {
+    ($($entry:ident: $function:ident, $word:ty, $bits_of_a:ident, $bits_of_b:ident, $sum:ty, $wait:ident;)*) => {
         $(
             #[kernel]
             pub unsafe fn $entry(_: &[u32], output: *mut u32) {
@@ -215,26 +237,24 @@ macro_rules! multiply {
                 let thread = thread::thread_idx_x();
                 let a = shared::dynamic_shared_mem_aligned::<u8, 1024>(); // (64, 128 bytes)
                 let b = a.add(64 * 128); // (128, 128 bytes)
-                for (tile, matrix, rows) in [(a, 1, 64), (b, 77, 128)] {
-                    if thread < rows {
-                        for k in 0..128 / BYTES {
-                            let $value = small(matrix, thread, k);
-                            let at = Swizzle::Bytes128.place((thread * 128 + k * BYTES) as usize);
-                            *tile.add(at).cast::<$word>() = $bits;
-                        }
+                for k in 0..128 / BYTES {
+                    let at = Swizzle::Bytes128.place((thread * 128 + k * BYTES) as usize);
+                    if thread < 64 {
+                        *a.add(at).cast::<$word>() = $bits_of_a(small(1, thread, k));
                     }
+                    *b.add(at).cast::<$word>() = $bits_of_b(small(77, thread, k));
                 }
                 tma::fence_shared(); // the written data may be multiplied
                 thread::sync_threads(); // the tiles are complete
                 let (a, b) = (Descriptor::new(a), Descriptor::new(b));
-                let mut sums = [1000.0_f32; 64];
+                let mut sums = [1000 as $sum; 64];
                 wgmma::fence();
                 wgmma::$function(&mut sums, a, b, true);
                 wgmma::$function(&mut sums, a.further(32), b.further(32), true);
                 wgmma::$function(&mut sums, a.further(64), b.further(64), true);
                 wgmma::$function(&mut sums, a.further(96), b.further(96), true);
                 wgmma::commit();
-                wgmma::wait_64::<0>(&mut sums);
+                wgmma::$wait::<0>(&mut sums);
                 for i in 0..64 {
                     let (row, col) = sum_place(thread, i as u32);
                     *output.add((128 * row + col) as usize) = sums[i] as i32 as u32;
@@ -245,8 +265,34 @@ macro_rules! multiply {
 }
 
 multiply! {
-    a_warpgroup_multiplies_bf16: m64n128k16_bf16, u16, |value| ((value as f32).to_bits() >> 16) as u16;
-    a_warpgroup_multiplies_tf32: m64n128k8_tf32, u32, |value| (value as f32).to_bits();
+    a_warpgroup_multiplies_bf16: m64n128k16_bf16, u16, bf16, bf16, f32, wait_64;
+    a_warpgroup_multiplies_tf32: m64n128k8_tf32, u32, tf32, tf32, f32, wait_64;
+    a_warpgroup_multiplies_e5m2: m64n128k32_e5m2, u8, e5m2, e5m2, f32, wait_64;
+    a_warpgroup_multiplies_e4m3_by_e5m2: m64n128k32_e4m3_e5m2, u8, e4m3, e5m2, f32, wait_64;
+    a_warpgroup_multiplies_e5m2_by_e4m3: m64n128k32_e5m2_e4m3, u8, e5m2, e4m3, f32, wait_64;
+    a_warpgroup_multiplies_u8: m64n128k32_u8, u8, low_byte, low_byte, i32, wait_64_s32;
+    a_warpgroup_multiplies_s8_by_u8: m64n128k32_s8_u8, u8, low_byte, low_byte, i32, wait_64_s32;
+    a_warpgroup_multiplies_u8_by_s8: m64n128k32_u8_s8, u8, low_byte, low_byte, i32, wait_64_s32;
+}
+
+fn bf16(value: i32) -> u16 {
+    ((value as f32).to_bits() >> 16) as u16
+}
+
+fn tf32(value: i32) -> u32 {
+    (value as f32).to_bits()
+}
+
+fn e4m3(value: i32) -> u8 {
+    mma::pair_of_e4m3(value as f32, 0.0) as u8
+}
+
+fn e5m2(value: i32) -> u8 {
+    mma::pair_of_e5m2(value as f32, 0.0) as u8
+}
+
+fn low_byte(value: i32) -> u8 {
+    value as u8
 }
 
 /// The same with A in registers, and B of 256 columns.

@@ -1,4 +1,4 @@
-//! Numbers of 16 bits, which tensor cores multiply: from f32, rounded to nearest, and to f32.
+//! Numbers of 8 and 16 bits, which tensor cores multiply: from f32, rounded to nearest, and to f32.
 
 #[cfg(cuda_device)]
 use core::arch::asm;
@@ -36,6 +36,94 @@ macro_rules! pairs {
 pairs! {
     pair_of_bf16, "cvt.rn.bf16x2.f32", "bf16", bf16_nearest_to;
     pair_of_f16, "cvt.rn.f16x2.f32", "f16", f16_nearest_to;
+}
+
+/// Defines the rounding of two f32 to 8 bits each, given the bits of fraction, the bias of the
+/// exponent and the largest number.
+macro_rules! pairs_of_8_bits {
+    ($($name:ident, $instruction:literal, $type:literal, $fraction:literal, $bias:literal, $largest:literal;)*) => {
+        $(
+            #[doc = concat!("Two numbers as ", $type, ", `low` in the lower byte; each the nearest to the f32, or of")]
+            /// two that are as near the even one. What is too large, infinity too, becomes the
+            /// largest number; NaN becomes 0x7F. One instruction from `compute_89` on, as the PTX
+            /// ISA has it; it has not run on a GPU yet.
+            #[inline(always)]
+            pub fn $name(low: f32, high: f32) -> u16 {
+                #[cfg(all(cuda_device, target_feature = "compute_89"))]
+                {
+                    let pair: u32;
+                    // SAFETY: it touches nothing.
+                    unsafe {
+                        asm!(
+                            concat!(
+                                "{{ .reg .b16 pair; ", $instruction, " pair, {}, {}; ",
+                                "cvt.u32.u16 {:e}, pair; }}"
+                            ),
+                            in(xmm_reg) high, in(xmm_reg) low, out(reg) pair,
+                            options(pure, nomem, nostack, preserves_flags)
+                        );
+                    }
+                    pair as u16
+                }
+                #[cfg(not(all(cuda_device, target_feature = "compute_89")))]
+                {
+                    let [low, high] =
+                        [low, high].map(|x| float8_nearest_to::<$fraction, $bias, $largest>(x));
+                    low | high << 8
+                }
+            }
+        )*
+    };
+}
+
+pairs_of_8_bits! {
+    pair_of_e4m3, "cvt.rn.satfinite.e4m3x2.f32", "e4m3", 3, 7, 0x7E;
+    pair_of_e5m2, "cvt.rn.satfinite.e5m2x2.f32", "e5m2", 2, 15, 0x7B;
+}
+
+/// The bits of the float of 8 bits nearest to `x`.
+#[cfg(not(all(cuda_device, target_feature = "compute_89")))]
+#[inline(always)]
+fn float8_nearest_to<const FRACTION: u32, const BIAS: u32, const LARGEST: u32>(x: f32) -> u16 {
+    let (sign, bits) = (x.to_bits() >> 24 & 0x80, x.to_bits() & 0x7FFF_FFFF);
+    let smallest_normal = (128 - BIAS) << 23;
+    if x.is_nan() {
+        return 0x7F;
+    }
+    let magnitude = if bits < smallest_normal {
+        // The sum's last place is that of the smallest number: the addition rounds.
+        let unit = f32::from_bits((128 - BIAS + 23 - FRACTION) << 23);
+        (f32::from_bits(bits) + unit).to_bits() - unit.to_bits()
+    } else {
+        let (cut, last) = (23 - FRACTION, bits >> (23 - FRACTION) & 1);
+        let rounded = bits + (1 << (cut - 1)) - 1 + last;
+        (rounded - ((127 - BIAS) << 23)) >> cut
+    };
+    (sign
+        | if magnitude < LARGEST {
+            magnitude
+        } else {
+            LARGEST
+        }) as u16
+}
+
+/// The number with these bits as an e4m3: a sign, 4 bits of exponent and 3 of fraction; no infinity,
+/// and one NaN of each sign.
+#[inline(always)]
+pub fn of_e4m3(bits: u8) -> f32 {
+    let (sign, exponent, fraction) = (bits as u32 >> 7, bits as u32 >> 3 & 15, bits as u32 & 7);
+    let magnitude = match (exponent, fraction) {
+        (15, 7) => f32::NAN,
+        (0, _) => fraction as f32 / 512.0,
+        _ => f32::from_bits((exponent + 127 - 7) << 23 | fraction << 20),
+    };
+    f32::from_bits(sign << 31 | magnitude.to_bits())
+}
+
+/// The number with these bits as an e5m2: the upper half of an f16.
+#[inline(always)]
+pub fn of_e5m2(bits: u8) -> f32 {
+    of_f16((bits as u16) << 8)
 }
 
 /// The number that these bits of a bf16 stand for.

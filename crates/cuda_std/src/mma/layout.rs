@@ -41,7 +41,7 @@ pub struct Layout {
     pub rows: u32,
     /// Columns of A and rows of B.
     pub depth: u32,
-    /// Neighbours along K that share a register: 2 for elements of 16 bits, else 1.
+    /// Neighbours along K that share a register: 4 for elements of 8 bits, 2 for those of 16, else 1.
     pub packed: u32,
 }
 
@@ -59,6 +59,8 @@ impl Layout {
     /// bf16 and f16: [`m16n8k16_bf16`](super::m16n8k16_bf16) and
     /// [`m16n8k16_f16`](super::m16n8k16_f16).
     pub const M16N8K16_HALF: Layout = Layout::new(16, 16, 2);
+    /// i8 and u8: [`m16n8k32_s8`](super::m16n8k32_s8) and its like.
+    pub const M16N8K32_INTEGERS: Layout = Layout::new(16, 32, 4);
 
     /// Columns of B and of the sums.
     pub const COLS: u32 = 8;

@@ -5,6 +5,8 @@ use super::Layout;
 #[cfg(all(cuda_device, not(cuda_arch_at_least = "80")))]
 use super::needs_compute_80;
 #[cfg(not(cuda_device))]
+use crate::simulator::Integer8::{S8, U8};
+#[cfg(not(cuda_device))]
 use crate::simulator::{Multiplication, Products, Registers, multiply};
 #[cfg(all(cuda_device, cuda_arch_at_least = "80"))]
 use core::arch::asm;
@@ -144,30 +146,30 @@ pub unsafe fn m16n8k8_tf32(a: [f32; 4], b: [f32; 2], c: [f32; 4]) -> [f32; 4] {
         )
     }
     #[cfg(not(cuda_device))]
-    simulated_f32(
+    simulated(
         "mma::m16n8k8_tf32",
         Products::Tf32,
         Layout::M16N8K8_TF32,
         &a,
         &b,
-        c,
+        c.map(f32::to_bits),
     )
+    .map(f32::from_bits)
 }
 
-/// Defines the multiplications of 16-bit floats.
-macro_rules! of_16_bits {
-    ($($name:ident, $of:literal, $products:ident, $instruction:literal;)*) => {
+/// Defines the multiplications of elements of which several share a register.
+macro_rules! of_packed {
+    ($($name:ident, $of:literal, $sum:ident, $layout:ident, $products:expr, $instruction:literal;)*) => {
         $(
-            #[doc = concat!("`A * B + C` of ", $of, " with sums in f32, 16x16 by 16x8:")]
-            /// [`Layout::M16N8K16_HALF`](super::Layout::M16N8K16_HALF). A register holds two
-            /// elements, the first of them in its lower half.
+            #[doc = concat!("`A * B + C` of ", $of, " with sums in ", stringify!($sum), ": [`Layout::", stringify!($layout), "`](super::Layout::", stringify!($layout), ").")]
+            /// The first element of a register is in its lowest bits.
             ///
             /// # Safety
             ///
             /// All 32 lanes of the warp reach this call together.
             #[inline(always)]
             #[cfg_attr(not(cuda_device), track_caller)]
-            pub unsafe fn $name(a: [u32; 4], b: [u32; 2], c: [f32; 4]) -> [f32; 4] {
+            pub unsafe fn $name(a: [u32; 4], b: [u32; 2], c: [$sum; 4]) -> [$sum; 4] {
                 #[cfg(cuda_device)]
                 // SAFETY: the caller vouches for the lanes; no memory is touched.
                 unsafe {
@@ -178,22 +180,24 @@ macro_rules! of_16_bits {
                     )
                 }
                 #[cfg(not(cuda_device))]
-                simulated_f32(
-                    concat!("mma::", stringify!($name)),
-                    Products::$products,
-                    Layout::M16N8K16_HALF,
-                    &a,
-                    &b,
-                    c,
-                )
+                {
+                    let name = concat!("mma::", stringify!($name));
+                    let sums = c.map(|sum| u32::from_ne_bytes(sum.to_ne_bytes()));
+                    simulated(name, $products, Layout::$layout, &a, &b, sums)
+                        .map(|sum| $sum::from_ne_bytes(sum.to_ne_bytes()))
+                }
             }
         )*
     };
 }
 
-of_16_bits! {
-    m16n8k16_bf16, "bf16", Bf16, "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32";
-    m16n8k16_f16, "f16", F16, "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32";
+of_packed! {
+    m16n8k16_bf16, "bf16", f32, M16N8K16_HALF, Products::Bf16, "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32";
+    m16n8k16_f16, "f16", f32, M16N8K16_HALF, Products::F16, "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32";
+    m16n8k32_s8, "i8", i32, M16N8K32_INTEGERS, Products::Integers8(S8, S8), "mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32";
+    m16n8k32_u8, "u8", i32, M16N8K32_INTEGERS, Products::Integers8(U8, U8), "mma.sync.aligned.m16n8k32.row.col.s32.u8.u8.s32";
+    m16n8k32_s8_u8, "i8 by u8", i32, M16N8K32_INTEGERS, Products::Integers8(S8, U8), "mma.sync.aligned.m16n8k32.row.col.s32.s8.u8.s32";
+    m16n8k32_u8_s8, "u8 by i8", i32, M16N8K32_INTEGERS, Products::Integers8(U8, S8), "mma.sync.aligned.m16n8k32.row.col.s32.u8.s8.s32";
 }
 
 /// What the simulator makes of a multiplication of f64.
@@ -214,21 +218,20 @@ fn simulated_f64<const N: usize>(
     core::array::from_fn(|i| f64::from_bits(sums.0[i]))
 }
 
-/// What the simulator makes of a multiplication whose sums are f32.
+/// What the simulator makes of a multiplication whose sums have 32 bits.
 #[cfg(not(cuda_device))]
 #[track_caller]
 #[inline]
-fn simulated_f32<const N: usize>(
+fn simulated<const N: usize>(
     function: &'static str,
     products: Products,
     layout: Layout,
     a: &[u32],
     b: &[u32],
-    c: [f32; N],
-) -> [f32; N] {
+    c: [u32; N],
+) -> [u32; N] {
     let of = |words: &[u32]| Registers::of(words, |&word| word.into());
-    let c = Registers::of(&c, |sum| sum.to_bits().into());
     let multiplication = Multiplication { layout, products };
-    let sums = multiply(function, multiplication, [of(a), of(b), c]);
-    core::array::from_fn(|i| f32::from_bits(sums.0[i] as u32))
+    let sums = multiply(function, multiplication, [of(a), of(b), of(&c)]);
+    core::array::from_fn(|i| sums.0[i] as u32)
 }

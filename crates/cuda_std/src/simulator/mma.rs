@@ -1,6 +1,6 @@
 //! What tensor cores compute, and how they round: see [`mma`](crate::mma).
 
-use crate::mma::{Layout, of_bf16, of_f16};
+use crate::mma::{Layout, of_bf16, of_e4m3, of_e5m2, of_f16};
 
 /// Registers of one lane that hold its fragment of a matrix, as bits.
 #[derive(Clone, Copy, Debug, Default)]
@@ -24,8 +24,32 @@ pub(crate) enum Products {
     Tf32,
     Bf16,
     F16,
+    /// Of A and of B.
+    Floats8(Float8, Float8),
+    Integers8(Integer8, Integer8),
+}
+
+/// A float of 8 bits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Float8 {
     E4m3,
+    E5m2,
+}
+
+/// An integer of 8 bits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Integer8 {
     S8,
+    U8,
+}
+
+impl Integer8 {
+    fn number(self, bits: u64) -> i16 {
+        match self {
+            Self::S8 => (bits as i8).into(),
+            Self::U8 => (bits as u8).into(),
+        }
+    }
 }
 
 /// One kind of multiplication.
@@ -39,38 +63,51 @@ impl Multiplication {
     /// Replaces the lanes' C, the last of their fragments, by `A * B + C`.
     pub fn perform(self, lanes: &mut [[Registers; 3]]) {
         let depth = self.layout.depth as usize;
-        if self.products == Products::F64 {
-            let (a, b) = self.matrices(lanes, f64::from_bits);
-            return self.replace_sums(lanes, |row, col, c| {
-                fused_sum(&a[row][..depth], &b[col][..depth], c)
-            });
+        match self.products {
+            Products::F64 => {
+                let (a, b) = self.matrices::<_, 16>(lanes, [f64::from_bits; 2]);
+                return self.replace_sums(lanes, |row, col, c| {
+                    fused_sum(&a[row][..depth], &b[col][..depth], c)
+                });
+            }
+            Products::Integers8(of_a, of_b) => {
+                let numbers = [of_a, of_b].map(|of| move |bits| of.number(bits));
+                let (a, b) = self.matrices::<_, 32>(lanes, numbers);
+                return self.replace_sums(lanes, |row, col, c| {
+                    wrapping_sum(&a[row], &b[col], c as u32).into()
+                });
+            }
+            _ => {}
         }
-        let (a, b) = self.matrices(lanes, |bits| bits);
-        let factors = |bits: &[u64; 16]| self.products.factors::<16>(&bits[..depth]);
-        let (a, b) = (a.each_ref().map(factors), b.each_ref().map(factors));
+        let (a, b) = self.matrices::<_, 16>(lanes, [|bits| bits; 2]);
+        let [of_a, of_b] = [0, 1].map(|operand| {
+            move |bits: &[u64; 16]| self.products.factors::<16>(&bits[..depth], operand)
+        });
+        let (a, b) = (a.each_ref().map(of_a), b.each_ref().map(of_b));
         let accumulator = self.products.accumulator();
         self.replace_sums(lanes, |row, col, c| {
             truncated_sum(&a[row], &b[col], c as u32, accumulator).into()
         });
     }
 
-    /// The elements of A by row and k, and of B by column and k.
+    /// The elements of A by row and k, and of B by column and k, at most `DEPTH`, as these functions
+    /// make them of bits.
     #[inline(always)]
-    fn matrices<T: Copy>(
+    fn matrices<T: Copy, const DEPTH: usize>(
         self,
         lanes: &[[Registers; 3]],
-        number: impl Fn(u64) -> T,
-    ) -> ([[T; 16]; 16], [[T; 16]; 8]) {
+        [of_a, of_b]: [impl Fn(u64) -> T; 2],
+    ) -> ([[T; DEPTH]; 16], [[T; DEPTH]; 8]) {
         let layout = self.layout;
-        let (mut a, mut b) = ([[number(0); 16]; 16], [[number(0); 16]; 8]);
-        for (lane, [of_a, of_b, _]) in (0..).zip(lanes) {
+        let (mut a, mut b) = ([[of_a(0); DEPTH]; 16], [[of_b(0); DEPTH]; 8]);
+        for (lane, [fragment_a, fragment_b, _]) in (0..).zip(lanes) {
             for i in 0..layout.a_elements() as u32 {
                 let (row, k) = layout.a(lane, i);
-                a[row as usize][k as usize] = number(self.element(of_a, i));
+                a[row as usize][k as usize] = of_a(self.element(fragment_a, i));
             }
             for i in 0..layout.b_elements() as u32 {
                 let (k, col) = layout.b(lane, i);
-                b[col as usize][k as usize] = number(self.element(of_b, i));
+                b[col as usize][k as usize] = of_b(self.element(fragment_b, i));
             }
         }
         (a, b)
@@ -78,10 +115,11 @@ impl Multiplication {
 
     /// Element `i` of a fragment, as bits.
     fn element(self, registers: &Registers, i: u32) -> u64 {
-        let register = registers.0[(i / self.layout.packed) as usize];
-        match self.layout.packed {
+        let packed = self.layout.packed;
+        let register = registers.0[(i / packed) as usize];
+        match packed {
             1 => register,
-            _ => register >> (16 * (i % 2)) & 0xFFFF,
+            _ => register >> (32 / packed * (i % packed)) & ((1 << (32 / packed)) - 1),
         }
     }
 
@@ -97,15 +135,29 @@ impl Multiplication {
 }
 
 impl Products {
-    /// The numbers of 8, 16 or 19 bits in registers, at most `MOST`.
-    pub(super) fn factors<const MOST: usize>(self, registers: &[u64]) -> Factors<MOST> {
+    /// The integers of registers, as [`Products::factors`].
+    pub(super) fn integers(self, registers: &[u64], operand: usize) -> Vec<i16> {
+        let Self::Integers8(a, b) = self else {
+            unreachable!("they are floats")
+        };
+        let of = [a, b][operand];
+        registers.iter().map(|bits| of.number(*bits)).collect()
+    }
+
+    /// The numbers of 8, 16 or 19 bits in registers, at most `MOST`: elements of A, operand 0, or of
+    /// B, operand 1.
+    pub(super) fn factors<const MOST: usize>(
+        self,
+        registers: &[u64],
+        operand: usize,
+    ) -> Factors<MOST> {
         let mut factors = Factors {
             values: [0.0; MOST],
             exponents: [0; MOST],
             depth: registers.len(),
         };
         for (k, register) in registers.iter().enumerate() {
-            let number = self.number(*register);
+            let number = self.number(*register, operand);
             (factors.values[k], factors.exponents[k]) = (number.value, number.exponent);
         }
         factors
@@ -114,7 +166,7 @@ impl Products {
     /// The accumulator for its sums.
     pub(super) fn accumulator(self) -> Accumulator {
         match self {
-            Self::E4m3 => Accumulator {
+            Self::Floats8(..) => Accumulator {
                 aligned: 13,
                 fraction: 13,
             },
@@ -127,28 +179,19 @@ impl Products {
 
     /// The number of 8, 16 or 19 bits in a register.
     #[inline]
-    fn number(self, register: u64) -> Number {
+    fn number(self, register: u64, operand: usize) -> Number {
         let bits = register as u32;
         match self {
             Self::Tf32 => Number::new(f32::from_bits(bits & !0x1FFF), -126),
             Self::Bf16 => Number::new(of_bf16(bits as u16), -126),
             Self::F16 => Number::new(of_f16(bits as u16), -14),
-            Self::E4m3 => Number::new(of_e4m3(bits as u8), -6),
-            Self::F64 | Self::S8 => unreachable!("their sums are not truncated"),
+            Self::Floats8(a, b) => match [a, b][operand] {
+                Float8::E4m3 => Number::new(of_e4m3(bits as u8), -6),
+                Float8::E5m2 => Number::new(of_e5m2(bits as u8), -14),
+            },
+            Self::F64 | Self::Integers8(..) => unreachable!("their sums are not truncated"),
         }
     }
-}
-
-/// The number of an e4m3: a sign, 4 bits of exponent and 3 of fraction; no infinity, and one NaN of
-/// each sign.
-fn of_e4m3(bits: u8) -> f32 {
-    let (exponent, fraction) = (u32::from(bits >> 3 & 15), u32::from(bits & 7));
-    let magnitude = match (exponent, fraction) {
-        (15, 7) => f32::NAN,
-        (0, _) => fraction as f32 / 512.0,
-        _ => f32::from_bits((exponent + 127 - 7) << 23 | fraction << 20),
-    };
-    magnitude.copysign(if bits < 128 { 1.0 } else { -1.0 })
 }
 
 /// One FMA after the other.
@@ -159,9 +202,9 @@ fn fused_sum(a: &[f64], b: &[f64], c: u64) -> u64 {
 }
 
 /// The sum of `c` and of the products of a row of A and a column of B, exact, modulo 2^32.
-pub(super) fn wrapping_sum(a: &[i8], b: &[i8], c: u32) -> u32 {
+pub(super) fn wrapping_sum(a: &[i16], b: &[i16], c: u32) -> u32 {
     let products = a.iter().zip(b).map(|(&a, &b)| i32::from(a) * i32::from(b));
-    // At most 32 products of 14 bits.
+    // At most 32 products of 16 bits.
     c.wrapping_add_signed(products.sum())
 }
 

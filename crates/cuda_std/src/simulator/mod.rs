@@ -105,7 +105,7 @@ pub(crate) use current::{
 pub(crate) use mbarrier::{
     mbarrier_arrive, mbarrier_arrive_at, mbarrier_init, mbarrier_wait, mbarrier_wait_turn,
 };
-pub(crate) use mma::{Multiplication, Products, Registers};
+pub(crate) use mma::{Float8, Integer8, Multiplication, Products, Registers};
 pub(crate) use pipeline::{commit_copies, copy_async, wait_for_copies};
 pub(crate) use shared_static::{
     dynamic_shared_bytes, dynamic_shared_memory, shared_bytes, shared_offset,

@@ -245,9 +245,11 @@ fn perform(
         let depth = multiplication.shape.1 as usize;
         let [a, b] = operands(multiplication, fragments, &read);
         let [a, b] = [&a, &b].map(|bits| bits.chunks(depth));
-        if multiplication.products == Products::S8 {
-            let integers = |row: &[u64]| row.iter().map(|bits| *bits as i8).collect();
-            let [a, b] = [a, b].map(|rows| rows.map(integers).collect::<Vec<Vec<i8>>>());
+        let products = multiplication.products;
+        if let Products::Integers8(..) = products {
+            let integers = |operand| move |row: &[u64]| products.integers(row, operand);
+            let a: Vec<_> = a.map(integers(0)).collect();
+            let b: Vec<_> = b.map(integers(1)).collect();
             replace_sums(multiplication, warpgroup, |row, col, c| {
                 wrapping_sum(&a[row], &b[col], c)
             });
@@ -264,11 +266,12 @@ fn perform(
 fn multiply_floats<const MOST: usize>(
     multiplication: &Multiplication,
     warpgroup: &[Thread],
-    operands: [Chunks<'_, u64>; 2],
+    [a, b]: [Chunks<'_, u64>; 2],
 ) {
     let products = multiplication.products;
-    let factors = |rows: Chunks<'_, u64>| rows.map(|row| products.factors::<MOST>(row)).collect();
-    let [a, b]: [Vec<_>; 2] = operands.map(factors);
+    let factors = |operand| move |row: &[u64]| products.factors::<MOST>(row, operand);
+    let a: Vec<_> = a.map(factors(0)).collect();
+    let b: Vec<_> = b.map(factors(1)).collect();
     let accumulator = products.accumulator();
     replace_sums(multiplication, warpgroup, |row, col, c| {
         truncated_sum(&a[row], &b[col], c, accumulator)

@@ -19,6 +19,14 @@ fn fragments_are_those_of_the_ptx_isa() {
         let b = |layout: Layout, i| layout.b(lane, i);
         assert_eq!(a(Layout::M8N8K4_F64, 0), (group, in_group));
         assert_eq!(b(Layout::M8N8K4_F64, 0), (in_group, group));
+        for i in 0..16 {
+            let row = if i / 4 % 2 == 0 { group } else { group + 8 };
+            let k = |upper| 4 * in_group + (i & 3) + if upper { 16 } else { 0 };
+            assert_eq!(a(Layout::M16N8K32_INTEGERS, i), (row, k(i >= 8)));
+            if i < 8 {
+                assert_eq!(b(Layout::M16N8K32_INTEGERS, i), (k(i >= 4), group));
+            }
+        }
         for i in 0..8 {
             let row = if i % 2 == 0 { group } else { group + 8 };
             let col = if i % 2 == 0 { 2 * i } else { 2 * i - 2 } + in_group;

@@ -55,8 +55,16 @@ const B_AT: usize = 64 * 128;
 /// Both tiles.
 const BYTES: usize = B_AT + 256 * 128;
 
+/// A multiplication of floats of 8 bits by 128 columns.
+type Multiply = unsafe fn(&mut [f32; 64], Descriptor, Descriptor, bool);
+
 /// One sum of `c` and 32 products of e4m3, as bits.
 fn sum_of_e4m3(a: [u8; 32], b: [u8; 32], c: f32) -> u32 {
+    sum_of(wgmma::m64n128k32_e4m3, (a, b, c))
+}
+
+/// One sum of `c` and 32 products, as bits.
+fn sum_of(multiply: Multiply, (a, b, c): ([u8; 32], [u8; 32], f32)) -> u32 {
     let result = Mutex::new(0);
     let launch = Launch::new(1, 128).dynamic_shared_bytes(BYTES);
     let report = launch.run(|| {
@@ -73,7 +81,7 @@ fn sum_of_e4m3(a: [u8; 32], b: [u8; 32], c: f32) -> u32 {
         let mut sums = [c; 64];
         let (a, b) = unsafe { (Descriptor::new(tile), Descriptor::new(tile.add(B_AT))) };
         unsafe { wgmma::fence() };
-        unsafe { wgmma::m64n128k32_e4m3(&mut sums, a, b, true) };
+        unsafe { multiply(&mut sums, a, b, true) };
         unsafe { wgmma::commit() };
         unsafe { wgmma::wait_64::<0>(&mut sums) };
         if thread::thread_idx_x() == 0 {
@@ -166,6 +174,44 @@ fn sums_of_e4m3_are_those_of_the_hardware() {
     ] {
         let found = sum_of_e4m3(codes(a), codes(b), f32::from_bits(c));
         assert_eq!(found, expected, "{found:#x}");
+    }
+}
+
+/// All 256 codes of either factor, as the PTX ISA has them. A product of two is exact.
+#[test]
+fn each_product_of_e5m2_is_that_of_its_numbers_in_both_orders() {
+    fn number(code: u8, fraction_bits: u32, bias: i32) -> f64 {
+        let fields = u32::from(code & 0x7F);
+        let (exponent, fraction) = (fields >> fraction_bits, fields & ((1 << fraction_bits) - 1));
+        let unit = 2f64.powi(exponent.max(1).cast_signed() - bias - fraction_bits.cast_signed());
+        let leading = u32::from(exponent > 0) << fraction_bits;
+        let sign = if code < 128 { 1.0 } else { -1.0 };
+        sign * f64::from(leading + fraction) * unit
+    }
+    type Decode = fn(u8) -> f64;
+    let of_e5m2: Decode = |code| match code & 0x7F {
+        0x7C => f64::INFINITY.copysign(number(code, 2, 15)),
+        0x7D.. => f64::NAN,
+        _ => number(code, 2, 15),
+    };
+    let of_e4m3: Decode = |code| match code & 0x7F {
+        0x7F => f64::NAN,
+        _ => number(code, 3, 7),
+    };
+    let cases: [(Multiply, Decode, Decode); 3] = [
+        (wgmma::m64n128k32_e5m2, of_e5m2, of_e5m2),
+        (wgmma::m64n128k32_e4m3_e5m2, of_e4m3, of_e5m2),
+        (wgmma::m64n128k32_e5m2_e4m3, of_e5m2, of_e4m3),
+    ];
+    for (multiply, of_a, of_b) in cases {
+        // Odd, so that `b` takes all codes, too.
+        for (a, b) in (0..=255u8).map(|code| (code, code.wrapping_mul(77).wrapping_add(3))) {
+            let of = |code: u8| std::array::from_fn(|k| if k == 31 { code } else { 0 });
+            let got = f32::from_bits(sum_of(multiply, (of(a), of(b), 0.0)));
+            let want = of_a(a) * of_b(b);
+            let is_right = f64::from(got) == want || got.is_nan() && want.is_nan();
+            assert!(is_right, "{a:#x} {b:#x}: {got}");
+        }
     }
 }
 
