@@ -31,7 +31,7 @@ type Columns = Vec<f64>;
 
 /// Runs `launch` and checks the result of one product of the batch. A wrong one ends the process.
 pub fn checked<T: Factor, C: Factor>(
-    context: &Context<'_>,
+    context: &Context,
     product: &RowMajor,
     scalars: [f64; 2],
     seed: u64,
@@ -89,7 +89,7 @@ struct Check {
 
 impl Check {
     fn before<C: Factor>(
-        context: &Context<'_>,
+        context: &Context,
         product: &RowMajor,
         [_, beta]: [f64; 2],
         seed: u64,
@@ -117,7 +117,7 @@ impl Check {
     /// A sentence if the result is wrong.
     fn after<T: Factor, C: Factor>(
         mut self,
-        context: &Context<'_>,
+        context: &Context,
         product: &RowMajor,
         [alpha, beta]: [f64; 2],
     ) -> Result<Option<String>, GemmError> {
@@ -224,15 +224,14 @@ fn to_f64<T: Element>(number: T) -> f64 {
 /// A type of elements, whose products are added up in another.
 pub trait Factor: Element {
     /// The matrix, as it is multiplied, times few columns; waits for it.
-    fn times(context: &Context<'_>, matrix: &Stored, columns: &[f64])
-    -> Result<Columns, GemmError>;
+    fn times(context: &Context, matrix: &Stored, columns: &[f64]) -> Result<Columns, GemmError>;
 }
 
 macro_rules! factors {
     ($($type:ty => $sum:ty;)*) => {$(
         impl Factor for $type {
             fn times(
-                context: &Context<'_>,
+                context: &Context,
                 matrix: &Stored,
                 columns: &[f64],
             ) -> Result<Columns, GemmError> {
@@ -251,7 +250,7 @@ factors! {
 
 /// A bias of a number for each of `n` columns of C, times few columns.
 fn times_bias(
-    context: &Context<'_>,
+    context: &Context,
     bias: Vector,
     n: usize,
     columns: &[f64],
@@ -269,7 +268,7 @@ fn times_bias(
 }
 
 fn times<T: MultipliesInto<S>, S: Element>(
-    context: &Context<'_>,
+    context: &Context,
     matrix: &Stored,
     columns: &[f64],
 ) -> Result<Columns, GemmError> {

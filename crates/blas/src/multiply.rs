@@ -32,7 +32,7 @@ const MOST_STREAMS: usize = 64;
 
 /// A device that products have run on. It lives as long as the process.
 struct Gpu {
-    device: &'static Device,
+    device: Device,
     /// The column by which a bias is multiplied.
     ones: Buffer<f32>,
     /// The kernels that have been launched, and so are loaded.
@@ -43,9 +43,9 @@ struct Gpu {
 pub struct Own {
     gpu: &'static Gpu,
     stream: *mut c_void,
-    context: Context<'static>,
+    context: Context,
     /// The same without permission to round, for a bias.
-    exact: Context<'static>,
+    exact: Context,
 }
 
 // SAFETY: the stream is a number for the driver, which may be called from any thread.
@@ -181,8 +181,7 @@ impl Gpu {
         if context != current {
             return Err("The CUDA context is not the primary one of its GPU.".to_owned());
         }
-        let device: &'static Device = Box::leak(Box::new(device));
-        let ones = Context::new(device, 0).and_then(|context| {
+        let ones = Context::new(&device, 0).and_then(|context| {
             let ones = vec![1.0; MOST_ROWS_WITH_BIAS];
             context.upload(&ones)
         });
@@ -212,12 +211,12 @@ impl Gpu {
     }
 
     /// A context without permission to round.
-    fn context(&self, stream: *mut c_void, bytes: usize) -> Result<Context<'static>, DeviceError> {
+    fn context(&self, stream: *mut c_void, bytes: usize) -> Result<Context, DeviceError> {
         match self.device.one_gpu() {
             // SAFETY: the stream is of its primary context. If the program destroys it, no call has
             // it any more, but for a new one with the same handle.
             Some(gpu) => unsafe { Context::on_raw_stream(gpu, stream, bytes) },
-            None => Context::new(self.device, bytes),
+            None => Context::new(&self.device, bytes),
         }
     }
 }
@@ -237,7 +236,7 @@ macro_rules! of_types {
 }
 
 /// A product with its alpha and beta, in one of a stream's contexts.
-type Scaled<'a> = (&'a Context<'static>, &'a RowMajor, [f64; 2]);
+type Scaled<'a> = (&'a Context, &'a RowMajor, [f64; 2]);
 
 impl Own {
     fn multiply(

@@ -2,7 +2,6 @@
 
 use std::cell::Cell;
 use std::ffi::c_void;
-use std::marker::PhantomData;
 use std::sync::Arc;
 
 use cust::stream::Stream;
@@ -32,19 +31,32 @@ const SMALLEST: usize = 1 << 20;
 /// Products of one context share its workspace, so they run one after the other, in the order of
 /// the calls. To run products concurrently, create one context per stream.
 ///
+/// It keeps its device open, and has no lifetime: it can be stored, and sent to another thread.
+/// Two threads do not share one:
+///
+/// ```compile_fail,E0277
+/// fn share<T: Sync>() {}
+/// share::<gpu_gemm::Context>();
+/// ```
+///
 /// [`gemm`]: crate::gemm()
-pub struct Context<'device> {
-    backend: Box<dyn Backend + 'device>,
-    chooser: Chooser,
-    /// The elements are floats for alignment.
+pub struct Context {
+    /// Freed before the device is closed. The elements are floats for alignment.
     workspace: Buffer<f32>,
-    /// The kernel that was launched last, which the error names if the GPU crashes.
+    backend: Box<dyn Backend>,
+    chooser: Chooser,
+    /// The kernel that was launched last, which the error names if the GPU crashes. A cell also
+    /// keeps threads from launching work that uses the workspace at the same time.
     last: Cell<Option<&'static str>>,
-    /// Only one thread at a time may launch work that uses the workspace.
-    not_sync: PhantomData<Cell<()>>,
 }
 
-impl<'device> Context<'device> {
+/// It can be sent to another thread.
+const _: () = {
+    const fn is_send<T: Send>() {}
+    is_send::<Context>();
+};
+
+impl Context {
     /// A context on the simulator, an OpenCL device, or the GPU's own stream, with a workspace of
     /// this many bytes, such as [`WORKSPACE`], and of at least one MiB. If the best plan for a
     /// product needs a larger workspace, the product runs with a plan that needs less, or in
@@ -57,26 +69,23 @@ impl<'device> Context<'device> {
     /// # Errors
     ///
     /// There is not enough memory for the workspace, the GPU fails, or there are several devices.
-    pub fn new(
-        device: &'device Device,
-        workspace_bytes: usize,
-    ) -> Result<Context<'device>, DeviceError> {
+    pub fn new(device: &Device, workspace_bytes: usize) -> Result<Context, DeviceError> {
         let backend = device.as_backend(&|| ())?;
         Context::at(backend, Chooser::of(device).0, workspace_bytes)
     }
 
-    /// A context on a stream of this GPU that the caller owns.
+    /// A context on a stream of this GPU, which it owns or, by an [`Arc`], shares.
     ///
     /// # Errors
     ///
     /// As for [`Context::new`].
     pub fn on_stream(
-        device: &'device CudaDevice,
-        stream: &'device Stream,
+        device: &CudaDevice,
+        stream: impl Into<Arc<Stream>>,
         workspace_bytes: usize,
-    ) -> Result<Context<'device>, DeviceError> {
-        // SAFETY: the stream lives as long as the context.
-        unsafe { Context::on_raw_stream(device, stream.as_inner().cast(), workspace_bytes) }
+    ) -> Result<Context, DeviceError> {
+        let stream = CudaStream::sharing(device, stream.into());
+        Context::on(device, stream, workspace_bytes)
     }
 
     /// A context on a stream of this GPU by its handle, a `CUstream` or `cudaStream_t`: that of a
@@ -89,26 +98,32 @@ impl<'device> Context<'device> {
     /// # Safety
     ///
     /// The stream is of the GPU's primary context, which is also that of the CUDA runtime and of
-    /// cudarc, and is not destroyed before the context is dropped.
+    /// cudarc, and is not destroyed before the context is dropped. If the handle is that of another
+    /// stream in each thread (`CU_STREAM_PER_THREAD`), the context stays in its thread.
     pub unsafe fn on_raw_stream(
-        device: &'device CudaDevice,
+        device: &CudaDevice,
         stream: *mut c_void,
         workspace_bytes: usize,
-    ) -> Result<Context<'device>, DeviceError> {
+    ) -> Result<Context, DeviceError> {
         // SAFETY: as the caller vouches.
         let stream = unsafe { CudaStream::from_raw(device, stream) };
-        Context::at(
-            Box::new(stream),
-            Chooser::of_properties(device.properties()).0,
-            workspace_bytes,
-        )
+        Context::on(device, stream, workspace_bytes)
+    }
+
+    fn on(
+        device: &CudaDevice,
+        stream: CudaStream,
+        workspace_bytes: usize,
+    ) -> Result<Context, DeviceError> {
+        let chooser = Chooser::of_properties(device.properties()).0;
+        Context::at(Box::new(stream), chooser, workspace_bytes)
     }
 
     fn at(
-        backend: Box<dyn Backend + 'device>,
+        backend: Box<dyn Backend>,
         chooser: Chooser,
         workspace_bytes: usize,
-    ) -> Result<Context<'device>, DeviceError> {
+    ) -> Result<Context, DeviceError> {
         let entered = backend.enter()?;
         let floats = workspace_bytes.max(SMALLEST).div_ceil(size_of::<f32>());
         let workspace = Buffer::new(&*backend, floats)?;
@@ -118,7 +133,6 @@ impl<'device> Context<'device> {
             backend,
             chooser,
             last: Cell::new(None),
-            not_sync: PhantomData,
         })
     }
 
@@ -131,13 +145,13 @@ impl<'device> Context<'device> {
     /// let context = Context::new(&device, 0)?.allowing_split();
     /// # Ok::<(), gpu_gemm::DeviceError>(())
     /// ```
-    pub fn allowing_split(mut self) -> Context<'device> {
+    pub fn allowing_split(mut self) -> Context {
         self.chooser.allow(choose::SPLIT);
         self
     }
 
     /// The same context, but f32 may be rounded to tf32 or split ([`Chooser::allowing_tf32`]).
-    pub fn allowing_tf32(mut self) -> Context<'device> {
+    pub fn allowing_tf32(mut self) -> Context {
         self.chooser.allow(choose::TF32);
         self
     }
@@ -154,7 +168,7 @@ impl<'device> Context<'device> {
     /// assert_eq!(context.chooser().choose(DataType::F32, Shape::cube(4096)), Some(naive));
     /// # Ok::<(), gpu_gemm::DeviceError>(())
     /// ```
-    pub fn with_kernel(mut self, choice: Choice) -> Context<'device> {
+    pub fn with_kernel(mut self, choice: Choice) -> Context {
         self.chooser.fix(choice);
         self
     }
@@ -501,7 +515,7 @@ impl<'device> Context<'device> {
     }
 }
 
-impl Drop for Context<'_> {
+impl Drop for Context {
     /// Waits, so that no running kernel loses its workspace.
     fn drop(&mut self) {
         // After a crash nothing is running.
@@ -519,7 +533,7 @@ mod tests {
     fn a_context_splits_f32_or_rounds_it_to_tf32_only_where_that_is_allowed() {
         let device = Device::simulator();
         let context = || Context::new(&device, 0).unwrap();
-        let name = |context: Context<'_>| {
+        let name = |context: Context| {
             let choice = context
                 .chooser()
                 .choose(ElementType::F32, Shape::cube(4096));

@@ -85,7 +85,7 @@ use crate::product::{Fusion, Product, Stored};
 /// A nor B. If the GPU or another kernel crashes, the contents of C are undefined.
 #[allow(clippy::too_many_arguments)] // BLAS's own
 pub unsafe fn gemm<'a, 'b, 'c, T: MultipliesInto<C>, C: Element>(
-    context: &Context<'_>,
+    context: &Context,
     alpha: T::Scalar,
     a: impl Into<Input<'a, T>>,
     lda: usize,
@@ -124,7 +124,7 @@ pub unsafe fn gemm<'a, 'b, 'c, T: MultipliesInto<C>, C: Element>(
 /// As for [`gemm`], for all products' matrices.
 #[allow(clippy::too_many_arguments)] // BLAS's own
 pub unsafe fn gemm_strided_batched<'a, 'b, 'c, T: MultipliesInto<C>, C: Element>(
-    context: &Context<'_>,
+    context: &Context,
     alpha: T::Scalar,
     a: impl Into<Input<'a, T>>,
     lda: usize,
@@ -208,7 +208,7 @@ pub unsafe fn gemm_strided_batched<'a, 'b, 'c, T: MultipliesInto<C>, C: Element>
 /// it writes, which overlaps none of A, B, C and the workspace.
 #[allow(clippy::too_many_arguments)] // BLAS's own
 pub unsafe fn gemm_fused<'a, 'b, 'c, T, C, E>(
-    context: &Context<'_>,
+    context: &Context,
     kernels: &'static Fused<E>,
     epilogue: E,
     alpha: f32,
@@ -293,7 +293,7 @@ where
 /// before it, and no more than `m`.
 #[allow(clippy::too_many_arguments)] // BLAS's own
 pub unsafe fn gemm_grouped<'a, 'b, 'c, 'e, T, C>(
-    context: &Context<'_>,
+    context: &Context,
     alpha: f32,
     a: impl Into<Input<'a, T>>,
     lda: usize,
@@ -375,7 +375,7 @@ where
 /// before it, and no more than `k`.
 #[allow(clippy::too_many_arguments)] // BLAS's own
 pub unsafe fn gemm_grouped_along_k<'a, 'b, 'c, 'e, T, C>(
-    context: &Context<'_>,
+    context: &Context,
     alpha: f32,
     a: impl Into<Input<'a, T>>,
     lda: usize,
@@ -459,7 +459,7 @@ where
 /// As for [`gemm_fused`], for both matrices B.
 #[allow(clippy::too_many_arguments)] // BLAS's own
 pub unsafe fn gemm_gated<'a, 'b, 'c, T, C, E>(
-    context: &Context<'_>,
+    context: &Context,
     kernels: &'static Fused<E>,
     gate: E,
     alpha: f32,
@@ -517,7 +517,7 @@ enum Batched {
 /// As for them.
 #[allow(clippy::too_many_arguments)]
 unsafe fn multiply<T: MultipliesInto<C>, C: Element>(
-    context: &Context<'_>,
+    context: &Context,
     epilogue: Option<Fusion>,
     batched: Batched,
     [alpha, beta]: [T::Scalar; 2],

@@ -40,15 +40,12 @@ struct Key {
 
 /// A context, for the thread that holds the lock.
 struct Own {
-    context: Context<'static>,
+    context: Context,
     device: &'static Device,
     key: Key,
     /// A CUDA graph uses the workspace.
     is_in_graph: bool,
 }
-
-// SAFETY: what it has of the driver may be used from any thread.
-unsafe impl Send for Own {}
 
 #[derive(Default)]
 struct Opened {
@@ -127,7 +124,7 @@ impl Key {
         self,
         device: &'static Device,
         bytes: usize,
-    ) -> Result<Context<'static>, DeviceError> {
+    ) -> Result<Context, DeviceError> {
         let context = match (device.one_gpu(), self.stream) {
             // SAFETY: it is of the primary context, as those of PyTorch, CuPy and JAX are. If the
             // program destroys it, no call has it any more, but for a new one of the same handle.

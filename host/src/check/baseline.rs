@@ -8,10 +8,7 @@ use crate::measure::cublas::{Cublas, CublasError, Interface, Precision};
 
 /// The libraries to compare with, each in the precision of the kernels and then, if requested,
 /// with f32 rounded to TF32; of e4m3 with accurate sums and with fast ones.
-pub(super) fn yardsticks<'device>(
-    device: &'device Device,
-    request: &Request,
-) -> Result<Vec<Cublas<'device>>, EvaluateError> {
+pub(super) fn yardsticks(device: &Device, request: &Request) -> Result<Vec<Cublas>, EvaluateError> {
     let interfaces: &[Interface] = match request.baseline {
         Baseline::None => return Ok(Vec::new()),
         // Neither library has them.
@@ -33,11 +30,11 @@ pub(super) fn yardsticks<'device>(
     }
 }
 
-fn load<'device>(
-    device: &'device CudaDevice,
+fn load(
+    device: &CudaDevice,
     interfaces: &[Interface],
     request: &Request,
-) -> Result<Vec<Cublas<'device>>, CublasError> {
+) -> Result<Vec<Cublas>, CublasError> {
     let own = Precision::of(request.data_type)?;
     let mut precisions = vec![own];
     if request.tensor_cores && own == Precision::Of(DataType::F32) {

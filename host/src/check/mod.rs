@@ -191,7 +191,7 @@ fn check_and_time<T: Number>(
     task: Task<'_>,
     scalars: (T, T),
     output: Option<&mut dyn Write>,
-    yardsticks: &[Cublas<'_>],
+    yardsticks: &[Cublas],
     candidates: &mut [Candidate],
 ) -> Result<Compared, EvaluateError> {
     let request = task.request;

@@ -41,7 +41,7 @@ pub(super) fn time<T: Number>(
     task: Task<'_>,
     judge: &Judge<'_, T>,
     resident: &mut Resident<'_, T>,
-    yardsticks: &[Cublas<'_>],
+    yardsticks: &[Cublas],
     candidates: &mut [Candidate],
 ) -> Result<Compared, EvaluateError> {
     let Task {
@@ -72,7 +72,7 @@ pub(super) fn time<T: Number>(
         return Ok(Compared::default());
     }
     progress.doing("timing".to_string());
-    let mut able: Vec<&Cublas<'_>> = yardsticks.iter().collect();
+    let mut able: Vec<&Cublas> = yardsticks.iter().collect();
     let compared = loop {
         let compared = time_in_turns(task, judge, resident, &able, &mut kernels);
         // A library that does not multiply this product is left out, unless it alone was asked for.
@@ -80,7 +80,7 @@ pub(super) fn time<T: Number>(
             Err(EvaluateError::Measure(MeasureError::Cublas(error))) => error.unable(),
             _ => None,
         };
-        let is_unable = |one: &&Cublas<'_>| unable == Some(one.interface());
+        let is_unable = |one: &&Cublas| unable == Some(one.interface());
         if request.baseline.is_one() || !able.iter().any(is_unable) {
             break compared;
         }
@@ -201,7 +201,7 @@ fn time_in_turns<T: Number>(
     task: Task<'_>,
     judge: &Judge<'_, T>,
     resident: &mut Resident<'_, T>,
-    able: &[&Cublas<'_>],
+    able: &[&Cublas],
     kernels: &mut [(Arc<Plan>, &mut Candidate)],
 ) -> Result<Compared, EvaluateError> {
     let plans: Vec<Arc<Plan>> = kernels.iter().map(|(plan, _)| Arc::clone(plan)).collect();

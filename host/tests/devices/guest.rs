@@ -2,6 +2,8 @@
 
 use std::ffi::c_void;
 use std::ptr;
+use std::sync::Arc;
+use std::thread;
 
 use gpu_gemm::cust::memory::{CopyDestination, DeviceBuffer};
 use gpu_gemm::cust::stream::{Stream, StreamFlags};
@@ -59,6 +61,7 @@ pub fn each_call_and_each_drop_leaves_the_context_that_was_current() {
         let opened = leaves_it!(Device::open(DeviceChoice::Cuda(0)).unwrap());
         let device = opened.device;
         let made = leaves_it!(Context::new(&device, 0).unwrap());
+        leaves_it!(drop(device)); // the context keeps it open
         let mut made = made.with_kernel(Choice::even(&naive::KERNEL.variants[0]));
         let [no, _] = Transpose::ALL;
         leaves_it!(
@@ -87,9 +90,10 @@ pub fn each_call_and_each_drop_leaves_the_context_that_was_current() {
         let too_much = leaves_it!(made.allocate::<f64>(1 << 60));
         assert!(too_much.is_err());
         leaves_it!(drop((start, end)));
-        leaves_it!(drop((a, c)));
-        leaves_it!(drop(made));
-        leaves_it!(drop(device));
+        leaves_it!(drop(a));
+        // In a thread where no context is current, and before memory of it.
+        leaves_it!(thread::spawn(|| drop(made)).join().unwrap());
+        leaves_it!(drop(c));
         let gpus = || (0..2).map(|_| CudaDevice::open(0).unwrap().into());
         let devices = leaves_it!(Devices::of(gpus().collect()).unwrap());
         leaves_it!(drop(devices));
@@ -114,11 +118,11 @@ pub fn streams_and_memory_are_taken_by_their_handles() {
     }
     let device = CudaDevice::open(0).unwrap();
     let _entered = device.enter().unwrap();
-    let stream = Stream::new(StreamFlags::NON_BLOCKING, None).unwrap();
+    let stream = Arc::new(Stream::new(StreamFlags::NON_BLOCKING, None).unwrap());
     let handle: *mut c_void = stream.as_inner().cast();
     // SAFETY: the stream outlives the context.
     let on = |handle| unsafe { Context::on_raw_stream(&device, handle, 0).unwrap() };
-    let same = Context::on_stream(&device, &stream, 0).unwrap();
+    let same = Context::on_stream(&device, Arc::clone(&stream), 0).unwrap();
     for context in [on(ptr::null_mut()), on(handle), same] {
         let context = context.with_kernel(Choice::even(&naive::KERNEL.variants[0]));
         let a = DeviceBuffer::from_slice(&[1.0f32, 2.0, 3.0, 4.0]).unwrap();
@@ -182,8 +186,8 @@ pub fn a_prepared_call_only_launches_and_so_can_be_captured() {
     }
     let device = CudaDevice::open(0).unwrap();
     let _entered = device.enter().unwrap();
-    let stream = Stream::new(StreamFlags::NON_BLOCKING, None).unwrap();
-    let mut context = Context::on_stream(&device, &stream, 0).unwrap();
+    let stream = Arc::new(Stream::new(StreamFlags::NON_BLOCKING, None).unwrap());
+    let mut context = Context::on_stream(&device, Arc::clone(&stream), 0).unwrap();
     let [no, _] = Transpose::ALL;
     const ELEMENTS: usize = 1 << 20;
     let a = context.zeros::<f32>(ELEMENTS).unwrap();
@@ -199,7 +203,7 @@ pub fn a_prepared_call_only_launches_and_so_can_be_captured() {
             result
         }
     };
-    let multiply = |context: &Context<'_>, c: &mut Buffer<f32>, shape: Shape, batch| {
+    let multiply = |context: &Context, c: &mut Buffer<f32>, shape: Shape, batch| {
         let Shape { m, n, k } = shape;
         let (of_a, of_b, of_c) = (m * k, k * n, m * n);
         // SAFETY: the buffers live until the stream is done.

@@ -191,7 +191,7 @@ where
     /// C as `gemm_gated` leaves it.
     fn multiplied<E: Epilogue>(
         &self,
-        context: &Context<'_>,
+        context: &Context,
         (kernels, gate): (&'static Fused<E>, E),
         (alpha, beta): (f32, f32),
         (m, n, k): (usize, usize, usize),

@@ -131,7 +131,7 @@ struct Library<'a, T, C> {
 }
 
 impl<T: Number + MultipliesInto<C>, C: Number> Library<'_, T, C> {
-    fn context(&self) -> Result<Context<'_>, Failed> {
+    fn context(&self) -> Result<Context, Failed> {
         Ok(Context::new(self.device, self.workspace)?)
     }
 
@@ -679,7 +679,7 @@ fn other_stream() -> Result<(), Failed> {
     let entered = device.enter()?;
     let stream = cust::stream::Stream::new(cust::stream::StreamFlags::NON_BLOCKING, None)?;
     drop(entered);
-    let mut context = Context::on_stream(&device, &stream, 0)?;
+    let mut context = Context::on_stream(&device, stream, 0)?;
     let shape = Shape::cube(64);
     context.prepare(ElementType::F32, shape, Transpose::No, Transpose::No)?;
     let ones = vec![1.0f32; 64 * 64];

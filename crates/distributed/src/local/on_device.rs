@@ -27,15 +27,15 @@ use crate::Element;
 use crate::clock::{Clock, Phase};
 
 /// A device, and a rank's block of C on it.
-pub(super) struct OnDevice<'p, T: Element> {
+pub(super) struct OnDevice<T: Element> {
     // Dropped in this order: the context waits for what uses the others.
-    state: RefCell<State<'p, T>>,
+    state: RefCell<State<T>>,
     copies: Copies,
-    device: &'p Device,
+    device: Device,
 }
 
-struct State<'p, T: Element> {
-    context: Context<'p>,
+struct State<T: Element> {
+    context: Context,
     /// Rows and columns of the block.
     size: (usize, usize),
     /// Compact, as all are here. Without products, what it holds is undefined.
@@ -48,9 +48,9 @@ struct State<'p, T: Element> {
     prepared: Vec<Shape>,
 }
 
-impl<'p, T: Element> OnDevice<'p, T> {
+impl<T: Element> OnDevice<T> {
     /// Multiplies by this kernel, or for `None` by the one that suits each shape.
-    pub fn new(place: &'p Place, choice: Option<Choice>) -> Result<Self, DeviceError> {
+    pub fn new(place: &Place, choice: Option<Choice>) -> Result<Self, DeviceError> {
         let device = &place.device;
         let context = Context::new(device, 0)?;
         let context = match choice {
@@ -72,7 +72,7 @@ impl<'p, T: Element> OnDevice<'p, T> {
         Ok(OnDevice {
             state: RefCell::new(state),
             copies: Copies::of(device, staging)?,
-            device,
+            device: device.clone(),
         })
     }
 
@@ -102,14 +102,14 @@ impl<'p, T: Element> OnDevice<'p, T> {
             height,
         };
         // SAFETY: the caller vouches for both sides.
-        unsafe { self.copies.copy(self.device, transfer)? };
+        unsafe { self.copies.copy(&self.device, transfer)? };
         self.copies.wait()
     }
 
     /// Copies a panel to a room that no product reads any longer.
     fn upload(
         &self,
-        context: &Context<'_>,
+        context: &Context,
         room: &mut Buffer<T>,
         panel: View<'_, T>,
     ) -> Result<(), DeviceError> {
@@ -123,7 +123,7 @@ impl<'p, T: Element> OnDevice<'p, T> {
 
 /// Replaces a buffer that is too small, and that nothing uses.
 fn enlarge<T: gpu_gemm::Element>(
-    context: &Context<'_>,
+    context: &Context,
     buffer: &mut Buffer<T>,
     length: usize,
 ) -> Result<(), DeviceError> {
@@ -133,7 +133,7 @@ fn enlarge<T: gpu_gemm::Element>(
     Ok(())
 }
 
-impl<T: Element> LocalProduct<T> for OnDevice<'_, T> {
+impl<T: Element> LocalProduct<T> for OnDevice<T> {
     fn begin(&self, rows: usize, columns: usize) -> Result<(), LocalError> {
         let state = &mut *self.state.borrow_mut();
         state.context.synchronize()?;

@@ -11,6 +11,7 @@ mod simulator;
 
 use std::fmt;
 use std::str::FromStr;
+use std::sync::Arc;
 
 use crate::error::DeviceError;
 pub use copies::Copies;
@@ -115,20 +116,23 @@ impl fmt::Display for DeviceChoice {
     }
 }
 
-/// A device that runs kernels: the simulator, a GPU, an OpenCL device, or several of these. Only
-/// its methods know which one.
+/// A handle of a device that runs kernels: the simulator, a GPU, an OpenCL device, or several of
+/// these. Only its methods know which one. Clones are of the same device, which stays open as long
+/// as any of them, or a [`Context`](crate::Context) of one.
+#[derive(Clone)]
 pub struct Device(Kind);
 
+#[derive(Clone)]
 enum Kind {
     /// On the CPU, one coroutine per GPU thread.
     Simulator(Simulator),
     /// On an NVIDIA GPU, through its driver.
-    Cuda(Box<CudaDevice>),
+    Cuda(CudaDevice),
     /// On any OpenCL device.
     #[cfg(feature = "opencl")]
-    OpenCl(Box<OpenClDevice>),
+    OpenCl(Arc<OpenClDevice>),
     /// On several GPUs or simulators, each of which computes a part of C.
-    Several(Box<Devices>),
+    Several(Arc<Devices>),
 }
 
 impl From<Simulator> for Device {
@@ -139,20 +143,20 @@ impl From<Simulator> for Device {
 
 impl From<CudaDevice> for Device {
     fn from(gpu: CudaDevice) -> Device {
-        Device(Kind::Cuda(Box::new(gpu)))
+        Device(Kind::Cuda(gpu))
     }
 }
 
 #[cfg(feature = "opencl")]
 impl From<OpenClDevice> for Device {
     fn from(device: OpenClDevice) -> Device {
-        Device(Kind::OpenCl(Box::new(device)))
+        Device(Kind::OpenCl(Arc::new(device)))
     }
 }
 
 impl From<Devices> for Device {
     fn from(devices: Devices) -> Device {
-        Device(Kind::Several(Box::new(devices)))
+        Device(Kind::Several(Arc::new(devices)))
     }
 }
 
@@ -263,14 +267,14 @@ impl Device {
     ///
     /// There are several devices.
     pub fn as_backend<'a>(
-        &'a self,
+        &self,
         cta_done: &'a (dyn Fn() + Sync),
     ) -> Result<Box<dyn Backend + 'a>, DeviceError> {
         match &self.0 {
             Kind::Simulator(simulator) => Ok(Box::new(simulator.observed(cta_done))),
             Kind::Cuda(device) => Ok(Box::new(CudaStream::of(device))),
             #[cfg(feature = "opencl")]
-            Kind::OpenCl(device) => Ok(Box::new(&**device)),
+            Kind::OpenCl(device) => Ok(Box::new(Arc::clone(device))),
             Kind::Several(_) => Err(DeviceError::SeveralForOne),
         }
     }
@@ -354,7 +358,7 @@ impl Device {
             Kind::Simulator(_) => DeviceFacts::simulator(),
             Kind::Cuda(device) => DeviceFacts::of(device.properties()),
             #[cfg(feature = "opencl")]
-            Kind::OpenCl(device) => (&**device).facts(),
+            Kind::OpenCl(device) => device.facts(),
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Launches on the CPU: kernels as Rust functions, on `cuda_std`'s simulator.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use cuda_std::simulator::{self, Report};
 
@@ -16,16 +17,17 @@ type Configure = dyn Fn(simulator::Launch) -> simulator::Launch + Send + Sync;
 type Observe = dyn Fn(&Report) + Send + Sync;
 
 /// The simulator, with its configuration.
+#[derive(Clone)]
 pub struct Simulator {
-    configure: Box<Configure>,
-    report: Box<Observe>,
+    configure: Arc<Configure>,
+    report: Arc<Observe>,
 }
 
 impl Default for Simulator {
     fn default() -> Self {
         Simulator {
-            configure: Box::new(|launch| launch),
-            report: Box::new(|_| ()),
+            configure: Arc::new(|launch| launch),
+            report: Arc::new(|_| ()),
         }
     }
 }
@@ -42,7 +44,7 @@ impl Simulator {
         configure: impl Fn(simulator::Launch) -> simulator::Launch + Send + Sync + 'static,
     ) -> Self {
         Simulator {
-            configure: Box::new(configure),
+            configure: Arc::new(configure),
             ..Simulator::default()
         }
     }
@@ -50,7 +52,7 @@ impl Simulator {
     /// The same, with a callback for the report of each launch.
     pub fn reporting(self, report: impl Fn(&Report) + Send + Sync + 'static) -> Self {
         Simulator {
-            report: Box::new(report),
+            report: Arc::new(report),
             ..self
         }
     }
@@ -64,9 +66,9 @@ impl Simulator {
     }
 
     /// The simulator as a backend that calls `cta_done` after each CTA, from any thread.
-    pub fn observed<'a>(&'a self, cta_done: &'a (dyn Fn() + Sync)) -> Observed<'a> {
+    pub fn observed<'a>(&self, cta_done: &'a (dyn Fn() + Sync)) -> Observed<'a> {
         Observed {
-            simulator: self,
+            simulator: self.clone(),
             cta_done,
         }
     }
@@ -74,7 +76,7 @@ impl Simulator {
 
 /// A simulator with a callback after each CTA.
 pub struct Observed<'a> {
-    simulator: &'a Simulator,
+    simulator: Simulator,
     cta_done: &'a (dyn Fn() + Sync),
 }
 

@@ -56,8 +56,8 @@ type GemmBatched = unsafe extern "C" fn(
 ) -> c_int;
 
 /// cuBLAS or cublasLt on a device's stream.
-pub struct Cublas<'device> {
-    device: &'device CudaDevice,
+pub struct Cublas {
+    device: CudaDevice,
     handle: Handle,
     destroy: Destroy,
     calls: Calls,
@@ -72,14 +72,14 @@ enum Calls {
     CublasLt(Lt),
 }
 
-impl<'device> Cublas<'device> {
+impl Cublas {
     /// Prepares it to launch on `device`'s stream.
     ///
     /// # Errors
     ///
     /// The library is not found, or cannot be initialised.
     pub fn load(
-        device: &'device CudaDevice,
+        device: &CudaDevice,
         interface: Interface,
         precision: Precision,
     ) -> Result<Self, CublasError> {
@@ -113,7 +113,7 @@ impl<'device> Cublas<'device> {
         // SAFETY: the device's primary context, which cuBLAS uses, is current.
         succeeded("cublasCreate", unsafe { create(&mut handle) })?;
         let mut cublas = Cublas {
-            device,
+            device: device.clone(),
             handle,
             destroy,
             calls,
@@ -122,7 +122,7 @@ impl<'device> Cublas<'device> {
             version: 0,
             path: library.path(),
         };
-        // SAFETY: the handle is valid, and the stream lives as long as the borrowed device.
+        // SAFETY: the handle is valid, and the stream lives as long as the device.
         unsafe {
             succeeded("cublasGetVersion", get_version(handle, &mut cublas.version))?;
             let stream = device.stream().as_inner().cast();
@@ -191,7 +191,7 @@ impl<'device> Cublas<'device> {
 
 /// A product that cuBLAS is ready to launch.
 pub(crate) struct Prepared<'a> {
-    cublas: &'a Cublas<'a>,
+    cublas: &'a Cublas,
     column_major: ColumnMajor,
     /// Alpha and beta.
     scalars: [Scalar; 2],
@@ -280,7 +280,7 @@ impl Prepared<'_> {
     }
 }
 
-impl Drop for Cublas<'_> {
+impl Drop for Cublas {
     fn drop(&mut self) {
         if let Ok(_entered) = self.device.enter() {
             // SAFETY: the handle is valid and not used again.

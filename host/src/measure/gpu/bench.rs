@@ -36,7 +36,7 @@ impl<E: Into<RunError>> From<E> for MeasureError {
 /// A kernel or a library to time.
 pub enum Contender<'a> {
     Kernel(&'a Plan),
-    Cublas(&'a Cublas<'a>),
+    Cublas(&'a Cublas),
 }
 
 impl Contender<'_> {

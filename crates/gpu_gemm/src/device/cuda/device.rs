@@ -25,20 +25,26 @@ use crate::gpu::Properties;
 use crate::launch::Plain;
 use crate::plan::Plan;
 
-/// A GPU with the kernels of this build. If the build has no machine code for it, the driver
-/// compiles each kernel when it is first launched or looked up.
+/// A handle of a GPU with the kernels of this build; clones are of the same. If the build has no
+/// machine code for it, the driver compiles each kernel when it is first launched or looked up.
+#[derive(Clone)]
 pub struct CudaDevice {
+    gpu: Arc<Gpu>,
+    loaded: Arc<InContext<Mutex<HashMap<String, Kernel>>>>,
+    /// Kernels of other crates, of this handle and its clones alone, and so is `loaded`.
+    further: Vec<Kernels>,
+}
+
+/// What all handles share.
+struct Gpu {
     stream: InContext<Stream>,
-    loaded: InContext<Mutex<HashMap<String, Kernel>>>,
     /// Where a panic of a kernel is recorded.
     panic_record: InContext<LockedBuffer<u32>>,
     context: Arc<Context>,
     kernels: Kernels,
-    /// Kernels of other crates.
-    further: Vec<Kernels>,
     properties: Properties,
-    pub(super) extended: Option<LaunchKernelEx>,
-    pub(super) encode_map: Option<EncodeMap>,
+    extended: Option<LaunchKernelEx>,
+    encode_map: Option<EncodeMap>,
     /// Keeps the driver's functions loaded.
     _driver: Driver,
 }
@@ -117,16 +123,18 @@ impl CudaDevice {
             .map_err(during("Allocating page-locked memory"))?;
         let stream = Stream::new(StreamFlags::DEFAULT, None).map_err(during("Making a stream"))?;
         Ok(CudaDevice {
-            stream: InContext::new(&context, stream),
-            loaded: InContext::new(&context, Mutex::default()),
-            panic_record: InContext::new(&context, panic_record),
-            context,
-            kernels,
+            loaded: Arc::new(InContext::new(&context, Mutex::default())),
             further: Vec::new(),
-            extended: LaunchKernelEx::find(&driver),
-            encode_map: EncodeMap::find(&driver),
-            properties,
-            _driver: driver,
+            gpu: Arc::new(Gpu {
+                stream: InContext::new(&context, stream),
+                panic_record: InContext::new(&context, panic_record),
+                context,
+                kernels,
+                extended: LaunchKernelEx::find(&driver),
+                encode_map: EncodeMap::find(&driver),
+                properties,
+                _driver: driver,
+            }),
         })
     }
 
@@ -148,8 +156,8 @@ impl CudaDevice {
         // That of one architecture alone, such as sm_90a, comes after that of it and later ones.
         let is_of_one = |module: &Kernels| module.target().ends_with('a');
         modules.sort_by_key(|module| (ptx::architecture(module.target()), is_of_one(module)));
-        let driver = ptx::version(&self.properties.driver);
-        let architecture = self.properties.architecture();
+        let driver = ptx::version(&self.gpu.properties.driver);
+        let architecture = self.gpu.properties.architecture();
         let newest = compiled::newest_for(&modules, architecture, driver);
         // No other module of Hopper's has its tensor cores.
         let is_hopper = architecture == 90;
@@ -169,23 +177,24 @@ impl CudaDevice {
             });
         }
         self.further.push(newest);
+        self.loaded = Arc::new(self.own(Mutex::default()));
         Ok(())
     }
 
     /// The module with a kernel.
     fn module_of(&self, entry: &str) -> Option<&Kernels> {
-        let mut modules = self.further.iter().chain([&self.kernels]);
+        let mut modules = self.further.iter().chain([&self.gpu.kernels]);
         modules.find(|module| module.has(entry))
     }
 
     /// The driver's description of this GPU.
     pub fn properties(&self) -> &Properties {
-        &self.properties
+        &self.gpu.properties
     }
 
     /// The stream for all launches, unless the caller provides one.
     pub fn stream(&self) -> &Stream {
-        &self.stream
+        &self.gpu.stream
     }
 
     /// Makes this device's context current in the calling thread, until the result is dropped.
@@ -194,17 +203,25 @@ impl CudaDevice {
     ///
     /// The driver fails.
     pub fn enter(&self) -> Result<Entered, DeviceError> {
-        Entered::of(&self.context)
+        Entered::of(&self.gpu.context)
     }
 
     /// Something of its context, to be dropped while that is current.
     pub(in crate::device) fn own<T>(&self, content: T) -> InContext<T> {
-        InContext::new(&self.context, content)
+        InContext::new(&self.gpu.context, content)
+    }
+
+    pub(super) fn extended(&self) -> Option<&LaunchKernelEx> {
+        self.gpu.extended.as_ref()
+    }
+
+    pub(super) fn encode_map(&self) -> Option<&EncodeMap> {
+        self.gpu.encode_map.as_ref()
     }
 
     /// The handle of its context, which all devices that were opened for the same GPU share.
     pub(super) fn raw_context(&self) -> CUcontext {
-        self.context.as_raw()
+        self.gpu.context.as_raw()
     }
 
     /// Free and total bytes of the GPU's memory. The device's context is current.
@@ -236,7 +253,7 @@ impl CudaDevice {
             return Ok(kernel.function);
         }
         may_compile()?;
-        let architecture = self.properties.architecture();
+        let architecture = self.gpu.properties.architecture();
         let kernels = self.module_of(entry).ok_or_else(|| DeviceError::NotGiven {
             entry: entry.to_owned(),
         })?;
@@ -246,9 +263,9 @@ impl CudaDevice {
         let module = match code.and_then(|code| Module::from_cubin(code, &[]).ok()) {
             Some(module) => module,
             None => Module::from_ptx(&ptx, &[])
-                .map_err(|_| driver::explain_refusal(&ptx, &self.properties))?,
+                .map_err(|_| driver::explain_refusal(&ptx, &self.gpu.properties))?,
         };
-        record_panics(&ptx, &module, &self.panic_record)?;
+        record_panics(&ptx, &module, &self.gpu.panic_record)?;
         let function = module.get_function(entry);
         let function = function.map_err(during("Looking up a kernel"))?.to_raw();
         let kernel = Kernel {
@@ -262,14 +279,14 @@ impl CudaDevice {
     /// The first panic of a kernel on this device, if there was one: its message, its place, and
     /// its thread. To be called after a driver call failed with [`CudaError::LaunchFailed`].
     pub fn panic(&self) -> Option<Fault> {
-        let start = self.panic_record.as_ptr();
+        let start = self.gpu.panic_record.as_ptr();
         // SAFETY: the buffer has `WORDS` words. A kernel may write them at any time.
         let record: [u32; panic_record::WORDS] =
             std::array::from_fn(|word| unsafe { start.add(word).read_volatile() });
         // The library's kernels have no messages. Panics are numbered in each module, so where
         // several crates have kernels with messages, the message may be that of another crate's.
         let further = self.further.iter().map(Kernels::panics);
-        let texts: String = further.chain([self.kernels.panics()]).collect();
+        let texts: String = further.chain([self.gpu.kernels.panics()]).collect();
         panic_record::read(&texts, &record)
     }
 
@@ -300,7 +317,7 @@ impl CudaDevice {
             .map(|launch| launch.kernel.name)
             .filter(|name| !self.further.iter().any(|module| module.has(name)))
             .collect();
-        self.kernels.prepare(&kernels)?;
+        self.gpu.kernels.prepare(&kernels)?;
         for launch in plan.launches() {
             self.function(launch.kernel.name)?;
         }
@@ -325,7 +342,7 @@ impl CudaDevice {
 
     /// The error for a failed allocation of `bytes` bytes.
     fn out_of_memory(&self, bytes: usize) -> DeviceError {
-        let (free, total) = mem_get_info().unwrap_or((0, self.properties.memory_bytes));
+        let (free, total) = mem_get_info().unwrap_or((0, self.gpu.properties.memory_bytes));
         DeviceError::OutOfMemory { bytes, free, total }
     }
 }

@@ -2,6 +2,7 @@
 
 use std::ffi::c_void;
 use std::mem::ManuallyDrop;
+use std::sync::Arc;
 
 use cuda_std::tma::TensorMap;
 
@@ -14,7 +15,7 @@ use cust::sys::{
 };
 
 use super::capture::is_captured;
-use super::current::Entered;
+use super::current::{Entered, InContext};
 use super::device::CudaDevice;
 use super::extended::{Attribute, Config};
 use super::status::{checked, during, is_sticky};
@@ -28,17 +29,29 @@ use crate::plan::Plan;
 const FIRST_WITH_EARLY_LAUNCHES: i32 = 90;
 
 /// A stream of a GPU.
-pub struct CudaStream<'a> {
-    device: &'a CudaDevice,
-    /// Somebody else destroys it.
+pub struct CudaStream {
+    device: CudaDevice,
+    /// Its owner destroys it.
     stream: ManuallyDrop<Stream>,
+    /// The owner, if that is neither the device nor the caller.
+    _owner: Option<InContext<Arc<Stream>>>,
 }
 
-impl<'a> CudaStream<'a> {
+impl CudaStream {
     /// A device's own stream.
-    pub fn of(device: &'a CudaDevice) -> CudaStream<'a> {
+    pub fn of(device: &CudaDevice) -> CudaStream {
         // SAFETY: the stream lives as long as the device.
         unsafe { CudaStream::from_raw(device, device.stream().as_inner().cast()) }
+    }
+
+    /// Another stream of the device.
+    pub(crate) fn sharing(device: &CudaDevice, stream: Arc<Stream>) -> CudaStream {
+        // SAFETY: its owner is kept beside it.
+        let shared = unsafe { CudaStream::from_raw(device, stream.as_inner().cast()) };
+        CudaStream {
+            _owner: Some(device.own(stream)),
+            ..shared
+        }
     }
 
     /// Any stream of the device.
@@ -46,18 +59,22 @@ impl<'a> CudaStream<'a> {
     /// # Safety
     ///
     /// As for [`Context::on_raw_stream`](crate::Context::on_raw_stream).
-    pub unsafe fn from_raw(device: &'a CudaDevice, stream: *mut c_void) -> CudaStream<'a> {
+    pub unsafe fn from_raw(device: &CudaDevice, stream: *mut c_void) -> CudaStream {
         let handle: CUstream = stream.cast();
         // SAFETY: `cust` has no function for this, but its stream is the handle and nothing else:
         // the sizes are equal, and the line after this compares the values.
         let stream: ManuallyDrop<Stream> = unsafe { std::mem::transmute(handle) };
         assert_eq!(stream.as_inner(), handle);
-        CudaStream { device, stream }
+        CudaStream {
+            device: device.clone(),
+            stream,
+            _owner: None,
+        }
     }
 }
 
 // SAFETY: allocations are the driver's, and with unified addressing all GPUs share one space.
-unsafe impl Backend for CudaStream<'_> {
+unsafe impl Backend for CudaStream {
     fn facts(&self) -> DeviceFacts {
         DeviceFacts::of(self.device.properties())
     }
@@ -173,7 +190,7 @@ unsafe impl Backend for CudaStream<'_> {
     }
 }
 
-impl CudaStream<'_> {
+impl CudaStream {
     /// Fails while the stream is captured, when the driver does not load a kernel.
     fn must_not_be_captured(&self, kernel: &'static str) -> Result<(), DeviceError> {
         // SAFETY: the stream exists, and its context is current.
@@ -188,7 +205,7 @@ impl CudaStream<'_> {
         let Some(tiles) = map.tiles(address) else {
             return Ok(NO_MAP);
         };
-        let Some(encode) = &self.device.encode_map else {
+        let Some(encode) = self.device.encode_map() else {
             return Err(DeviceError::NoSuchEntry {
                 entry: "cuTensorMapEncodeTiled".to_owned(),
             });
@@ -209,7 +226,7 @@ impl CudaStream<'_> {
     ) -> Result<(), CudaError> {
         let early = launch.waits == Waits::InTheKernel
             && self.device.properties().architecture() >= FIRST_WITH_EARLY_LAUNCHES;
-        match &self.device.extended {
+        match self.device.extended() {
             Some(extended) if early => {
                 let mut attribute = Attribute::programmatic_stream_serialization();
                 let config = Config {

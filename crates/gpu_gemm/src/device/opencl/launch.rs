@@ -1,5 +1,7 @@
 //! Launches on an OpenCL device.
 
+use std::sync::Arc;
+
 use cuda_std::panic_record;
 use opencl3::error_codes::{CL_INVALID_VALUE, ClError};
 use opencl3::kernel::Kernel;
@@ -14,7 +16,7 @@ use crate::launch::{Argument, Bindings, Launch, Map, NO_MAP};
 use crate::plan::Plan;
 
 // SAFETY: allocations are OpenCL's, and belong to a context.
-unsafe impl Backend for &OpenClDevice {
+unsafe impl Backend for Arc<OpenClDevice> {
     /// On PoCL one CTA has all tiles of a stream-K kernel, so that no tile is split: PoCL
     /// miscompiles the kernel that adds the segments.
     fn facts(&self) -> DeviceFacts {

@@ -41,7 +41,7 @@ pub struct Product<'devices, T: Element, S: Element> {
     /// first, for the whole of a matrix that starts there.
     memory: Vec<[Allocated; 3]>,
     /// The launches of each device, and the context that launches them.
-    pub(super) work: Vec<(Vec<Step>, Context<'devices>)>,
+    pub(super) work: Vec<(Vec<Step>, Context)>,
     types: PhantomData<(T, S)>,
 }
 
@@ -264,7 +264,7 @@ impl<'devices, T: Element, S: Element> Product<'devices, T, S> {
         device: usize,
         choice: Option<Choice>,
         blocks: Vec<Block>,
-    ) -> Result<(Vec<Step>, Context<'devices>), DeviceError> {
+    ) -> Result<(Vec<Step>, Context), DeviceError> {
         let mut context = Context::new(self.devices.device(device), 0)?;
         if let Some(choice) = choice {
             context = context.with_kernel(choice);
