@@ -173,7 +173,7 @@ impl RowMajor {
             epilogue: self
                 .epilogue
                 .and_then(|epilogue| epilogue.fusion(self.types)),
-            first: [0; 2],
+            first: [0; 3],
         }
     }
 

@@ -157,6 +157,41 @@ impl Batch {
     };
 }
 
+/// The number of products of a batch, or the stride of its matrices: a `usize`, or `(outer, inner)`
+/// for batches in a batch, such as the heads of sequences. A single stride is that from every
+/// product to the next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Nested {
+    outer: Option<usize>,
+    inner: usize,
+}
+
+impl From<usize> for Nested {
+    fn from(inner: usize) -> Nested {
+        Nested { outer: None, inner }
+    }
+}
+
+impl From<(usize, usize)> for Nested {
+    fn from((outer, inner): (usize, usize)) -> Nested {
+        let outer = Some(outer);
+        Nested { outer, inner }
+    }
+}
+
+impl Nested {
+    /// The outer and the inner count.
+    pub(crate) fn counts(self) -> (usize, usize) {
+        (self.outer.unwrap_or(1), self.inner)
+    }
+
+    /// The outer and the inner stride, where the inner count is this.
+    pub(crate) fn strides(self, inner_count: usize) -> (usize, usize) {
+        let follows = || inner_count.saturating_mul(self.inner);
+        (self.outer.unwrap_or_else(follows), self.inner)
+    }
+}
+
 /// A product `C = alpha * op(A) * op(B) + beta * C` in memory, or a batch of such products. If
 /// alpha is 0, neither A nor B is read: this is `k = 0`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -316,6 +351,10 @@ pub struct MatrixLayout {
     /// The number of matrices, and elements from the start of one to the start of the next.
     pub count: usize,
     pub stride: usize,
+    /// The number of such batches, and elements from the start of one to the start of the next. A
+    /// plan is for one.
+    pub outer_count: usize,
+    pub outer_stride: usize,
 }
 
 impl MatrixLayout {
@@ -327,6 +366,8 @@ impl MatrixLayout {
             leading,
             count: 1,
             stride: 0,
+            outer_count: 1,
+            outer_stride: 0,
         }
     }
 
@@ -339,10 +380,20 @@ impl MatrixLayout {
         }
     }
 
+    /// Such batches, as many as `count`.
+    pub const fn nested(self, count: usize, stride: usize) -> MatrixLayout {
+        MatrixLayout {
+            outer_count: count,
+            outer_stride: if count == 1 { 0 } else { stride },
+            ..self
+        }
+    }
+
     /// Elements from the first of all matrices to the last; 0 if there are none. It saturates: a
     /// plan may be requested for a matrix that no memory can hold.
     pub fn extent(&self) -> usize {
-        extent_of(self.count, self.stride, self.extent_of_one())
+        let batch = extent_of(self.count, self.stride, self.extent_of_one());
+        extent_of(self.outer_count, self.outer_stride, batch)
     }
 
     /// Elements from the first of a matrix to its last.
@@ -350,12 +401,22 @@ impl MatrixLayout {
         extent_of(self.rows, self.leading, self.columns)
     }
 
-    /// Whether two matrices may share an element: they neither follow each other, nor are they side
-    /// by side, so that the rows of all of them fit between the starts of two rows of the first.
+    /// Whether two matrices may share an element. They do not where they follow each other, nor
+    /// where they are side by side, so that the rows of all of them fit between the starts of two
+    /// rows of the first: in general, where each step is past all that smaller steps reach.
     pub fn overlaps(&self) -> bool {
-        let one = self.extent_of_one();
-        let width = MatrixLayout { rows: 1, ..*self }.extent();
-        let is_beside = self.stride >= self.columns && width <= self.leading;
-        self.count >= 2 && one > 0 && self.stride < one && !is_beside
+        let mut steps = [
+            (self.leading, self.rows),
+            (self.stride, self.count),
+            (self.outer_stride, self.outer_count),
+        ];
+        steps.sort_unstable();
+        let mut reached = self.columns;
+        self.extent() > 0
+            && steps.into_iter().any(|(step, count)| {
+                let overlaps = count > 1 && step < reached;
+                reached = extent_of(count, step, reached);
+                overlaps
+            })
     }
 }

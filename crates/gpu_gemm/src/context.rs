@@ -9,7 +9,7 @@ use gpu_kernels::spec::{DataType, Variant};
 
 use crate::backend::{Backend, Mark, Space, run};
 use crate::buffer::Buffer;
-use crate::call::{Call, Shape, Transpose};
+use crate::call::{Call, Nested, Shape, Transpose};
 use crate::choose::{self, Choice, Chooser, Variants};
 use crate::device::{CudaDevice, CudaStream, Device};
 use crate::error::DeviceError;
@@ -217,7 +217,7 @@ impl Context {
     }
 
     /// [`Context::prepare`] for batches of `batch` products of a shape. Their matrices are assumed
-    /// to follow each other.
+    /// to follow each other. Batches of batches, `(outer, inner)`, are prepared for any strides.
     ///
     /// # Errors
     ///
@@ -228,11 +228,15 @@ impl Context {
         shape: Shape,
         transpose_a: Transpose,
         transpose_b: Transpose,
-        batch: usize,
+        batch: impl Into<Nested>,
     ) -> Result<(), DeviceError> {
         let data_type = data_type.into();
         let one = Call::compact(shape, transpose_a, transpose_b, data_type.inputs);
-        self.reserve(data_type, one.repeated(batch, data_type.inputs))?;
+        let (outer, inner) = batch.into().counts();
+        // What `Product::batches` launches: all of them, or one for each of the smaller count.
+        for count in [outer.saturating_mul(inner), outer.max(inner)] {
+            self.reserve(data_type, one.repeated(count, data_type.inputs))?;
+        }
         Ok(())
     }
 

@@ -4,7 +4,7 @@ use std::ptr;
 
 use gpu_kernels::epilogue::{Epilogue, Fused};
 
-use crate::call::{MatrixLayout, Shape, Transpose};
+use crate::call::{MatrixLayout, Nested, Shape, Transpose};
 use crate::choose;
 use crate::context::Context;
 use crate::launch::{Element, MultipliesInto};
@@ -115,9 +115,49 @@ pub unsafe fn gemm<'a, 'b, 'c, T: MultipliesInto<C>, C: Element>(
 /// to fill the GPU and are split along K: then they are launched one after the other, without
 /// waiting on the host.
 ///
+/// The batch and each stride may be a pair, `(outer, inner)`: batches in a batch. They are as many
+/// launches as the smaller of the two counts, or one launch where each outer stride is `inner`
+/// times the inner one. So one call computes the scores of attention, `Q * K^T` for each head of
+/// each sequence, where Q is stored as `[sequence, token, head, dim]`, and all heads share a K:
+///
+/// ```
+/// # use gpu_gemm::{Context, Device, GemmError, Input, gemm_strided_batched};
+/// # let device = Device::simulator();
+/// # let context = Context::new(&device, 0)?;
+/// let (sequences, tokens, heads, dim) = (2, 3, 4, 8);
+/// let q = context.upload(&vec![1.0f32; sequences * tokens * heads * dim])?;
+/// let k = context.upload(&vec![0.5f32; sequences * tokens * dim])?; // one head
+/// let mut scores = context.zeros::<f32>(sequences * heads * tokens * tokens)?;
+/// // SAFETY: the buffers live until `download` has waited for the products.
+/// unsafe {
+///     gemm_strided_batched(
+///         &context,
+///         0.25,
+///         &q,
+///         heads * dim,
+///         (tokens * heads * dim, dim),
+///         Input::from(&k).transposed(),
+///         dim,
+///         (tokens * dim, 0),
+///         0.0,
+///         &mut scores,
+///         tokens,
+///         tokens * tokens, // from each head to the next, also of the next sequence
+///         tokens,
+///         tokens,
+///         dim,
+///         (sequences, heads),
+///     )?;
+/// }
+/// assert_eq!(context.download(&scores)?, [1.0; 2 * 4 * 3 * 3]);
+/// # Ok::<(), GemmError>(())
+/// ```
+///
 /// # Errors
 ///
-/// As for [`gemm`], for all products' matrices together, and if the matrices C overlap.
+/// As for [`gemm`], for all products' matrices together, and if the matrices C overlap: they may be
+/// interleaved, but each stride is past all that smaller ones reach. Of several launches, some may
+/// have been made before the device refuses one.
 ///
 /// # Safety
 ///
@@ -128,18 +168,18 @@ pub unsafe fn gemm_strided_batched<'a, 'b, 'c, T: MultipliesInto<C>, C: Element>
     alpha: T::Scalar,
     a: impl Into<Input<'a, T>>,
     lda: usize,
-    stride_a: usize,
+    stride_a: impl Into<Nested>,
     b: impl Into<Input<'b, T>>,
     ldb: usize,
-    stride_b: usize,
+    stride_b: impl Into<Nested>,
     beta: T::Scalar,
     c: impl Into<Output<'c, C>>,
     ldc: usize,
-    stride_c: usize,
+    stride_c: impl Into<Nested>,
     m: usize,
     n: usize,
     k: usize,
-    batch: usize,
+    batch: impl Into<Nested>,
 ) -> Result<(), GemmError> {
     // SAFETY: as the caller vouches.
     unsafe {
@@ -148,11 +188,11 @@ pub unsafe fn gemm_strided_batched<'a, 'b, 'c, T: MultipliesInto<C>, C: Element>
             None,
             Batched::Products,
             [alpha, beta],
-            (a.into(), lda, stride_a),
-            (b.into(), ldb, stride_b),
-            (c.into(), ldc, stride_c),
+            (a.into(), lda, stride_a.into()),
+            (b.into(), ldb, stride_b.into()),
+            (c.into(), ldc, stride_c.into()),
             Shape::new(m, n, k),
-            batch,
+            batch.into(),
         )
     }
 }
@@ -214,18 +254,18 @@ pub unsafe fn gemm_fused<'a, 'b, 'c, T, C, E>(
     alpha: f32,
     a: impl Into<Input<'a, T>>,
     lda: usize,
-    stride_a: usize,
+    stride_a: impl Into<Nested>,
     b: impl Into<Input<'b, T>>,
     ldb: usize,
-    stride_b: usize,
+    stride_b: impl Into<Nested>,
     beta: f32,
     c: impl Into<Output<'c, C>>,
     ldc: usize,
-    stride_c: usize,
+    stride_c: impl Into<Nested>,
     m: usize,
     n: usize,
     k: usize,
-    batch: usize,
+    batch: impl Into<Nested>,
 ) -> Result<(), GemmError>
 where
     T: MultipliesInto<C, Scalar = f32>,
@@ -240,11 +280,11 @@ where
             Some(Fusion::of(kernels, epilogue)),
             Batched::Products,
             [alpha, beta],
-            (a.into(), lda, stride_a),
-            (b.into(), ldb, stride_b),
-            (c.into(), ldc, stride_c),
+            (a.into(), lda, stride_a.into()),
+            (b.into(), ldb, stride_b.into()),
+            (c.into(), ldc, stride_c.into()),
             Shape::new(m, n, k),
-            batch,
+            batch.into(),
         )
     }
 }
@@ -320,11 +360,11 @@ where
             None,
             Batched::Groups(ends.into().span),
             [alpha, beta],
-            (a.into(), lda, 0),
-            (b.into(), ldb, stride_b),
-            (c.into(), ldc, 0),
+            (a.into(), lda, 0.into()),
+            (b.into(), ldb, stride_b.into()),
+            (c.into(), ldc, 0.into()),
             Shape::new(m, n, k),
-            groups,
+            groups.into(),
         )
     }
 }
@@ -402,11 +442,11 @@ where
             None,
             Batched::GroupsAlongK(ends.into().span),
             [alpha, beta],
-            (a.into(), lda, 0),
-            (b.into(), ldb, 0),
-            (c.into(), ldc, stride_c),
+            (a.into(), lda, 0.into()),
+            (b.into(), ldb, 0.into()),
+            (c.into(), ldc, stride_c.into()),
             Shape::new(m, n, k),
-            groups,
+            groups.into(),
         )
     }
 }
@@ -488,11 +528,11 @@ where
             Some(Fusion::of(kernels, gate)),
             Batched::Gate,
             [alpha, beta],
-            (a.into(), lda, 0),
-            (b.into(), ldb, stride_b),
-            (c.into(), ldc, 0),
+            (a.into(), lda, 0.into()),
+            (b.into(), ldb, stride_b.into()),
+            (c.into(), ldc, 0.into()),
             Shape::new(m, n, k),
-            2,
+            2.into(),
         )
     }
 }
@@ -521,14 +561,15 @@ unsafe fn multiply<T: MultipliesInto<C>, C: Element>(
     epilogue: Option<Fusion>,
     batched: Batched,
     [alpha, beta]: [T::Scalar; 2],
-    (a, lda, stride_a): (Input<'_, T>, usize, usize),
-    (b, ldb, stride_b): (Input<'_, T>, usize, usize),
-    (c, ldc, stride_c): (Output<'_, C>, usize, usize),
+    (a, lda, stride_a): (Input<'_, T>, usize, Nested),
+    (b, ldb, stride_b): (Input<'_, T>, usize, Nested),
+    (c, ldc, stride_c): (Output<'_, C>, usize, Nested),
     Shape { m, n, k }: Shape,
-    count: usize,
+    batch: Nested,
 ) -> Result<(), GemmError> {
     let [alpha, beta] = [alpha.scalar(), beta.scalar()];
     let space = context.space();
+    let (outer, count) = batch.counts();
     let one = count.min(1);
     let [count_a, count_b, count_c] = match batched {
         Batched::Products => [count; 3],
@@ -536,7 +577,9 @@ unsafe fn multiply<T: MultipliesInto<C>, C: Element>(
         Batched::GroupsAlongK(_) => [one, one, count],
     };
     let checked = |name, span: Span, transpose: Transpose, size, leading, (count, stride)| {
-        let layout = MatrixLayout::one(transpose.of(size), leading).batched(count, stride);
+        let (outer_stride, stride) = Nested::strides(stride, count);
+        let one = MatrixLayout::one(transpose.of(size), leading);
+        let layout = one.batched(count, stride).nested(outer, outer_stride);
         span.check(name, layout, space)?;
         Ok::<_, GemmError>(Stored {
             start: span.start,
@@ -552,14 +595,21 @@ unsafe fn multiply<T: MultipliesInto<C>, C: Element>(
         b: checked('B', b.span, b.transpose, (k, n), ldb, (count_b, stride_b))?,
         c: checked('C', c.span, Transpose::No, (m, n), ldc, (count_c, stride_c))?,
         epilogue,
-        first: [0; 2],
+        first: [0; 3],
     };
     let layout = product.c.layout;
     if layout.overlaps() {
         return Err(GemmError::Overlap { layout });
     }
     if let Batched::Groups(ends) | Batched::GroupsAlongK(ends) = batched {
-        checked('E', ends, Transpose::No, (1, count), count.max(1), (1, 0))?;
+        checked(
+            'E',
+            ends,
+            Transpose::No,
+            (1, count),
+            count.max(1),
+            (1, 0.into()),
+        )?;
     }
     let changes_nothing = beta.is_one() && product.shape().k == 0 && epilogue.is_none();
     if layout.extent() == 0 || changes_nothing {
@@ -569,8 +619,9 @@ unsafe fn multiply<T: MultipliesInto<C>, C: Element>(
     let (call, facts) = (product.call(), context.chooser().facts());
     let (plan, workspace) = match batched {
         Batched::Products => {
+            let mut batches = product.batches();
             // SAFETY: the caller vouches for the matrices, and their extents have been checked.
-            return unsafe { context.enqueue(&product) };
+            return batches.try_for_each(|batch| unsafe { context.enqueue(&batch) });
         }
         Batched::Groups(ends) => {
             let plan = choose::grouped(data_type, call, facts);
@@ -601,4 +652,150 @@ unsafe fn multiply<T: MultipliesInto<C>, C: Element>(
     // SAFETY: as above; the kernels of groups take the ends for a workspace, gated ones take none.
     unsafe { context.launch_with(&plan, &product, workspace)? };
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::device::Device;
+
+    const SHAPE: Shape = Shape::new(5, 6, 7);
+
+    /// A leading dimension, and strides.
+    type Steps = (usize, Nested);
+
+    fn small_integers(length: usize) -> Vec<f32> {
+        (0..length).map(|at| (at * 7 % 11) as f32 - 5.0).collect()
+    }
+
+    /// Multiplies, B transposed, in memory that is as long as the matrices, but for some elements
+    /// that B lacks, and compares all of C's with loops.
+    fn multiplied(
+        batch: (usize, usize),
+        steps: [Steps; 3],
+        lacking: usize,
+    ) -> Result<(), GemmError> {
+        let Shape { m, n, k } = SHAPE;
+        let (outer, inner) = batch;
+        let [at_a, at_b, at_c] = steps.map(|(leading, stride)| {
+            let (outer_stride, inner_stride) = stride.strides(inner);
+            move |[o, i, row, column]: [usize; 4]| {
+                o * outer_stride + i * inner_stride + row * leading + column
+            }
+        });
+        let last = |rows: usize, columns: usize| {
+            [outer.max(1) - 1, inner.max(1) - 1, rows - 1, columns - 1]
+        };
+        let a = small_integers(at_a(last(m, k)) + 1);
+        let b = small_integers(at_b(last(n, k)) + 1 - lacking);
+        let before = small_integers(at_c(last(m, n)) + 1);
+        let [(lda, stride_a), (ldb, stride_b), (ldc, stride_c)] = steps;
+        let context = Context::new(&Device::simulator(), 0)?;
+        let mut c = before.clone();
+        let transposed = Input::from(&b[..]).transposed();
+        // SAFETY: the simulator is done when the call returns.
+        unsafe {
+            gemm_strided_batched(
+                &context,
+                3.0,
+                &a[..],
+                lda,
+                stride_a,
+                transposed,
+                ldb,
+                stride_b,
+                2.0,
+                &mut c[..],
+                ldc,
+                stride_c,
+                m,
+                n,
+                k,
+                batch,
+            )?;
+        }
+        let mut right = before.clone();
+        for o in 0..outer {
+            for i in 0..inner {
+                for (row, column) in (0..m).flat_map(|row| (0..n).map(move |column| (row, column)))
+                {
+                    let products =
+                        (0..k).map(|l| a[at_a([o, i, row, l])] * b[at_b([o, i, column, l])]);
+                    let at = at_c([o, i, row, column]);
+                    right[at] = 3.0 * products.sum::<f32>() + 2.0 * before[at];
+                }
+            }
+        }
+        assert_eq!(c, right, "{batch:?} {steps:?}");
+        Ok(())
+    }
+
+    #[test]
+    fn batches_in_a_batch_are_right_at_any_strides() {
+        let Shape { m, n, k } = SHAPE;
+        for batch in [(2, 5), (5, 2), (3, 3), (1, 4), (4, 1), (0, 3), (3, 0)] {
+            let (outer, inner) = batch;
+            // The matrices follow each other, in both orders of the batch, or those of an outer
+            // batch are side by side: [outer, row, inner, column].
+            let compact = |rows: usize, columns: usize| (columns, (rows * columns).into());
+            let swapped = |rows: usize, columns: usize| {
+                (columns, (rows * columns, outer * rows * columns).into())
+            };
+            let beside = |rows: usize, columns: usize| {
+                (
+                    inner.max(1) * columns,
+                    (rows * inner * columns, columns).into(),
+                )
+            };
+            let orders: [&dyn Fn(usize, usize) -> Steps; 3] = [&compact, &swapped, &beside];
+            for (index, order) in orders.iter().enumerate() {
+                let next = orders[(index + 1) % 3];
+                for b in [
+                    next(n, k),
+                    order(n, k),
+                    (k, 0.into()),
+                    (k, (n * k, 0).into()),
+                    (k, (0, n * k).into()),
+                ] {
+                    multiplied(batch, [order(m, k), b, order(m, n)], 0).unwrap();
+                    multiplied(batch, [next(m, k), b, order(m, n)], 0).unwrap();
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn of_batches_in_a_batch_what_is_too_long_or_overlaps_is_named_with_both_strides() {
+        let (a, b) = ((7, 0.into()), (7, (42, 100).into()));
+        let said = |stride_c: (usize, usize), ldc, lacking| {
+            let result = multiplied((2, 3), [a, b, (ldc, stride_c.into())], lacking);
+            result.err().map(|error| error.to_string())
+        };
+        assert_eq!(said((90, 30), 6, 0), None);
+        assert_eq!(
+            said((90, 30), 6, 1).unwrap(),
+            "B, 2 x 3 matrices stored as 6 x 7 with ldb = 7 and stride_b = (42, 100), takes 284 \
+             elements, but its memory has only 283."
+        );
+        assert_eq!(
+            said((89, 30), 6, 0).unwrap(),
+            "C, 2 x 3 matrices stored as 5 x 6 with ldc = 6 and stride_c = (89, 30), overlaps \
+             itself: its matrices must be 30 elements or more apart, or side by side within the \
+             leading dimension, and the larger stride past all matrices of the smaller one."
+        );
+        // Side by side, within a row and the rows of one product.
+        assert_eq!(said((6, 12), 36, 0), None);
+        assert_eq!(said((18, 6), 36, 0), None);
+        assert_eq!(said((90, 6), 18, 0), None);
+        for (stride_c, ldc) in [
+            ((17, 6), 36),
+            ((18, 6), 35),
+            ((89, 6), 18),
+            ((0, 30), 6),
+            ((30, 30), 6),
+        ] {
+            let said = said(stride_c, ldc, 0).unwrap();
+            assert!(said.contains("overlaps"), "{said}");
+        }
+    }
 }

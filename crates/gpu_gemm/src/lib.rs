@@ -74,7 +74,7 @@ pub use gpu_kernels::{self, KERNELS};
 
 pub use backend::{Allocated, Backend, Capacity, Mark, Space, Way, run};
 pub use buffer::Buffer;
-pub use call::{Batch, Call, Factor, MatrixLayout, Operand, Shape, Transpose};
+pub use call::{Batch, Call, Factor, MatrixLayout, Nested, Operand, Shape, Transpose};
 pub use choose::{Choice, Chooser};
 pub use context::{Context, WORKSPACE};
 #[cfg(feature = "opencl")]

@@ -170,12 +170,18 @@ fn described(name: char, layout: &MatrixLayout) -> String {
         leading,
         count,
         stride,
+        outer_count,
+        outer_stride,
     } = layout;
-    match count {
-        1 => format!("{name}, stored as {rows} x {columns} with ld{letter} = {leading}"),
+    let stored = format!("stored as {rows} x {columns} with ld{letter} = {leading}");
+    match (outer_count, count) {
+        (1, 1) => format!("{name}, {stored}"),
+        (1, _) => {
+            format!("{name}, {count} matrices {stored} and stride_{letter} = {stride}")
+        }
         _ => format!(
-            "{name}, {count} matrices stored as {rows} x {columns} with ld{letter} = {leading} and \
-             stride_{letter} = {stride}"
+            "{name}, {outer_count} x {count} matrices {stored} and stride_{letter} = \
+             ({outer_stride}, {stride})"
         ),
     }
 }
@@ -205,9 +211,13 @@ pub enum GemmError {
     Overflow { matrix: char, layout: MatrixLayout },
     #[error(
         "{}, overlaps itself: its matrices must be {} or more apart, or side by side within the \
-         leading dimension.",
+         leading dimension{}.",
         described('C', .layout),
-        plural(.layout.extent_of_one(), "element")
+        plural(.layout.extent_of_one(), "element"),
+        match .layout.outer_count {
+            1 => "",
+            _ => ", and the larger stride past all matrices of the smaller one",
+        }
     )]
     Overlap { layout: MatrixLayout },
     #[error(

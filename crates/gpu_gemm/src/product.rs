@@ -22,8 +22,8 @@ pub struct Product {
     /// Not transposed. One matrix for all groups of a grouped product, of which A is another.
     pub c: Stored,
     pub epilogue: Option<Fusion>,
-    /// Where a part begins in the caller's C: row and column.
-    pub first: [usize; 2],
+    /// Where a part begins in the caller's C: row, column and product.
+    pub first: [usize; 3],
 }
 
 /// Kernels with an epilogue, and its parameters.
@@ -106,6 +106,53 @@ impl Product {
         }
     }
 
+    /// The same as batches of products at one stride, to launch one after the other: one where the
+    /// outer stride goes on as the inner one does, else as many as the smaller count. An epilogue
+    /// is told a product's number, so with one they are the inner batches.
+    pub(crate) fn batches(self) -> impl Iterator<Item = Product> {
+        let DataType { inputs, c: of_c } = self.data_type;
+        let MatrixLayout {
+            count: inner,
+            outer_count: outer,
+            ..
+        } = self.c.layout;
+        let goes_on = |stored: &Stored| {
+            let MatrixLayout { stride, .. } = stored.layout;
+            stored.layout.outer_stride == inner.saturating_mul(stride)
+        };
+        let is_one = [self.a, self.b, self.c].iter().all(goes_on);
+        let takes_outer = inner == 1 || inner < outer && self.epilogue.is_none();
+        let batches = match (is_one, takes_outer) {
+            (true, _) => 1,
+            (false, true) => inner,
+            (false, false) => outer,
+        };
+        (0..batches).map(move |index| {
+            let of = |stored: Stored, element: ElementType| {
+                let layout = stored.layout.nested(1, 0);
+                let (inner_stride, outer_stride) = (layout.stride, stored.layout.outer_stride);
+                let (layout, step) = match (is_one, takes_outer) {
+                    (true, _) => (layout.batched(outer * inner, inner_stride), 0),
+                    (false, true) => (layout.batched(outer, outer_stride), inner_stride),
+                    (false, false) => (layout, outer_stride),
+                };
+                Stored {
+                    start: stored.start.wrapping_add(index * step * element.bytes()),
+                    layout,
+                    ..stored
+                }
+            };
+            let [row, column, product] = self.first;
+            Product {
+                a: of(self.a, inputs),
+                b: of(self.b, inputs),
+                c: of(self.c, of_c),
+                first: [row, column, product + index * inner],
+                ..self
+            }
+        })
+    }
+
     /// The call, for plans.
     pub fn call(&self) -> Call {
         Call {
@@ -131,7 +178,7 @@ impl Product {
                 Some(fusion) => fusion.parameters,
                 None => Parameters::NONE,
             },
-            first: [self.first[0], self.first[1], 0],
+            first: self.first,
         }
     }
 
@@ -189,7 +236,7 @@ impl Product {
             a: self.a.part(inputs, (m0, k0), (m, k)),
             b: self.b.part(inputs, (k0, n0), (k, n)),
             c: self.c.part(c, (m0, n0), (m, n)),
-            first: [self.first[0] + m0, self.first[1] + n0],
+            first: [self.first[0] + m0, self.first[1] + n0, self.first[2]],
             ..*self
         }
     }
@@ -228,7 +275,7 @@ mod tests {
             b: stored(0x10_0000, (k, n), Transpose::No),
             c: stored(0x20_0000, (m, n), Transpose::No),
             epilogue: None,
-            first: [0; 2],
+            first: [0; 3],
         }
     }
 

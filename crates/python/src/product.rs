@@ -127,7 +127,7 @@ impl Product {
                 b,
                 c,
                 epilogue: None,
-                first: [0; 2],
+                first: [0; 3],
             },
             bytes: if is_flipped {
                 [bytes[1], bytes[0], bytes[2]]

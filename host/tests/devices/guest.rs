@@ -15,7 +15,7 @@ use gpu_gemm::gpu_kernels::epilogue::{self, Compiled, Relu, Then};
 use gpu_gemm::gpu_kernels::naive;
 use gpu_gemm::{
     Buffer, Choice, Context, CudaDevice, Device, DeviceChoice, Devices, ElementType, GemmError,
-    Input, Output, Shape, Transpose, gemm, gemm_fused, gemm_strided_batched,
+    Input, Nested, Output, Shape, Transpose, gemm, gemm_fused, gemm_strided_batched,
 };
 
 use crate::common::assert_contains;
@@ -167,7 +167,7 @@ pub fn a_prepared_call_only_launches_and_so_can_be_captured() {
             captured.into_iter().next().unwrap()
         });
         let captures: Vec<&[&str]> = captures.collect();
-        assert_eq!(captures.len(), 5);
+        assert_eq!(captures.len(), 6);
         let count = |calls: &[&str], name| calls.iter().filter(|call| **call == name).count();
         for calls in &captures[1..] {
             assert!(
@@ -180,8 +180,9 @@ pub fn a_prepared_call_only_launches_and_so_can_be_captured() {
             .iter()
             .map(|calls| count(calls, "cuLaunchKernel"))
             .collect();
-        // Not prepared; a product; stream-K and its fix-up; a batch; both with an epilogue.
-        assert_eq!(launches, [0, 1, 2, 1, 2]);
+        // Not prepared; a product; stream-K and its fix-up; a batch; two that share A; stream-K with
+        // an epilogue.
+        assert_eq!(launches, [0, 1, 2, 1, 2, 2]);
         return;
     }
     let device = CudaDevice::open(0).unwrap();
@@ -203,9 +204,9 @@ pub fn a_prepared_call_only_launches_and_so_can_be_captured() {
             result
         }
     };
-    let multiply = |context: &Context, c: &mut Buffer<f32>, shape: Shape, batch| {
+    let multiply = |context: &Context, c: &mut Buffer<f32>, shape: Shape, batch: Nested| {
         let Shape { m, n, k } = shape;
-        let (of_a, of_b, of_c) = (m * k, k * n, m * n);
+        let (of_a, of_b, of_c) = ((0, m * k), k * n, m * n);
         // SAFETY: the buffers live until the stream is done.
         captured(&mut || unsafe {
             gemm_strided_batched(
@@ -214,14 +215,15 @@ pub fn a_prepared_call_only_launches_and_so_can_be_captured() {
         })
     };
     let small = Shape::cube(64);
-    let error = multiply(&context, &mut c, small, 1).unwrap_err();
+    let error = multiply(&context, &mut c, small, 1.into()).unwrap_err();
     assert_contains(
         &error.to_string(),
         &["while the stream is captured", "`Context::prepare`"],
     );
     // Its sums are split along K.
     let deep = Shape::new(16, 64, 16_384);
-    for (shape, batch) in [(small, 1), (deep, 1), (small, 100)] {
+    let batches = [(small, 1.into()), (deep, 1.into()), (small, 100.into())];
+    for (shape, batch) in batches.into_iter().chain([(small, (2, 100).into())]) {
         context
             .prepare_batch(ElementType::F32, shape, no, no, batch)
             .unwrap();

@@ -198,7 +198,7 @@ impl<Input: Number, T: Number> Copies<T> for OnDevice<'_, Input, T> {
                 });
                 epilogue.fusion(bias.unwrap_or(ptr::null_mut()).cast())
             })),
-            first: [0; 2],
+            first: [0; 3],
         }
     }
 

@@ -290,7 +290,7 @@ impl<'devices, T: Element, S: Element> Product<'devices, T, S> {
                 b: stored(self.lines(panels[B], block.columns.clone())),
                 c: stored(self.block((block.rows, block.columns))),
                 epilogue: None,
-                first: [0; 2],
+                first: [0; 3],
             };
             let plan = context.reserve(product.data_type, product.call())?;
             let too_large = || PlanError::CopiesTooLarge {
