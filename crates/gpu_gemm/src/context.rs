@@ -532,6 +532,38 @@ mod tests {
     use gpu_kernels::spec::ElementType;
 
     use super::*;
+    use crate::gemm;
+
+    /// As a program keeps them: in a struct, without a lifetime.
+    struct Model {
+        weights: Buffer<f32>,
+        context: Context,
+    }
+
+    #[test]
+    fn contexts_of_one_device_outlive_its_handle_and_multiply_in_threads_of_their_own() {
+        let device = Device::simulator();
+        let models = [1.0, 2.0].map(|weight| {
+            let context = Context::new(&device, 0).unwrap();
+            let weights = context.upload(&[weight]).unwrap();
+            Model { weights, context }
+        });
+        drop(device);
+        let multiply = |Model { weights, context }: Model| {
+            let mut c = context.zeros::<f32>(1).unwrap();
+            // SAFETY: the simulator is done when the call returns.
+            let done = unsafe {
+                gemm(
+                    &context, 3.0, &weights, 1, &weights, 1, 0.0, &mut c, 1, 1, 1, 1,
+                )
+            };
+            done.unwrap();
+            context.download(&c).unwrap()
+        };
+        let threads = models.map(|model| std::thread::spawn(move || multiply(model)));
+        let products = threads.map(|thread| thread.join().unwrap());
+        assert_eq!(products, [[3.0], [12.0]]);
+    }
 
     #[test]
     fn a_context_splits_f32_or_rounds_it_to_tf32_only_where_that_is_allowed() {

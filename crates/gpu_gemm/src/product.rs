@@ -328,6 +328,46 @@ mod tests {
     }
 
     #[test]
+    fn batches_in_a_batch_are_as_few_as_strides_allow_and_keep_an_epilogues_numbers() {
+        let compact = product(DataType::F32, Shape::new(2, 3, 4));
+        // The number of batches, products in each, and for the last the elements skipped in C and
+        // its first product's number.
+        let batches = |(outer, inner): (usize, usize), outer_stride, epilogue| {
+            let nested = |mut stored: Stored, stride, outer_stride| {
+                stored.layout = stored
+                    .layout
+                    .batched(inner, stride)
+                    .nested(outer, outer_stride);
+                stored
+            };
+            let complete = Product {
+                a: nested(compact.a, 0, 0),
+                c: nested(compact.c, 6, outer_stride),
+                b: nested(compact.b, 12, inner * 12),
+                epilogue,
+                ..compact
+            };
+            let batches: Vec<Product> = complete.batches().collect();
+            let last = batches.last().unwrap();
+            let [_, _, skipped] = starts(&complete, last);
+            (batches.len(), last.batch().count, skipped, last.first[2])
+        };
+        assert_eq!(batches((5, 7), 42, None), (1, 35, 0, 0));
+        assert_eq!(batches((5, 7), 50, None), (5, 7, 200, 28));
+        assert_eq!(batches((7, 5), 50, None).0, 5);
+        assert_eq!(batches((7, 5), 50, None).2, 24);
+        assert_eq!(batches((1, 5), 50, None), (1, 5, 0, 0));
+        assert_eq!(batches((5, 1), 50, None), (1, 5, 0, 0));
+        let fusion = Fusion {
+            kernels: "",
+            variants: &[],
+            parameters: Parameters::NONE,
+        };
+        assert_eq!(batches((7, 5), 50, Some(fusion)), (7, 5, 300, 30));
+        assert_eq!(batches((5, 1), 50, Some(fusion)), (1, 5, 0, 0));
+    }
+
+    #[test]
     fn a_product_of_any_size_ends_in_small_parts() {
         let mut part = product(DataType::F32, Shape::new(100_000, 70_001, 100_003));
         let mut cuts = 0;

@@ -237,10 +237,10 @@ impl Device {
         Ok(Devices::of(members)?.into())
     }
 
-    /// The same device with your own kernels ([`gpu_kernels::fused!`]), as PTX for several
-    /// architectures: a GPU takes the newest that it runs. Compute capability 9.0 needs that for
-    /// `compute_90a`. The simulator runs kernels as functions, and ignores PTX; so does OpenCL,
-    /// which has no epilogues.
+    /// This handle, and its later clones, with your own kernels ([`gpu_kernels::fused!`]), as PTX
+    /// for several architectures: a GPU takes the newest that it runs. Compute capability 9.0 needs
+    /// that for `compute_90a`. The simulator runs kernels as functions, and ignores PTX; so does
+    /// OpenCL, which has no epilogues.
     ///
     /// # Errors
     ///
