@@ -120,11 +120,7 @@ pub fn home() -> PyResult<&'static Home> {
 }
 
 impl Key {
-    fn context(
-        self,
-        device: &'static Device,
-        bytes: usize,
-    ) -> Result<Context, DeviceError> {
+    fn context(self, device: &'static Device, bytes: usize) -> Result<Context, DeviceError> {
         let context = match (device.one_gpu(), self.stream) {
             // SAFETY: it is of the primary context, as those of PyTorch, CuPy and JAX are. If the
             // program destroys it, no call has it any more, but for a new one of the same handle.
