@@ -11,6 +11,7 @@ use crate::backend::{Backend, Mark, Space, run};
 use crate::buffer::Buffer;
 use crate::call::{Call, Nested, Shape, Transpose};
 use crate::choose::{self, Choice, Chooser, Variants};
+use crate::device::cuda::current::InContext;
 use crate::device::{CudaDevice, CudaStream, Device};
 use crate::error::DeviceError;
 use crate::launch::Element;
@@ -48,6 +49,8 @@ pub struct Context {
     /// The kernel that was launched last, which the error names if the GPU crashes. A cell also
     /// keeps threads from launching work that uses the workspace at the same time.
     last: Cell<Option<&'static str>>,
+    /// The stream, if it is neither the device's nor somebody else's.
+    _stream: Option<InContext<Arc<Stream>>>,
 }
 
 /// It can be sent to another thread.
@@ -84,8 +87,12 @@ impl Context {
         stream: impl Into<Arc<Stream>>,
         workspace_bytes: usize,
     ) -> Result<Context, DeviceError> {
-        let stream = CudaStream::sharing(device, stream.into());
-        Context::on(device, stream, workspace_bytes)
+        let stream = stream.into();
+        let handle = stream.as_inner().cast();
+        // SAFETY: the context keeps the stream.
+        let mut context = unsafe { Context::on_raw_stream(device, handle, workspace_bytes)? };
+        context._stream = Some(device.own(stream));
+        Ok(context)
     }
 
     /// A context on a stream of this GPU by its handle, a `CUstream` or `cudaStream_t`: that of a
@@ -107,14 +114,6 @@ impl Context {
     ) -> Result<Context, DeviceError> {
         // SAFETY: as the caller vouches.
         let stream = unsafe { CudaStream::from_raw(device, stream) };
-        Context::on(device, stream, workspace_bytes)
-    }
-
-    fn on(
-        device: &CudaDevice,
-        stream: CudaStream,
-        workspace_bytes: usize,
-    ) -> Result<Context, DeviceError> {
         let chooser = Chooser::of_properties(device.properties()).0;
         Context::at(Box::new(stream), chooser, workspace_bytes)
     }
@@ -133,6 +132,7 @@ impl Context {
             backend,
             chooser,
             last: Cell::new(None),
+            _stream: None,
         })
     }
 

@@ -118,11 +118,11 @@ pub fn streams_and_memory_are_taken_by_their_handles() {
     }
     let device = CudaDevice::open(0).unwrap();
     let _entered = device.enter().unwrap();
-    let stream = Arc::new(Stream::new(StreamFlags::NON_BLOCKING, None).unwrap());
+    let stream = Stream::new(StreamFlags::NON_BLOCKING, None).unwrap();
     let handle: *mut c_void = stream.as_inner().cast();
-    // SAFETY: the stream outlives the context.
+    // SAFETY: the last context owns the stream.
     let on = |handle| unsafe { Context::on_raw_stream(&device, handle, 0).unwrap() };
-    let same = Context::on_stream(&device, Arc::clone(&stream), 0).unwrap();
+    let same = Context::on_stream(&device, stream, 0).unwrap();
     for context in [on(ptr::null_mut()), on(handle), same] {
         let context = context.with_kernel(Choice::even(&naive::KERNEL.variants[0]));
         let a = DeviceBuffer::from_slice(&[1.0f32, 2.0, 3.0, 4.0]).unwrap();

@@ -29,22 +29,22 @@ use crate::plan::Plan;
 /// machine code for it, the driver compiles each kernel when it is first launched or looked up.
 #[derive(Clone)]
 pub struct CudaDevice {
-    gpu: Arc<Gpu>,
+    pub(super) gpu: Arc<Gpu>,
     loaded: Arc<InContext<Mutex<HashMap<String, Kernel>>>>,
     /// Kernels of other crates, of this handle and its clones alone, and so is `loaded`.
     further: Vec<Kernels>,
 }
 
 /// What all handles share.
-struct Gpu {
+pub(super) struct Gpu {
     stream: InContext<Stream>,
     /// Where a panic of a kernel is recorded.
     panic_record: InContext<LockedBuffer<u32>>,
     context: Arc<Context>,
     kernels: Kernels,
     properties: Properties,
-    extended: Option<LaunchKernelEx>,
-    encode_map: Option<EncodeMap>,
+    pub(super) extended: Option<LaunchKernelEx>,
+    pub(super) encode_map: Option<EncodeMap>,
     /// Keeps the driver's functions loaded.
     _driver: Driver,
 }
@@ -207,16 +207,8 @@ impl CudaDevice {
     }
 
     /// Something of its context, to be dropped while that is current.
-    pub(in crate::device) fn own<T>(&self, content: T) -> InContext<T> {
+    pub(crate) fn own<T>(&self, content: T) -> InContext<T> {
         InContext::new(&self.gpu.context, content)
-    }
-
-    pub(super) fn extended(&self) -> Option<&LaunchKernelEx> {
-        self.gpu.extended.as_ref()
-    }
-
-    pub(super) fn encode_map(&self) -> Option<&EncodeMap> {
-        self.gpu.encode_map.as_ref()
     }
 
     /// The handle of its context, which all devices that were opened for the same GPU share.

@@ -2,7 +2,6 @@
 
 use std::ffi::c_void;
 use std::mem::ManuallyDrop;
-use std::sync::Arc;
 
 use cuda_std::tma::TensorMap;
 
@@ -15,7 +14,7 @@ use cust::sys::{
 };
 
 use super::capture::is_captured;
-use super::current::{Entered, InContext};
+use super::current::Entered;
 use super::device::CudaDevice;
 use super::extended::{Attribute, Config};
 use super::status::{checked, during, is_sticky};
@@ -31,10 +30,8 @@ const FIRST_WITH_EARLY_LAUNCHES: i32 = 90;
 /// A stream of a GPU.
 pub struct CudaStream {
     device: CudaDevice,
-    /// Its owner destroys it.
+    /// Somebody else destroys it.
     stream: ManuallyDrop<Stream>,
-    /// The owner, if that is neither the device nor the caller.
-    _owner: Option<InContext<Arc<Stream>>>,
 }
 
 impl CudaStream {
@@ -42,16 +39,6 @@ impl CudaStream {
     pub fn of(device: &CudaDevice) -> CudaStream {
         // SAFETY: the stream lives as long as the device.
         unsafe { CudaStream::from_raw(device, device.stream().as_inner().cast()) }
-    }
-
-    /// Another stream of the device.
-    pub(crate) fn sharing(device: &CudaDevice, stream: Arc<Stream>) -> CudaStream {
-        // SAFETY: its owner is kept beside it.
-        let shared = unsafe { CudaStream::from_raw(device, stream.as_inner().cast()) };
-        CudaStream {
-            _owner: Some(device.own(stream)),
-            ..shared
-        }
     }
 
     /// Any stream of the device.
@@ -68,7 +55,6 @@ impl CudaStream {
         CudaStream {
             device: device.clone(),
             stream,
-            _owner: None,
         }
     }
 }
@@ -205,7 +191,7 @@ impl CudaStream {
         let Some(tiles) = map.tiles(address) else {
             return Ok(NO_MAP);
         };
-        let Some(encode) = self.device.encode_map() else {
+        let Some(encode) = &self.device.gpu.encode_map else {
             return Err(DeviceError::NoSuchEntry {
                 entry: "cuTensorMapEncodeTiled".to_owned(),
             });
@@ -226,7 +212,7 @@ impl CudaStream {
     ) -> Result<(), CudaError> {
         let early = launch.waits == Waits::InTheKernel
             && self.device.properties().architecture() >= FIRST_WITH_EARLY_LAUNCHES;
-        match self.device.extended() {
+        match &self.device.gpu.extended {
             Some(extended) if early => {
                 let mut attribute = Attribute::programmatic_stream_serialization();
                 let config = Config {
