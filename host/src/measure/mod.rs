@@ -2,7 +2,7 @@
 //!
 //! On a GPU and with OpenCL ([`gpu`]) several contenders alternate, on a GPU with cuBLAS and
 //! cublasLt ([`cublas`]) among them; on several devices ([`several`]), on the simulator and on the
-//! CPU, they run one after the other, timed by the wall clock. [`sustained`] measures a GPU's
+//! CPU, they run one after the other, timed by the wall clock. `gpu/sustained.rs` measures a GPU's
 //! speed at its power limit.
 
 pub mod cublas;

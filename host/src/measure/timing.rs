@@ -15,7 +15,7 @@ pub struct Effort {
     /// Runs before the timed ones, besides those that check the result.
     pub warmup: Option<u32>,
     /// On a GPU, seconds of back-to-back launches of each contender, after the timed runs; see
-    /// [`super::sustained`].
+    /// `gpu/sustained.rs`.
     pub sustained: Option<u32>,
 }
 
